@@ -1,0 +1,85 @@
+# One command each. `make demo` and `make test` set up everything they need in .venv.
+#
+# PYTHON=python3 runs an interpreter that already holds the dependencies instead of .venv, with the sources taken
+# from the tree: for GPU machines without a network.
+# BASE_PYTHON is the interpreter that .venv is made with.
+
+BASE_PYTHON ?= python3
+CUDA ?= cuda13
+
+ifdef PYTHON
+export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client
+FUSEWIRE := $(PYTHON) -m fusewire
+else
+BIN := .venv/bin/
+PYTHON := $(BIN)python
+FUSEWIRE := $(BIN)fusewire
+INSTALLED_DEMO := .venv/installed-demo
+INSTALLED_DEV := .venv/installed-dev
+INSTALLED_GPU := .venv/installed-$(CUDA)
+endif
+
+PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable
+PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
+PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
+
+# The installations share one environment.
+.NOTPARALLEL:
+.PHONY: demo test check check-protos bench protos test-gpu bench-gpu venv cuda-device
+
+demo: $(INSTALLED_DEMO)
+	$(FUSEWIRE) demo
+
+test: $(INSTALLED_DEV)
+	$(PYTHON) -m pytest -q -m "not gpu"
+
+check: $(INSTALLED_DEV)
+	$(BIN)ruff format --check .
+	$(BIN)ruff check .
+	$(BIN)mypy
+	$(BIN)lint-imports
+	$(MAKE) check-protos
+
+check-protos: $(INSTALLED_DEV)
+	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
+	$(PROTOC) --python_out="$$fresh" --pyi_out="$$fresh" --grpc_python_out="$$fresh" $(PROTO_FILES) && \
+	diff -ru --exclude='*.proto' --exclude=__init__.py --exclude=__pycache__ \
+		protos/fusewire_protos/v1 "$$fresh/fusewire_protos/v1" \
+	|| { echo 'The committed stubs differ from the .proto files: run `make protos`.' >&2; exit 1; }
+
+bench: $(INSTALLED_DEV)
+	$(PYTHON) -m loadtests.bench
+
+protos: $(INSTALLED_DEV)
+	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
+
+test-gpu: cuda-device $(INSTALLED_GPU)
+	$(PYTHON) -m pytest -q -m gpu
+
+bench-gpu: cuda-device $(INSTALLED_GPU)
+	$(PYTHON) -m loadtests.bench --backend cuda
+
+cuda-device:
+	@nvidia-smi --list-gpus 2>/dev/null | grep -q GPU || { \
+		echo 'No CUDA device here (nvidia-smi lists none): this target needs a machine with an NVIDIA GPU.' >&2; \
+		exit 1; }
+
+venv: $(INSTALLED_DEV)
+
+.venv/created:
+	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo 'Fusewire needs Python 3.11 or newer: name one with BASE_PYTHON=python3.11.' >&2; exit 1; }
+	$(BASE_PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed-demo: pyproject.toml | .venv/created
+	$(PIP_INSTALL) '.[server,cli,demo]'
+	@touch $@
+
+.venv/installed-dev: pyproject.toml | .venv/created
+	$(PIP_INSTALL) '.[dev]'
+	@touch $@ .venv/installed-demo
+
+.venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml | .venv/created
+	$(PIP_INSTALL) '.[dev,$*]'
+	@touch $@ .venv/installed-dev .venv/installed-demo

@@ -1,0 +1,1 @@
+"""The SDK: ordinary array code whose operations run on a Fusewire server."""

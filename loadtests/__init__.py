@@ -1,0 +1,1 @@
+"""Load generator, scenarios and the peers they are measured against."""

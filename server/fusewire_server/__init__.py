@@ -1,0 +1,1 @@
+"""The service: sessions, coalescing, buffers and inspection."""

@@ -1,0 +1,1 @@
+"""Tests of the SDK and the command line."""

@@ -1,0 +1,103 @@
+"""What is installed: four whole and typed packages, and a client that needs its base dependencies only."""
+
+import json
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parent.parent
+SOURCE_ROOTS = {
+    "protos": "fusewire_protos",
+    "kernels": "fusewire_kernels",
+    "server": "fusewire_server",
+    "client": "fusewire",
+}
+CLIENT_DEPENDENCIES = {"numpy", "grpcio", "protobuf", "msgpack"}
+EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "dev"}
+
+# Prints which of the names in argv[1] an import of fusewire asked for, with none of them importable.
+IMPORT_FUSEWIRE_WITHOUT = """
+import json, sys
+
+class Refuse:
+    def __init__(self, names):
+        self.names, self.asked_for = set(names), set()
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            self.asked_for.add(name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+refuse = Refuse(json.loads(sys.argv[1]))
+sys.meta_path.insert(0, refuse)
+import fusewire
+print(json.dumps(sorted(refuse.asked_for)))
+"""
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    return project
+
+
+@pytest.fixture(scope="module")
+def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, timeout=50)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+@pytest.mark.parametrize(("source_root", "package"), SOURCE_ROOTS.items())
+def test_a_source_root_holds_one_package_and_nothing_loose(source_root: str, package: str) -> None:
+    python_files = (REPOSITORY / source_root).rglob("*.py")
+    top_level_names = {path.relative_to(REPOSITORY / source_root).parts[0] for path in python_files}
+    assert top_level_names == {package}
+
+
+@pytest.mark.parametrize("source_root", SOURCE_ROOTS)
+def test_the_wheel_holds_every_file_of_each_package(source_root: str, wheel_names: set[str]) -> None:
+    root = REPOSITORY / source_root
+    sources = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert sources <= wheel_names
+
+
+@pytest.mark.parametrize("package", SOURCE_ROOTS.values())
+def test_each_package_says_that_it_is_typed(package: str, wheel_names: set[str]) -> None:
+    assert f"{package}/py.typed" in wheel_names
+
+
+def test_the_wheel_holds_nothing_beside_the_packages_and_its_metadata(wheel_names: set[str]) -> None:
+    top_level_names = {name.partition("/")[0] for name in wheel_names}
+    (metadata_folder,) = top_level_names - set(SOURCE_ROOTS.values())
+    assert metadata_folder.endswith(".dist-info")
+
+
+def test_base_dependencies_are_the_clients_only(project: dict[str, Any]) -> None:
+    names = {dependency.partition(">")[0] for dependency in project["dependencies"]}
+    assert names == CLIENT_DEPENDENCIES
+
+
+def test_the_extras_are_the_documented_ones(project: dict[str, Any]) -> None:
+    assert set(project["optional-dependencies"]) == EXTRAS
+
+
+def test_fusewire_imports_without_the_service_its_extras_or_cuda() -> None:
+    absent = ["fusewire_kernels", "fusewire_server", "cupy", "cuda", "fastapi", "uvicorn", "uvloop"]
+    absent += ["ml_dtypes", "grpc_health", "grpc_reflection", "rich", "matplotlib"]
+    command = [sys.executable, "-W", "error", "-c", IMPORT_FUSEWIRE_WITHOUT, json.dumps(absent)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout) == []
