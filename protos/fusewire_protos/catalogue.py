@@ -1,0 +1,521 @@
+"""The ops, as data: one entry an op. Both ends read shapes and dtypes from here and nowhere else.
+
+Adding an op: an entry here, its body in `fusewire_kernels` (a scalar body, or an expansion into other ops) and its
+NumPy twin. Codes are numbers on the wire and are never reused.
+
+An operand is an array or a scalar (an array of rank 0 whose value travels with the bindings). Attributes are
+part of the structure of a program; each has a kind that says which values are legal on the wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from math import prod
+from typing import Any, NamedTuple
+
+from fusewire_protos import dtypes, shapes
+from fusewire_protos.dtypes import DType
+from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
+from fusewire_protos.shapes import Region, Shape, Spec
+
+Attributes = tuple[Any, ...]  # values as their `AttributeKind`s say, in the order of `Op.attributes`
+
+
+class Category(Enum):
+    """How an op relates the elements of its result to those of its operands: what the compiler asks first."""
+
+    POINTWISE = "pointwise"  # element i from the elements i of the broadcast operands
+    REDUCTION = "reduction"  # many elements to one, along axes
+    PRODUCT = "product"  # matrix product
+    VIEW = "view"  # the same elements, addressed otherwise
+    MOVE = "move"  # elements copied, addressed otherwise or by data
+    CREATE = "create"  # no array operand
+    COMPOSITE = "composite"  # defined by other ops; the compiler expands it
+
+
+class AttributeKind(Enum):
+    """What an attribute is on the wire, and so what is checked before a rule sees it."""
+
+    AXIS = "axis"  # int, 0..MAX_RANK−1
+    AXES = "axes"  # list of such, ascending
+    DIM = "dim"  # int, 0..MAX_DIM
+    DIMS = "dims"  # list of such
+    PERMUTATION = "permutation"  # list of axes, any order
+    STEPS = "steps"  # list of non-zero ints, |step| ≤ MAX_DIM
+    INTEGER = "integer"  # int, |value| ≤ MAX_DIM
+    FLAG = "flag"  # bool
+    DTYPE = "dtype"  # dtype code
+
+
+class Attribute(NamedTuple):
+    name: str
+    kind: AttributeKind
+
+
+class DtypeSignature(NamedTuple):
+    """The dtypes an op computes in: each operand is cast to its own, the result has `result`."""
+
+    operands: tuple[DType, ...]
+    result: DType
+
+
+ShapeRule = Callable[[tuple[Shape, ...], Attributes], Shape]
+DtypeRule = Callable[[tuple[DType, ...], Attributes], DtypeSignature]
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One entry of the catalogue. Instances are compared by identity.
+
+    `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours.
+    `most_operands` is None where any number may follow. `has_region`: its attributes describe a `Region`, whose
+    starts are bindings.
+    """
+
+    name: str
+    code: int
+    category: Category
+    least_operands: int
+    most_operands: int | None
+    attributes: tuple[Attribute, ...]
+    shape_rule: ShapeRule
+    dtype_rule: DtypeRule
+    is_exact: bool
+    has_region: bool = False
+
+    def starts(self, attributes: Attributes) -> int:
+        """How many integers of the bindings (slice starts) an op with these attributes takes."""
+        return len(attributes[0]) if self.has_region else 0
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
+    """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
+    check_arity(op, len(operands), attributes)
+    try:
+        result = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
+        shape = op.shape_rule(tuple(spec.shape for spec in operands), attributes)
+        return Spec(result, shapes.check(shape))
+    except (ShapeError, DtypeError, ArgumentError) as error:
+        described = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in operands)
+        raise type(error)(f"{op.name}({described}): {error}") from None
+
+
+def check_arity(op: Op, operands: int, attributes: Attributes) -> None:
+    """Raises ArgumentError unless the op takes that many operands and attributes."""
+    too_many = op.most_operands is not None and operands > op.most_operands
+    if operands < op.least_operands or too_many:
+        wanted = op.least_operands if op.most_operands == op.least_operands else f"{op.least_operands} or more"
+        raise ArgumentError(f"{op.name} takes {wanted} operands, not {operands}")
+    if len(attributes) != len(op.attributes):
+        raise ArgumentError(f"{op.name} takes {len(op.attributes)} attributes, not {len(attributes)}")
+
+
+def region_of(attributes: Attributes) -> Region:
+    """The region that the attributes of `slice` or `assign_slice` describe."""
+    return Region(*attributes)
+
+
+# ---- shape rules ----
+
+
+def _broadcast(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.broadcast(*operands)
+
+
+def _same(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return operands[0]
+
+
+def _reduce(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.reduce(operands[0], attributes[0], keepdims=attributes[1])
+
+
+def _reduce_to_some(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    """For reductions that have no value over nothing, such as `max`."""
+    axes = attributes[0]
+    result = shapes.reduce(operands[0], axes, keepdims=attributes[1])
+    if prod(operands[0][axis] for axis in axes) == 0:
+        raise ShapeError(f"no identity to reduce the empty axes {axes} of {operands[0]}")
+    return result
+
+
+def _along_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    shapes.reduce(operands[0], attributes[0], keepdims=True)
+    return operands[0]
+
+
+def _product(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.product(*operands)
+
+
+def _given(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    shape: Shape = attributes[0]
+    return shape
+
+
+def _vector(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return (attributes[0],)
+
+
+def _matrix(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return (attributes[0], attributes[1])
+
+
+def _reshape(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.reshape(operands[0], attributes[0])
+
+
+def _transpose(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.transpose(operands[0], attributes[0])
+
+
+def _broadcast_to(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.broadcast_to(operands[0], attributes[0])
+
+
+def _slice(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.region(operands[0], region_of(attributes))
+
+
+def _assign_slice(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    target, value = operands
+    shapes.broadcast_to(value, shapes.region(target, region_of(attributes)))
+    return target
+
+
+def _concatenate(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.concatenate(operands, attributes[0])
+
+
+def _take(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return shapes.take(operands[0], operands[1], attributes[0])
+
+
+def _one_hot(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    return (*operands[0], attributes[0])
+
+
+# ---- dtype rules: (operand dtypes, attributes) → what is computed in, what comes out ----
+
+
+def _all(dtype: DType, operands: tuple[DType, ...]) -> tuple[DType, ...]:
+    return (dtype,) * len(operands)
+
+
+def _promoting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.promote_all(operands)
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _numeric(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """As `_promoting`, for ops without a meaning on booleans."""
+    common = dtypes.promote_all(operands)
+    if common.is_boolean:
+        raise DtypeError("not defined for bool; cast with astype first")
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _dividing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.quotient(dtypes.promote_all(operands))
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _floating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.to_floating(dtypes.promote_all(operands))
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _counting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """floor_divide, remainder, power: booleans count as the smallest integer, as near as ours come to NumPy's int8."""
+    common = dtypes.promote_all(operands)
+    common = dtypes.uint8 if common.is_boolean else common
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _comparing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.promote_all(operands)
+    return DtypeSignature(_all(common, operands), dtypes.bool_)
+
+
+def _testing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """isnan and its like: one operand of any dtype, a boolean result."""
+    return DtypeSignature(operands, dtypes.bool_)
+
+
+def _logical(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    return DtypeSignature(_all(dtypes.bool_, operands), dtypes.bool_)
+
+
+def _bitwise(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.promote_all(operands)
+    if common.is_floating:
+        raise DtypeError(f"not defined for {common.name}; only for bool and integers")
+    return DtypeSignature(_all(common, operands), common)
+
+
+def _selecting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.promote(operands[1], operands[2])
+    return DtypeSignature((dtypes.bool_, common, common), common)
+
+
+def _casting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    return DtypeSignature(operands, dtypes.from_code(attributes[0]))
+
+
+def _accumulating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """sum, prod: booleans and integers accumulate in int64."""
+    (dtype,) = operands
+    result = dtype if dtype.is_floating else dtypes.int64
+    return DtypeSignature((result,), result)
+
+
+def _indexing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    return DtypeSignature(operands, dtypes.int64)
+
+
+def _multiplying(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    common = dtypes.promote_all(operands)
+    if common.is_boolean:
+        raise DtypeError("matmul is not defined for bool; cast with astype first")
+    return DtypeSignature((common, common), common)
+
+
+def _gathering(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    data, indices = operands
+    if not indices.is_integer:
+        raise DtypeError(f"indices have dtype {indices.name}, not an integer one")
+    return DtypeSignature((data, dtypes.int64), data)
+
+
+def _encoding(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    if not operands[0].is_integer:
+        raise DtypeError(f"one_hot takes integers, not {operands[0].name}")
+    return DtypeSignature((dtypes.int64,), dtypes.from_code(attributes[1]))
+
+
+def _replacing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """assign_slice: the value is cast to the target's dtype."""
+    return DtypeSignature(_all(operands[0], operands), operands[0])
+
+
+def _created(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """Creation: the dtype is the last attribute, and scalars are cast to it."""
+    dtype = dtypes.from_code(attributes[-1])
+    return DtypeSignature(_all(dtype, operands), dtype)
+
+
+def _spaced(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    """linspace: points are computed in float64 (float32 where the device prefers no doubles is not asked)."""
+    return DtypeSignature(_all(dtypes.float64, operands), dtypes.from_code(attributes[-1]))
+
+
+# ---- the entries ----
+
+_AXES = (Attribute("axes", AttributeKind.AXES), Attribute("keepdims", AttributeKind.FLAG))
+_ALONG = (Attribute("axes", AttributeKind.AXES),)
+_REGION = (
+    Attribute("axes", AttributeKind.AXES),
+    Attribute("lengths", AttributeKind.DIMS),
+    Attribute("steps", AttributeKind.STEPS),
+    Attribute("dropped", AttributeKind.AXES),
+)
+_SHAPE = Attribute("shape", AttributeKind.DIMS)
+_DTYPE = Attribute("dtype", AttributeKind.DTYPE)
+
+
+def _pointwise(name: str, code: int, operands: int, dtype_rule: DtypeRule, *, exact: bool) -> Op:
+    return Op(name, code, Category.POINTWISE, operands, operands, (), _broadcast, dtype_rule, exact)
+
+
+def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRule, *, exact: bool) -> Op:
+    return Op(name, code, Category.REDUCTION, 1, 1, _AXES, shape_rule, dtype_rule, exact)
+
+
+def _composite(
+    name: str, code: int, operands: int, attributes: tuple[Attribute, ...], shape_rule: ShapeRule, dtype_rule: DtypeRule
+) -> Op:
+    return Op(name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False)
+
+
+_POINTWISE = (
+    _pointwise("add", 1, 2, _promoting, exact=True),
+    _pointwise("subtract", 2, 2, _numeric, exact=True),
+    _pointwise("multiply", 3, 2, _promoting, exact=True),
+    _pointwise("divide", 4, 2, _dividing, exact=True),
+    _pointwise("floor_divide", 5, 2, _counting, exact=True),
+    _pointwise("remainder", 6, 2, _counting, exact=True),
+    _pointwise("power", 7, 2, _counting, exact=False),
+    _pointwise("minimum", 8, 2, _promoting, exact=True),
+    _pointwise("maximum", 9, 2, _promoting, exact=True),
+    _pointwise("atan2", 10, 2, _floating, exact=False),
+    _pointwise("clip", 11, 3, _promoting, exact=True),
+    _pointwise("where", 12, 3, _selecting, exact=True),
+    _pointwise("equal", 16, 2, _comparing, exact=True),
+    _pointwise("not_equal", 17, 2, _comparing, exact=True),
+    _pointwise("less", 18, 2, _comparing, exact=True),
+    _pointwise("less_equal", 19, 2, _comparing, exact=True),
+    _pointwise("greater", 20, 2, _comparing, exact=True),
+    _pointwise("greater_equal", 21, 2, _comparing, exact=True),
+    _pointwise("logical_and", 22, 2, _logical, exact=True),
+    _pointwise("logical_or", 23, 2, _logical, exact=True),
+    _pointwise("logical_xor", 24, 2, _logical, exact=True),
+    _pointwise("logical_not", 25, 1, _logical, exact=True),
+    _pointwise("bitwise_and", 26, 2, _bitwise, exact=True),
+    _pointwise("bitwise_or", 27, 2, _bitwise, exact=True),
+    _pointwise("bitwise_xor", 28, 2, _bitwise, exact=True),
+    _pointwise("bitwise_invert", 29, 1, _bitwise, exact=True),
+    _pointwise("isnan", 30, 1, _testing, exact=True),
+    _pointwise("isinf", 31, 1, _testing, exact=True),
+    _pointwise("isfinite", 32, 1, _testing, exact=True),
+    _pointwise("negative", 40, 1, _numeric, exact=True),
+    _pointwise("abs", 41, 1, _promoting, exact=True),
+    _pointwise("sign", 42, 1, _numeric, exact=True),
+    _pointwise("square", 43, 1, _promoting, exact=True),
+    _pointwise("round", 44, 1, _promoting, exact=True),
+    _pointwise("floor", 45, 1, _promoting, exact=True),
+    _pointwise("ceil", 46, 1, _promoting, exact=True),
+    _pointwise("trunc", 47, 1, _promoting, exact=True),
+    _pointwise("sqrt", 48, 1, _floating, exact=True),
+    _pointwise("rsqrt", 49, 1, _floating, exact=False),
+    _pointwise("exp", 50, 1, _floating, exact=False),
+    _pointwise("expm1", 51, 1, _floating, exact=False),
+    _pointwise("log", 52, 1, _floating, exact=False),
+    _pointwise("log1p", 53, 1, _floating, exact=False),
+    _pointwise("exp2", 54, 1, _floating, exact=False),
+    _pointwise("log2", 55, 1, _floating, exact=False),
+    _pointwise("log10", 56, 1, _floating, exact=False),
+    _pointwise("sin", 57, 1, _floating, exact=False),
+    _pointwise("cos", 58, 1, _floating, exact=False),
+    _pointwise("tan", 59, 1, _floating, exact=False),
+    _pointwise("tanh", 60, 1, _floating, exact=False),
+    _pointwise("sigmoid", 61, 1, _floating, exact=False),
+    _pointwise("relu", 62, 1, _numeric, exact=True),
+    _pointwise("gelu", 63, 1, _floating, exact=False),
+    _pointwise("silu", 64, 1, _floating, exact=False),
+    _pointwise("softplus", 65, 1, _floating, exact=False),
+    _pointwise("erf", 66, 1, _floating, exact=False),
+    Op("astype", 70, Category.POINTWISE, 1, 1, (_DTYPE,), _same, _casting, is_exact=True),
+)
+
+_REDUCTIONS = (
+    _reduction("sum", 80, _reduce, _accumulating, exact=False),
+    _reduction("prod", 81, _reduce, _accumulating, exact=False),
+    _reduction("min", 82, _reduce_to_some, _promoting, exact=True),
+    _reduction("max", 83, _reduce_to_some, _promoting, exact=True),
+    _reduction("any", 84, _reduce, _logical, exact=True),
+    _reduction("all", 85, _reduce, _logical, exact=True),
+    _reduction("argmin", 86, _reduce_to_some, _indexing, exact=True),
+    _reduction("argmax", 87, _reduce_to_some, _indexing, exact=True),
+)
+
+_COMPOSITES = (
+    _composite("mean", 90, 1, _AXES, _reduce, _dividing),
+    # The second operand of var and std is the correction: the divisor is n − correction.
+    _composite("var", 91, 2, _AXES, _reduce, _dividing),
+    _composite("std", 92, 2, _AXES, _reduce, _dividing),
+    _composite("logsumexp", 93, 1, _AXES, _reduce_to_some, _floating),
+    _composite("softmax", 94, 1, _ALONG, _along_axes, _floating),
+    _composite("log_softmax", 95, 1, _ALONG, _along_axes, _floating),
+    # The second operand of layer_norm is epsilon, added to the variance.
+    _composite("layer_norm", 96, 2, _ALONG, _along_axes, _floating),
+)
+
+_PRODUCTS = (Op("matmul", 100, Category.PRODUCT, 2, 2, (), _product, _multiplying, is_exact=False),)
+
+_VIEWS = (
+    Op("reshape", 110, Category.VIEW, 1, 1, (_SHAPE,), _reshape, _promoting, is_exact=True),
+    Op(
+        "transpose",
+        111,
+        Category.VIEW,
+        1,
+        1,
+        (Attribute("permutation", AttributeKind.PERMUTATION),),
+        _transpose,
+        _promoting,
+        is_exact=True,
+    ),
+    Op("broadcast_to", 112, Category.VIEW, 1, 1, (_SHAPE,), _broadcast_to, _promoting, is_exact=True),
+    Op("slice", 113, Category.VIEW, 1, 1, _REGION, _slice, _promoting, is_exact=True, has_region=True),
+)
+
+_MOVES = (
+    Op(
+        "concat",
+        120,
+        Category.MOVE,
+        1,
+        None,
+        (Attribute("axis", AttributeKind.AXIS),),
+        _concatenate,
+        _promoting,
+        is_exact=True,
+    ),
+    Op("assign_slice", 121, Category.MOVE, 2, 2, _REGION, _assign_slice, _replacing, is_exact=True, has_region=True),
+    Op("take", 122, Category.MOVE, 2, 2, (Attribute("axis", AttributeKind.AXIS),), _take, _gathering, is_exact=True),
+    Op(
+        "one_hot",
+        123,
+        Category.MOVE,
+        1,
+        1,
+        (Attribute("classes", AttributeKind.DIM), _DTYPE),
+        _one_hot,
+        _encoding,
+        is_exact=True,
+    ),
+)
+
+_CREATES = (
+    # One scalar: the value.
+    Op("full", 130, Category.CREATE, 1, 1, (_SHAPE, _DTYPE), _given, _created, is_exact=True),
+    # Two scalars: start and step. Element i is start + i·step, rounded once after the product and once after the sum.
+    Op(
+        "arange",
+        131,
+        Category.CREATE,
+        2,
+        2,
+        (Attribute("length", AttributeKind.DIM), _DTYPE),
+        _vector,
+        _created,
+        is_exact=True,
+    ),
+    # Two scalars: start and step, in float64.
+    Op(
+        "linspace",
+        132,
+        Category.CREATE,
+        2,
+        2,
+        (Attribute("length", AttributeKind.DIM), _DTYPE),
+        _vector,
+        _spaced,
+        is_exact=True,
+    ),
+    Op(
+        "eye",
+        133,
+        Category.CREATE,
+        0,
+        0,
+        (
+            Attribute("rows", AttributeKind.DIM),
+            Attribute("columns", AttributeKind.DIM),
+            Attribute("diagonal", AttributeKind.INTEGER),
+            _DTYPE,
+        ),
+        _matrix,
+        _created,
+        is_exact=True,
+    ),
+)
+
+OPS: tuple[Op, ...] = _POINTWISE + _REDUCTIONS + _COMPOSITES + _PRODUCTS + _VIEWS + _MOVES + _CREATES
+BY_CODE: dict[int, Op] = {op.code: op for op in OPS}
+BY_NAME: dict[str, Op] = {op.name: op for op in OPS}

@@ -1,0 +1,160 @@
+"""The element types that travel, and how two of them promote.
+
+Promotion follows NumPy 2 (NEP 50), hence the Array API wherever that defines a result. bfloat16, which NumPy
+does not know, promotes as float16 does; the two halves together give float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cache, reduce
+
+import numpy as np
+
+from fusewire_protos.errors import DtypeError
+
+
+class Kind(Enum):
+    """What a dtype's values are."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOATING = "floating"
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One element type. Instances are the constants below: compare them by identity.
+
+    `code` is the number on the wire; it is never reused.
+    """
+
+    name: str
+    code: int
+    itemsize_bytes: int
+    kind: Kind
+    is_signed: bool
+
+    @property
+    def is_floating(self) -> bool:
+        return self.kind is Kind.FLOATING
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind is Kind.INTEGER
+
+    @property
+    def is_boolean(self) -> bool:
+        return self.kind is Kind.BOOLEAN
+
+    @property
+    def is_half(self) -> bool:
+        """Whether arithmetic happens in float32 and is rounded after each op."""
+        return self.is_floating and self.itemsize_bytes == 2
+
+    @property
+    def accumulator(self) -> DType:
+        """The dtype in which sums and products of this dtype are accumulated."""
+        return float32 if self.is_half else self
+
+    def __repr__(self) -> str:
+        return f"fusewire.{self.name}"
+
+
+bool_ = DType("bool", 0, 1, Kind.BOOLEAN, is_signed=False)
+uint8 = DType("uint8", 1, 1, Kind.INTEGER, is_signed=False)
+int32 = DType("int32", 2, 4, Kind.INTEGER, is_signed=True)
+int64 = DType("int64", 3, 8, Kind.INTEGER, is_signed=True)
+float16 = DType("float16", 4, 2, Kind.FLOATING, is_signed=True)
+bfloat16 = DType("bfloat16", 5, 2, Kind.FLOATING, is_signed=True)
+float32 = DType("float32", 6, 4, Kind.FLOATING, is_signed=True)
+float64 = DType("float64", 7, 8, Kind.FLOATING, is_signed=True)
+
+ALL: tuple[DType, ...] = (bool_, uint8, int32, int64, float16, bfloat16, float32, float64)
+BY_CODE: dict[int, DType] = {dtype.code: dtype for dtype in ALL}
+BY_NAME: dict[str, DType] = {dtype.name: dtype for dtype in ALL}
+
+# The smallest floating dtype that NumPy pairs with an integer or boolean one.
+_FLOAT_OF: dict[DType, DType] = {bool_: float16, uint8: float16, int32: float64, int64: float64}
+_WIDTH_OF_FLOAT: dict[DType, int] = {float16: 1, bfloat16: 1, float32: 2, float64: 3}
+_WIDTH_OF_INTEGER: dict[DType, int] = {bool_: 0, uint8: 1, int32: 2, int64: 3}
+
+
+def from_code(code: int) -> DType:
+    """The dtype of a wire code. Raises DtypeError for a code that names none."""
+    try:
+        return BY_CODE[code]
+    except (KeyError, TypeError):
+        raise DtypeError(f"unknown dtype code {code!r}; known are 0..{len(ALL) - 1}") from None
+
+
+@cache
+def promote(a: DType, b: DType) -> DType:
+    """The common dtype of two arrays."""
+    if a is b:
+        return a
+    if a.is_floating and b.is_floating:
+        return _promote_floats(a, b)
+    if a.is_floating or b.is_floating:
+        floating, other = (a, b) if a.is_floating else (b, a)
+        return _promote_float_and_integer(floating, other)
+    return a if _WIDTH_OF_INTEGER[a] > _WIDTH_OF_INTEGER[b] else b
+
+
+def promote_all(dtypes: Iterable[DType]) -> DType:
+    """The common dtype of one or more arrays."""
+    return reduce(promote, dtypes)
+
+
+def to_floating(dtype: DType) -> DType:
+    """The dtype in which NumPy evaluates a function like `exp` for arguments of `dtype`."""
+    return dtype if dtype.is_floating else _FLOAT_OF[dtype]
+
+
+def quotient(dtype: DType) -> DType:
+    """The dtype of a true division or a mean: float64 for integers and booleans."""
+    return dtype if dtype.is_floating else float64
+
+
+def of_scalar(value: bool | int | float, beside: DType) -> DType:
+    """The dtype a weak Python scalar takes `beside` an array (NEP 50)."""
+    if isinstance(value, bool):
+        return beside
+    if isinstance(value, int):
+        return int64 if beside.is_boolean else beside
+    return quotient(beside)
+
+
+@cache
+def to_numpy(dtype: DType) -> np.dtype:  # type: ignore[type-arg]  # the scalar type differs by dtype
+    """NumPy's dtype object. bfloat16 needs the package ml_dtypes; raises DtypeError without it."""
+    if dtype is not bfloat16:
+        return np.dtype(dtype.name)
+    try:
+        from ml_dtypes import bfloat16 as numpy_bfloat16  # optional, and slow to import: only on first use
+    except ImportError:
+        raise DtypeError("bfloat16 values need the package ml_dtypes: pip install ml_dtypes") from None
+    return np.dtype(numpy_bfloat16)
+
+
+def from_numpy(dtype: np.dtype) -> DType:  # type: ignore[type-arg]  # any dtype may be asked about
+    """Our dtype for NumPy's. Raises DtypeError for a dtype that cannot travel."""
+    found = BY_NAME.get(dtype.name)
+    if found is None or dtype.hasobject:
+        known = ", ".join(BY_NAME)
+        raise DtypeError(f"dtype {dtype.name} is not supported; supported are {known}")
+    return found
+
+
+def _promote_floats(a: DType, b: DType) -> DType:
+    if a.is_half and b.is_half:
+        return float32
+    return a if _WIDTH_OF_FLOAT[a] > _WIDTH_OF_FLOAT[b] else b
+
+
+def _promote_float_and_integer(floating: DType, other: DType) -> DType:
+    if other in (bool_, uint8):
+        return floating
+    return float64

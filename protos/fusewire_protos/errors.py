@@ -1,0 +1,187 @@
+"""Every error the project raises: one tree, and one table that says what each case is.
+
+    FusewireError
+    ├── RequestError            the caller's fault; the session lives
+    │   ├── ShapeError          (ValueError)
+    │   ├── DtypeError          (TypeError)
+    │   ├── ArgumentError       (ValueError)
+    │   ├── UnknownHandle       (ValueError)   unknown, foreign and freed handles alike
+    │   ├── UploadFailed        (ValueError)
+    │   ├── Poisoned            an input of the value failed; the first failure is its text
+    │   ├── QuotaExceeded       (MemoryError)  a limit of the session; names its setting
+    │   └── OutOfMemory         (MemoryError)  the device has no room
+    ├── ProtocolError           the peer broke the protocol; ends the session
+    ├── Unauthenticated         (PermissionError)
+    ├── SessionLost             (ConnectionError)  the server no longer knows this session
+    ├── SessionClosed           (RuntimeError)     used after close, or after a fork
+    ├── WaitTimeout             (TimeoutError)     the wait ended; the work goes on
+    ├── Cancelled               the work was given up on request
+    ├── ConfigurationError      (ValueError)       a setting is wrong; the process does not start
+    └── ServerFault             the server's own fault
+
+Two classes of failure travel. A *protocol* failure ends its session with a typed reason. An *operation* failure
+poisons the values that depend on it and the session lives. A *defined value* is no failure at all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class FusewireError(Exception):
+    """Root of the tree."""
+
+
+class RequestError(FusewireError):
+    """The caller asked for something that cannot be done; other work of the session goes on."""
+
+
+class ShapeError(RequestError, ValueError):
+    """Shapes, ranks or axes do not fit together."""
+
+
+class DtypeError(RequestError, TypeError):
+    """A dtype is unknown, or an op does not take it."""
+
+
+class ArgumentError(RequestError, ValueError):
+    """An op, attribute, scalar or index has a value outside its range."""
+
+
+class UnknownHandle(RequestError, ValueError):
+    """A handle names nothing here: never minted, another session's, or freed. The three are not told apart."""
+
+
+class UploadFailed(RequestError, ValueError):
+    """An upload stalled or differed from what was declared."""
+
+
+class Poisoned(RequestError):
+    """An op this value depends on failed."""
+
+
+class QuotaExceeded(RequestError, MemoryError):
+    """A limit of this session is reached; the text names the setting that raises it."""
+
+
+class OutOfMemory(RequestError, MemoryError):
+    """The device has no room for a submission."""
+
+
+class ProtocolError(FusewireError):
+    """A frame that no correct peer sends; the session has ended."""
+
+
+class Unauthenticated(FusewireError, PermissionError):
+    """The token is missing, unknown, revoked or lacks the scope."""
+
+
+class SessionLost(FusewireError, ConnectionError):
+    """The connection broke and the server no longer holds this session."""
+
+
+class SessionClosed(FusewireError, RuntimeError):
+    """The session was closed, or belongs to the parent of a fork."""
+
+
+class WaitTimeout(FusewireError, TimeoutError):
+    """The wait ended before the value came; the work itself goes on."""
+
+
+class Cancelled(FusewireError):
+    """The work was given up on request."""
+
+
+class ConfigurationError(FusewireError, ValueError):
+    """A setting is unknown or has a value outside its range."""
+
+
+class ServerFault(FusewireError):
+    """Something failed in the server that no request should be able to cause."""
+
+
+class Failure(Enum):
+    """How far a case reaches."""
+
+    PROTOCOL = "protocol"  # ends the session
+    OPERATION = "operation"  # poisons dependents
+    DEFINED_VALUE = "defined value"  # no failure: the result is documented
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that can be wrong with what a client sends.
+
+    `code` travels in frames; `status` is the name of the gRPC status where an RPC ends with it.
+    """
+
+    code: int
+    name: str
+    failure: Failure
+    status: str
+    exception: type[FusewireError] | None
+    summary: str
+
+
+_P, _O, _D = Failure.PROTOCOL, Failure.OPERATION, Failure.DEFINED_VALUE
+
+CASES: tuple[Case, ...] = (
+    Case(1, "undecodable_frame", _P, "INVALID_ARGUMENT", ProtocolError, "truncated, nested too deep or malformed"),
+    Case(2, "oversized_frame", _P, "RESOURCE_EXHAUSTED", ProtocolError, "longer than limits.message_bytes"),
+    Case(3, "frame_gap", _P, "FAILED_PRECONDITION", ProtocolError, "a frame number other than the next"),
+    Case(4, "wrong_version", _P, "FAILED_PRECONDITION", ProtocolError, "no protocol version in common"),
+    Case(5, "out_of_turn", _P, "FAILED_PRECONDITION", ProtocolError, "a frame not legal in this session state"),
+    Case(6, "reused_handle", _P, "INVALID_ARGUMENT", ProtocolError, "a handle minted twice"),
+    Case(7, "unknown_program", _P, "INVALID_ARGUMENT", ProtocolError, "a program number never sent"),
+    Case(8, "credit_overdrawn", _P, "RESOURCE_EXHAUSTED", ProtocolError, "more in flight than the credit given"),
+    Case(9, "unauthenticated", _P, "UNAUTHENTICATED", Unauthenticated, "no valid token"),
+    Case(10, "session_lost", _P, "NOT_FOUND", SessionLost, "no such session, or its grace has passed"),
+    Case(11, "slow_reader", _P, "RESOURCE_EXHAUSTED", ProtocolError, "results wait unread beyond the limit"),
+    Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server takes no new sessions"),
+    Case(13, "too_many_sessions", _P, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.sessions is reached"),
+    Case(20, "unknown_op", _O, "INVALID_ARGUMENT", ArgumentError, "an op code outside the catalogue"),
+    Case(21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "operands or attributes of the wrong number"),
+    Case(22, "bad_attribute", _O, "INVALID_ARGUMENT", ArgumentError, "an attribute of the wrong kind or range"),
+    Case(23, "bad_operand", _O, "INVALID_ARGUMENT", ArgumentError, "an operand number that precedes no op"),
+    Case(24, "bad_shape", _O, "INVALID_ARGUMENT", ShapeError, "rank, dims or axes out of range or unfitting"),
+    Case(25, "bad_dtype", _O, "INVALID_ARGUMENT", DtypeError, "an unknown dtype, or one the op does not take"),
+    Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, foreign or freed"),
+    Case(27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"),
+    Case(28, "upload_failed", _O, "DATA_LOSS", UploadFailed, "stalled, or other bytes than declared"),
+    Case(29, "poisoned", _O, "FAILED_PRECONDITION", Poisoned, "depends on a value that failed"),
+    Case(30, "quota_live_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.live_bytes is reached"),
+    Case(31, "quota_handles", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.handles is reached"),
+    Case(32, "quota_array_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.array_bytes is exceeded"),
+    Case(33, "quota_program", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.program_ops or program_bytes"),
+    Case(34, "out_of_memory", _O, "RESOURCE_EXHAUSTED", OutOfMemory, "the device has no room"),
+    Case(35, "cancelled", _O, "CANCELLED", Cancelled, "given up on request"),
+    Case(36, "server_fault", _O, "INTERNAL", ServerFault, "the server failed; the text says where"),
+    Case(50, "integer_division_by_zero", _D, "OK", None, "the quotient and the remainder are 0"),
+    Case(51, "index_out_of_range", _D, "OK", None, "clamped to the first or last element"),
+    Case(52, "float_to_integer", _D, "OK", None, "saturates; NaN becomes 0"),
+    Case(53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"),
+    Case(54, "integer_overflow", _D, "OK", None, "wraps around"),
+)
+BY_CODE: dict[int, Case] = {case.code: case for case in CASES}
+BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
+
+
+class CaseError(Exception):
+    """A case of the table met while reading what a client sent; carries what the client must be told.
+
+    Internal to the server: the wire carries (code, text), and the client raises the case's exception.
+    """
+
+    def __init__(self, case: str, text: str) -> None:
+        super().__init__(f"{case}: {text}")
+        self.case = BY_NAME[case]
+        self.text = text
+
+
+def exception_of(code: int, text: str) -> FusewireError:
+    """The exception a client raises for a case that came over the wire."""
+    case = BY_CODE.get(code)
+    if case is None or case.exception is None:
+        return ServerFault(f"unknown failure code {code}: {text}")
+    return case.exception(text)

@@ -1,0 +1,269 @@
+"""What a client's frame carries: an ordered list of entries, and the programs they name for the first time.
+
+Bytes: msgpack as in `program`. `programs` is [[number, is_fragment, program bytes], …]; `bindings` is a list of
+entries, each a list that begins with its `EntryKind`. Entries take effect in order.
+
+Handles are 64-bit numbers that the client mints. A segment's results are never listed: result j of a segment with
+base b has handle b + j. Scalars and starts are sent as their shortest period: a loop body repeated 64 times with an
+unchanged factor sends it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import msgpack
+
+from fusewire_protos import shapes
+from fusewire_protos.dtypes import DType, from_code
+from fusewire_protos.errors import CaseError, DtypeError, ShapeError
+from fusewire_protos.program import unpack
+from fusewire_protos.shapes import Spec
+
+PROTOCOL_VERSION = 1
+MAX_HANDLE = 2**63 - 1
+HANDLES_PER_RECORDER = 2**40
+FIRST_UPLOAD = 2**39  # within a recorder's range: results below, uploads from here
+INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
+
+Scalar = bool | int | float
+
+
+class EntryKind(IntEnum):
+    """The first element of an entry on the wire."""
+
+    SEGMENT = 0
+    UPLOAD = 1
+    FREE = 2
+    FETCH = 3
+    ABANDON = 4
+    CANCEL = 5
+    FORGET = 6
+
+
+class Segment(NamedTuple):
+    """One use of a program. `inputs` are handles; `dying` are the positions in it whose handle dies here."""
+
+    program: int
+    base: int
+    inputs: tuple[int, ...]
+    scalars: tuple[Scalar, ...]  # one shortest period
+    starts: tuple[int, ...]  # one shortest period
+    dying: tuple[int, ...]
+
+
+class Upload(NamedTuple):
+    """A handle whose bytes come with this frame (`tensor` is their index there) or beside it (None)."""
+
+    handle: int
+    spec: Spec
+    tensor: int | None
+
+
+class Free(NamedTuple):
+    """Handles that die here."""
+
+    handles: tuple[int, ...]
+
+
+class Fetch(NamedTuple):
+    """Asks for a value. Repeating a fetch with the same id asks for the same answer again."""
+
+    fetch: int
+    handle: int
+
+
+class Abandon(NamedTuple):
+    """A fetch whose answer nobody awaits any more."""
+
+    fetch: int
+
+
+class Cancel(NamedTuple):
+    """Gives up all segments before this entry that have not been submitted."""
+
+
+class Forget(NamedTuple):
+    """A program number that will not be used again."""
+
+    program: int
+
+
+Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget
+
+
+class NewProgram(NamedTuple):
+    """A program sent for the first time. A fragment is run op by op and compiled only if it keeps coming."""
+
+    number: int
+    is_fragment: bool
+    raw: bytes
+
+
+def encode_entries(entries: Sequence[Entry]) -> bytes:
+    """The `bindings` of a frame."""
+    raw: bytes = msgpack.packb([_ENCODERS[type(entry)](entry) for entry in entries])
+    return raw
+
+
+def encode_programs(programs: Sequence[NewProgram]) -> bytes:
+    """The `programs` of a frame."""
+    raw: bytes = msgpack.packb(programs)
+    return raw
+
+
+def decode_entries(raw: bytes) -> list[Entry]:
+    """The entries of a frame's `bindings`. Raises CaseError (a protocol case) for anything malformed."""
+    if not raw:
+        return []
+    items = unpack(raw, longest_array=len(raw))
+    if type(items) is not tuple:
+        raise CaseError("undecodable_frame", "bindings are no list")
+    return [_entry(item) for item in items]
+
+
+def decode_programs(raw: bytes) -> list[NewProgram]:
+    """The programs of a frame. Raises CaseError (a protocol case) for anything malformed."""
+    if not raw:
+        return []
+    items = unpack(raw, longest_array=len(raw))
+    if type(items) is not tuple:
+        raise CaseError("undecodable_frame", "programs are no list")
+    return [_new_program(item) for item in items]
+
+
+def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The shortest head of `values` whose repetition is `values`."""
+    length = len(values)
+    listed = list(values)
+    for period in range(1, length // 2 + 1):
+        if length % period == 0 and listed[period:] == listed[:-period] and _same_types(listed, period):
+            return tuple(listed[:period])
+    return tuple(listed)
+
+
+def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any, ...]:
+    """`period` repeated to `length` values. Raises CaseError if it does not divide it."""
+    if len(period) == length:
+        return period
+    if not period or length % len(period):
+        raise CaseError("bad_binding", f"{len(period)} {what} do not repeat to {length}")
+    return period * (length // len(period))
+
+
+def _same_types(values: list[Scalar], period: int) -> bool:
+    """1, 1.0 and True are equal and yet other scalars; so are 0.0 and −0.0."""
+    return all(
+        repr(a) == repr(b) for a, b in zip(values[period:], values, strict=False) if type(a) is not type(b) or a == 0
+    )
+
+
+def _encode_segment(entry: Segment) -> tuple[Any, ...]:
+    return (EntryKind.SEGMENT.value, *entry)
+
+
+def _encode_upload(entry: Upload) -> tuple[Any, ...]:
+    dtype, shape = entry.spec
+    return (EntryKind.UPLOAD.value, entry.handle, dtype.code, shape, entry.tensor)
+
+
+_ENCODERS: dict[type, Any] = {
+    Segment: _encode_segment,
+    Upload: _encode_upload,
+    Free: lambda entry: (EntryKind.FREE.value, *entry),
+    Fetch: lambda entry: (EntryKind.FETCH.value, *entry),
+    Abandon: lambda entry: (EntryKind.ABANDON.value, *entry),
+    Cancel: lambda entry: (EntryKind.CANCEL.value,),
+    Forget: lambda entry: (EntryKind.FORGET.value, *entry),
+}
+
+
+def _entry(item: Any) -> Entry:
+    decoder = _DECODERS.get(item[0]) if type(item) is tuple and item and type(item[0]) is int else None
+    if decoder is None:
+        raise CaseError("undecodable_frame", "an entry is a list that begins with its kind")
+    kind, length, decode = decoder
+    if len(item) != length:
+        raise CaseError("undecodable_frame", f"{kind.name} has {len(item) - 1} fields, not {length - 1}")
+    entry: Entry = decode(item)
+    return entry
+
+
+def _decode_segment(item: tuple[Any, ...]) -> Segment:
+    _, program, base, inputs, scalars, starts, dying = item
+    _handles(inputs)
+    if type(scalars) is not tuple or any(type(value) not in (bool, int, float) for value in scalars):
+        raise CaseError("undecodable_frame", "scalars are no list of numbers")
+    return Segment(
+        _number(program), _handle(base), inputs, scalars, _numbers(starts, "starts"), _numbers(dying, "dying")
+    )
+
+
+def _decode_upload(item: tuple[Any, ...]) -> Upload:
+    _, handle, dtype, shape, tensor = item
+    if type(shape) is not tuple:
+        raise CaseError("undecodable_frame", "an upload's shape is no list")
+    try:
+        spec = Spec(_dtype(dtype), shapes.check(shape))
+    except (ShapeError, DtypeError) as error:
+        raise CaseError("undecodable_frame", f"upload: {error}") from None
+    return Upload(_handle(handle), spec, None if tensor is None else _number(tensor))
+
+
+def _decode_free(item: tuple[Any, ...]) -> Free:
+    return Free(_handles(item[1]))
+
+
+def _decode_fetch(item: tuple[Any, ...]) -> Fetch:
+    return Fetch(_number(item[1]), _handle(item[2]))
+
+
+_DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
+    kind.value: (kind, length, decode)
+    for kind, length, decode in (
+        (EntryKind.SEGMENT, 7, _decode_segment),
+        (EntryKind.UPLOAD, 5, _decode_upload),
+        (EntryKind.FREE, 2, _decode_free),
+        (EntryKind.FETCH, 3, _decode_fetch),
+        (EntryKind.ABANDON, 2, lambda item: Abandon(_number(item[1]))),
+        (EntryKind.CANCEL, 1, lambda item: Cancel()),
+        (EntryKind.FORGET, 2, lambda item: Forget(_number(item[1]))),
+    )
+}
+
+
+def _new_program(item: Any) -> NewProgram:
+    if type(item) is not tuple or len(item) != 3:
+        raise CaseError("undecodable_frame", "a new program is a list of number, flag and bytes")
+    number, is_fragment, raw = item
+    if type(is_fragment) is not bool or type(raw) is not bytes:
+        raise CaseError("undecodable_frame", "a new program is a list of number, flag and bytes")
+    return NewProgram(_number(number), is_fragment, raw)
+
+
+def _dtype(code: Any) -> DType:
+    return from_code(code)
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_HANDLE:
+        raise CaseError("undecodable_frame", f"{value!r} is no number in 0..2^63−1")
+    return value
+
+
+def _handle(value: Any) -> int:
+    return _number(value)
+
+
+def _numbers(value: Any, what: str) -> tuple[int, ...]:
+    if type(value) is not tuple or any(type(item) is not int for item in value):
+        raise CaseError("undecodable_frame", f"{what} are no list of integers")
+    return value
+
+
+def _handles(value: Any) -> tuple[int, ...]:
+    if type(value) is not tuple or any(type(item) is not int or not 0 <= item <= MAX_HANDLE for item in value):
+        raise CaseError("undecodable_frame", "handles are no list of numbers in 0..2^63−1")
+    return value
