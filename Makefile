@@ -19,7 +19,7 @@ INSTALLED_DEV := .venv/installed-dev
 INSTALLED_GPU := .venv/installed-$(CUDA)
 endif
 
-PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable
+PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
