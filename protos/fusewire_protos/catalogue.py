@@ -109,7 +109,9 @@ def check_arity(op: Op, operands: int, attributes: Attributes) -> None:
     """Raises ArgumentError unless the op takes that many operands and attributes."""
     too_many = op.most_operands is not None and operands > op.most_operands
     if operands < op.least_operands or too_many:
-        wanted = op.least_operands if op.most_operands == op.least_operands else f"{op.least_operands} or more"
+        wanted = (
+            op.least_operands if op.most_operands == op.least_operands else f"{op.least_operands} or more"
+        )
         raise ArgumentError(f"{op.name} takes {wanted} operands, not {operands}")
     if len(attributes) != len(op.attributes):
         raise ArgumentError(f"{op.name} takes {len(op.attributes)} attributes, not {len(attributes)}")
@@ -337,9 +339,16 @@ def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRul
 
 
 def _composite(
-    name: str, code: int, operands: int, attributes: tuple[Attribute, ...], shape_rule: ShapeRule, dtype_rule: DtypeRule
+    name: str,
+    code: int,
+    operands: int,
+    attributes: tuple[Attribute, ...],
+    shape_rule: ShapeRule,
+    dtype_rule: DtypeRule,
 ) -> Op:
-    return Op(name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False)
+    return Op(
+        name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False
+    )
 
 
 _POINTWISE = (
@@ -456,8 +465,29 @@ _MOVES = (
         _promoting,
         is_exact=True,
     ),
-    Op("assign_slice", 121, Category.MOVE, 2, 2, _REGION, _assign_slice, _replacing, is_exact=True, has_region=True),
-    Op("take", 122, Category.MOVE, 2, 2, (Attribute("axis", AttributeKind.AXIS),), _take, _gathering, is_exact=True),
+    Op(
+        "assign_slice",
+        121,
+        Category.MOVE,
+        2,
+        2,
+        _REGION,
+        _assign_slice,
+        _replacing,
+        is_exact=True,
+        has_region=True,
+    ),
+    Op(
+        "take",
+        122,
+        Category.MOVE,
+        2,
+        2,
+        (Attribute("axis", AttributeKind.AXIS),),
+        _take,
+        _gathering,
+        is_exact=True,
+    ),
     Op(
         "one_hot",
         123,

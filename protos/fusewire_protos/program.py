@@ -100,7 +100,9 @@ def encode(program: Program) -> bytes:
 def decode(raw: bytes, limits: ProgramLimits) -> Program:
     """The program of canonical bytes. Raises CaseError for any others, having allocated nothing large."""
     if len(raw) > limits.program_bytes:
-        raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
+        raise CaseError(
+            "quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}"
+        )
     inputs, scalars, ops, live = _parts(raw, limits)
     program = build(
         [_spec(item, limits) for item in inputs],
@@ -132,7 +134,9 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
             max_ext_len=0,
         )
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        raise CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}") from None
+        raise CaseError(
+            "undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}"
+        ) from None
 
 
 def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
@@ -168,7 +172,9 @@ def _op(index: int, item: Any) -> ProgramOp:
     if op is None:
         raise CaseError("unknown_op", f"op {index} has code {item[0]}, which the catalogue does not hold")
     if len(item) - 2 != len(op.attributes):
-        raise CaseError("bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}")
+        raise CaseError(
+            "bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}"
+        )
     for attribute, value in zip(op.attributes, item[2:], strict=True):
         if not _is_legal(attribute.kind, value):
             raise CaseError("bad_attribute", f"op {index} {op.name}: {attribute.name} = {value!r}")
@@ -178,7 +184,9 @@ def _op(index: int, item: Any) -> ProgramOp:
 def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
     known = len(specs)
     if any(not 0 <= operand < known for operand in op.operands):
-        raise CaseError("bad_operand", f"op {index} {op.op.name} has operands {op.operands}; {known} are known")
+        raise CaseError(
+            "bad_operand", f"op {index} {op.op.name} has operands {op.operands}; {known} are known"
+        )
     try:
         return catalogue.infer(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
     except ShapeError as error:
@@ -192,7 +200,9 @@ def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
 def _check_live(live: Sequence[int], ops: int) -> None:
     ascending = all(a < b for a, b in zip(live, live[1:], strict=False))
     if not ascending or any(not 0 <= index < ops for index in live):
-        raise CaseError("bad_operand", f"live results {tuple(live)[:8]} are not ascending op indices below {ops}")
+        raise CaseError(
+            "bad_operand", f"live results {tuple(live)[:8]} are not ascending op indices below {ops}"
+        )
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:

@@ -1,0 +1,68 @@
+/* The CUDA dialect of generated kernels: the types and primitives that math.h builds on. */
+
+/* NVRTC has no system headers; nvcc brings its own integer types. */
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long long int64_t;
+typedef unsigned long long uint64_t;
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define INT64_MIN (-9223372036854775807LL - 1)
+#define INT64_MAX 9223372036854775807LL
+#define UINT8_MAX 255
+#else
+#include <stdint.h>
+#endif
+
+#define FW_FN static __device__ __forceinline__
+
+#define FW_INFINITY_F32 __int_as_float(0x7f800000)
+#define FW_INFINITY_F64 __longlong_as_double(0x7ff0000000000000LL)
+#define FW_NAN_F32 __int_as_float(0x7fc00000)
+#define FW_NAN_F64 __longlong_as_double(0x7ff8000000000000LL)
+
+#define fw_fma_f32(a, b, c) __fmaf_rn((a), (b), (c))
+#define fw_fma_f64(a, b, c) __fma_rn((a), (b), (c))
+#define fw_sqrt_f32(x) __fsqrt_rn(x)
+#define fw_sqrt_f64(x) __dsqrt_rn(x)
+#define fw_rint_f32(x) rintf(x)
+#define fw_rint_f64(x) rint(x)
+#define fw_floor_f32(x) floorf(x)
+#define fw_floor_f64(x) floor(x)
+#define fw_ceil_f32(x) ceilf(x)
+#define fw_ceil_f64(x) ceil(x)
+#define fw_trunc_f32(x) truncf(x)
+#define fw_trunc_f64(x) trunc(x)
+#define fw_abs_f32(x) fabsf(x)
+#define fw_abs_f64(x) fabs(x)
+#define fw_copysign_f32(magnitude, sign) copysignf((magnitude), (sign))
+#define fw_copysign_f64(magnitude, sign) copysign((magnitude), (sign))
+#define fw_fmod_f32(a, b) fmodf((a), (b))
+#define fw_fmod_f64(a, b) fmod((a), (b))
+
+FW_FN uint32_t fw_bits_f32(float x) {
+    return __float_as_uint(x);
+}
+
+FW_FN float fw_from_bits_f32(uint32_t bits) {
+    return __uint_as_float(bits);
+}
+
+FW_FN uint64_t fw_bits_f64(double x) {
+    return (uint64_t)__double_as_longlong(x);
+}
+
+FW_FN double fw_from_bits_f64(uint64_t bits) {
+    return __longlong_as_double((int64_t)bits);
+}
+
+/* Where an operand lives: slots[column] + byte_offset, or the slot's own bits for a scalar. */
+typedef struct {
+    int64_t column;
+    int64_t byte_offset;
+} fw_operand;

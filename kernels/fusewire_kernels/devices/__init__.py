@@ -1,0 +1,1 @@
+"""Where plans run: one interface, several backends."""

@@ -1,0 +1,109 @@
+"""The one interface behind which a device stands.
+
+A device executes in the order in which it is told (one lane). Memory given back may be handed out again at once,
+because everything told later runs later. Methods are called from one thread, the device thread, unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_protos.shapes import Spec
+
+from fusewire_kernels.plan import Plan
+
+
+class DeviceInfo(NamedTuple):
+    """What a device is, for people and for the planner. `dialect` is the generator's ("c", "cuda") or None where
+    nothing is compiled."""
+
+    backend: str
+    name: str
+    dialect: str | None
+    memory_bytes: int
+    detail: str
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Device memory of at least `size_bytes`, 64-byte aligned. `owner` is whatever the device needs to free it."""
+
+    address: int
+    size_bytes: int
+    owner: Any
+
+
+class Fence(Protocol):
+    """A point in the device's order of work."""
+
+    def is_reached(self) -> bool:
+        """Whether all work told before it has ended. Never blocks; any thread."""
+
+    def wait(self) -> None:
+        """Blocks until it is reached; any thread. Raises ServerFault if the work failed."""
+
+
+class Readback(Protocol):
+    """A value on its way to the host."""
+
+    @property
+    def fence(self) -> Fence: ...
+
+    def data(self) -> memoryview:
+        """The bytes, valid once the fence is reached, for as long as this object lives. Any thread."""
+
+
+class LoadedPlan(Protocol):
+    """A plan whose kernels are loaded into the device."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+
+class Device(Protocol):
+    """Where plans run."""
+
+    @property
+    def info(self) -> DeviceInfo: ...
+
+    @property
+    def array_library(self) -> Any:
+        """NumPy, or what stands for it here: the library of tier 0."""
+
+    def allocate(self, size_bytes: int) -> Block:
+        """Uninitialised memory. Raises OutOfMemory."""
+
+    def release(self, block: Block) -> None:
+        """Gives a block back; work already told may still use it."""
+
+    def write(self, block: Block, data: memoryview) -> None:
+        """Copies host bytes into a block, in order; `data` may be reused when it returns."""
+
+    def read(self, block: Block, size_bytes: int) -> Readback:
+        """Begins to copy a block to the host, in order."""
+
+    def array(self, block: Block, spec: Spec) -> Any:
+        """The block as an array of the array library, C order, sharing memory."""
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> LoadedPlan:
+        """Loads a plan; `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`."""
+
+    def arena_address(self, arena_bytes: int, row: int) -> int:
+        """Where the arena of a row begins. Raises OutOfMemory if the range does not hold it."""
+
+    def rows_that_fit(self, arena_bytes: int) -> int:
+        """How many rows of such an arena the reserved range holds at once."""
+
+    def launch(self, loaded: LoadedPlan, table: npt.NDArray[np.int64]) -> None:
+        """Runs a plan for every row of a slot table, in order. The table may be reused when it returns."""
+
+    def fence(self) -> Fence:
+        """The point after all work told so far."""
+
+    def close(self) -> None:
+        """Ends the device; no other method may be called after."""

@@ -1,0 +1,120 @@
+"""A kernel before it is text: what one launch computes for one instance, free of sizes and addresses.
+
+Two families. A `LoopKernel` walks an iteration space and covers pointwise work, moves and reductions along the
+innermost dimension, fused in any mixture. A `ProductKernel` is one matrix product. Code generation turns either into
+source for a dialect; equal kernels give equal text, so `key` names the compiled function.
+
+Iteration space of a loop kernel: `rank` outer dimensions, then, if `has_inner`, one inner dimension along which
+reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for each point of the outer
+dimensions); a reduction turns an inner value into an outer one, and an outer value may be used by inner nodes.
+
+Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
+then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
+`Stride.ANY`; then, for a gathered input, the extent and the element stride of the gathered axis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from hashlib import blake2b
+from typing import NamedTuple
+
+from fusewire_protos.dtypes import DType
+
+
+class Stride(Enum):
+    """How an argument moves along one dimension: known when text is generated, or an argument at run time."""
+
+    ZERO = "0"  # broadcast: does not move
+    UNIT = "1"  # one element a step
+    ANY = "s"  # a stride in `sizes`
+
+
+class ArgumentKind(Enum):
+    ARRAY = "array"  # an address, walked by strides
+    SCALAR = "scalar"  # a value in the slot itself
+    GATHERED = (
+        "gathered"  # an address, walked by strides, plus a position computed by the body along one axis
+    )
+
+
+class Argument(NamedTuple):
+    """An input or output of a loop kernel. `strides` has one entry a dimension (none for a scalar)."""
+
+    kind: ArgumentKind
+    dtype: DType
+    strides: tuple[Stride, ...]
+
+
+class Node(NamedTuple):
+    """One value of a body. `op` names a scalar body, or one of the forms below. `operands` number values.
+
+    Values of a body are numbered: first the inputs of the kernel (a scalar or outer-only array is an outer value, any
+    other an inner one; a gathered input has no value of its own), then the nodes in order.
+
+    Forms that are no scalar body:
+      "index"   the int64 position along dimension `detail`                  no operands
+      "gather"  element of gathered input number `detail`, at the clamped     one int64 operand
+                position that the operand gives
+      "reduce"  reduction named by `detail` ("sum", "prod", "min", "max",     one inner operand
+                "any", "all", "argmin", "argmax") of the operand along the inner dimension
+      "cast"    the operand converted from its dtype to `dtype`              one operand
+    `dtype` is the dtype of the value; operands of a scalar body share `operand_dtype`.
+    """
+
+    op: str
+    operands: tuple[int, ...]
+    operand_dtype: DType
+    dtype: DType
+    is_inner: bool
+    detail: str | int | None = None
+
+
+class Store(NamedTuple):
+    """Output `argument` of the kernel receives `value`."""
+
+    value: int
+    argument: Argument
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """Pointwise work, moves and inner reductions over one iteration space."""
+
+    rank: int
+    has_inner: bool
+    inputs: tuple[Argument, ...]
+    nodes: tuple[Node, ...]
+    stores: tuple[Store, ...]
+
+    @cached_property
+    def key(self) -> str:
+        return _key(self)
+
+
+@dataclass(frozen=True)
+class ProductKernel:
+    """`out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]`, one fma chain over ascending k in the accumulator's dtype.
+
+    Operands a, b (any strides) and out (C order). `sizes`: batch extents (`batch_rank` of them), rows, columns, inner;
+    then the element strides of a (batch…, rows, inner) and of b (batch…, inner, columns), zero where broadcast.
+    `b_is_unit`: the stride of b along columns is 1. `dtype` is that of a, b and out.
+    """
+
+    dtype: DType
+    batch_rank: int
+    b_is_unit: bool
+
+    @cached_property
+    def key(self) -> str:
+        return _key(self)
+
+
+Kernel = LoopKernel | ProductKernel
+
+
+def _key(kernel: Kernel) -> str:
+    """A name that equal kernels share, legal in C."""
+    return "fw_" + blake2b(repr(kernel).encode(), digest_size=10).hexdigest()
