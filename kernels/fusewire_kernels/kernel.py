@@ -35,9 +35,7 @@ class Stride(Enum):
 class ArgumentKind(Enum):
     ARRAY = "array"  # an address, walked by strides
     SCALAR = "scalar"  # a value in the slot itself
-    GATHERED = (
-        "gathered"  # an address, walked by strides, plus a position computed by the body along one axis
-    )
+    GATHERED = "gathered"  # an address, walked by strides, plus a position computed by the body along one axis
 
 
 class Argument(NamedTuple):

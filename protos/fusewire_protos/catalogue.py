@@ -109,9 +109,7 @@ def check_arity(op: Op, operands: int, attributes: Attributes) -> None:
     """Raises ArgumentError unless the op takes that many operands and attributes."""
     too_many = op.most_operands is not None and operands > op.most_operands
     if operands < op.least_operands or too_many:
-        wanted = (
-            op.least_operands if op.most_operands == op.least_operands else f"{op.least_operands} or more"
-        )
+        wanted = op.least_operands if op.most_operands == op.least_operands else f"{op.least_operands} or more"
         raise ArgumentError(f"{op.name} takes {wanted} operands, not {operands}")
     if len(attributes) != len(op.attributes):
         raise ArgumentError(f"{op.name} takes {len(op.attributes)} attributes, not {len(attributes)}")
@@ -346,9 +344,7 @@ def _composite(
     shape_rule: ShapeRule,
     dtype_rule: DtypeRule,
 ) -> Op:
-    return Op(
-        name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False
-    )
+    return Op(name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False)
 
 
 _POINTWISE = (

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 
@@ -118,7 +119,7 @@ def quotient(dtype: DType) -> DType:
     return dtype if dtype.is_floating else float64
 
 
-def of_scalar(value: bool | int | float, beside: DType) -> DType:
+def of_scalar(value: int | float, beside: DType) -> DType:
     """The dtype a weak Python scalar takes `beside` an array (NEP 50)."""
     if isinstance(value, bool):
         return beside
@@ -128,18 +129,19 @@ def of_scalar(value: bool | int | float, beside: DType) -> DType:
 
 
 @cache
-def to_numpy(dtype: DType) -> np.dtype:  # type: ignore[type-arg]  # the scalar type differs by dtype
+def to_numpy(dtype: DType) -> np.dtype[Any]:
     """NumPy's dtype object. bfloat16 needs the package ml_dtypes; raises DtypeError without it."""
     if dtype is not bfloat16:
         return np.dtype(dtype.name)
     try:
-        from ml_dtypes import bfloat16 as numpy_bfloat16  # optional, and slow to import: only on first use
+        from ml_dtypes import bfloat16 as numpy_bfloat16  # noqa: PLC0415 - optional, and slow to import
     except ImportError:
         raise DtypeError("bfloat16 values need the package ml_dtypes: pip install ml_dtypes") from None
-    return np.dtype(numpy_bfloat16)
+    numpy_dtype: np.dtype[Any] = np.dtype(numpy_bfloat16)
+    return numpy_dtype
 
 
-def from_numpy(dtype: np.dtype) -> DType:  # type: ignore[type-arg]  # any dtype may be asked about
+def from_numpy(dtype: np.dtype[Any]) -> DType:
     """Our dtype for NumPy's. Raises DtypeError for a dtype that cannot travel."""
     found = BY_NAME.get(dtype.name)
     if found is None or dtype.hasobject:

@@ -138,35 +138,23 @@ CASES: tuple[Case, ...] = (
     Case(2, "oversized_frame", _P, "RESOURCE_EXHAUSTED", ProtocolError, "longer than limits.message_bytes"),
     Case(3, "frame_gap", _P, "FAILED_PRECONDITION", ProtocolError, "a frame number other than the next"),
     Case(4, "wrong_version", _P, "FAILED_PRECONDITION", ProtocolError, "no protocol version in common"),
-    Case(
-        5, "out_of_turn", _P, "FAILED_PRECONDITION", ProtocolError, "a frame not legal in this session state"
-    ),
+    Case(5, "out_of_turn", _P, "FAILED_PRECONDITION", ProtocolError, "a frame not legal in this session state"),
     Case(6, "reused_handle", _P, "INVALID_ARGUMENT", ProtocolError, "a handle minted twice"),
     Case(7, "unknown_program", _P, "INVALID_ARGUMENT", ProtocolError, "a program number never sent"),
-    Case(
-        8, "credit_overdrawn", _P, "RESOURCE_EXHAUSTED", ProtocolError, "more in flight than the credit given"
-    ),
+    Case(8, "credit_overdrawn", _P, "RESOURCE_EXHAUSTED", ProtocolError, "more in flight than the credit given"),
     Case(9, "unauthenticated", _P, "UNAUTHENTICATED", Unauthenticated, "no valid token"),
     Case(10, "session_lost", _P, "NOT_FOUND", SessionLost, "no such session, or its grace has passed"),
     Case(11, "slow_reader", _P, "RESOURCE_EXHAUSTED", ProtocolError, "results wait unread beyond the limit"),
     Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server takes no new sessions"),
     Case(13, "too_many_sessions", _P, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.sessions is reached"),
     Case(20, "unknown_op", _O, "INVALID_ARGUMENT", ArgumentError, "an op code outside the catalogue"),
-    Case(
-        21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "operands or attributes of the wrong number"
-    ),
-    Case(
-        22, "bad_attribute", _O, "INVALID_ARGUMENT", ArgumentError, "an attribute of the wrong kind or range"
-    ),
+    Case(21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "operands or attributes of the wrong number"),
+    Case(22, "bad_attribute", _O, "INVALID_ARGUMENT", ArgumentError, "an attribute of the wrong kind or range"),
     Case(23, "bad_operand", _O, "INVALID_ARGUMENT", ArgumentError, "an operand number that precedes no op"),
     Case(24, "bad_shape", _O, "INVALID_ARGUMENT", ShapeError, "rank, dims or axes out of range or unfitting"),
-    Case(
-        25, "bad_dtype", _O, "INVALID_ARGUMENT", DtypeError, "an unknown dtype, or one the op does not take"
-    ),
+    Case(25, "bad_dtype", _O, "INVALID_ARGUMENT", DtypeError, "an unknown dtype, or one the op does not take"),
     Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, foreign or freed"),
-    Case(
-        27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"
-    ),
+    Case(27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"),
     Case(28, "upload_failed", _O, "DATA_LOSS", UploadFailed, "stalled, or other bytes than declared"),
     Case(29, "poisoned", _O, "FAILED_PRECONDITION", Poisoned, "depends on a value that failed"),
     Case(30, "quota_live_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.live_bytes is reached"),
@@ -179,9 +167,7 @@ CASES: tuple[Case, ...] = (
     Case(50, "integer_division_by_zero", _D, "OK", None, "the quotient and the remainder are 0"),
     Case(51, "index_out_of_range", _D, "OK", None, "clamped to the first or last element"),
     Case(52, "float_to_integer", _D, "OK", None, "saturates; NaN becomes 0"),
-    Case(
-        53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"
-    ),
+    Case(53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"),
     Case(54, "integer_overflow", _D, "OK", None, "wraps around"),
 )
 BY_CODE: dict[int, Case] = {case.code: case for case in CASES}

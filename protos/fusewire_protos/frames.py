@@ -156,9 +156,7 @@ def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any,
 def _same_types(values: list[Scalar], period: int) -> bool:
     """1, 1.0 and True are equal and yet other scalars; so are 0.0 and −0.0."""
     return all(
-        repr(a) == repr(b)
-        for a, b in zip(values[period:], values, strict=False)
-        if type(a) is not type(b) or a == 0
+        repr(a) == repr(b) for a, b in zip(values[period:], values, strict=False) if type(a) is not type(b) or a == 0
     )
 
 
@@ -266,8 +264,6 @@ def _numbers(value: Any, what: str) -> tuple[int, ...]:
 
 
 def _handles(value: Any) -> tuple[int, ...]:
-    if type(value) is not tuple or any(
-        type(item) is not int or not 0 <= item <= MAX_HANDLE for item in value
-    ):
+    if type(value) is not tuple or any(type(item) is not int or not 0 <= item <= MAX_HANDLE for item in value):
         raise CaseError("undecodable_frame", "handles are no list of numbers in 0..2^63−1")
     return value

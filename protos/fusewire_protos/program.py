@@ -15,10 +15,11 @@ Bytes: msgpack, with shortest integers, no maps, strings or extensions:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgpack
@@ -77,9 +78,7 @@ class ProgramLimits(NamedTuple):
     array_bytes: int = 16 << 30
 
 
-def build(
-    inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[ProgramOp], live: Sequence[int]
-) -> Program:
+def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[ProgramOp], live: Sequence[int]) -> Program:
     """A program of these parts. Raises CaseError if the parts do not fit together."""
     specs = [*inputs, *(Spec(dtype, ()) for dtype in scalars)]
     for index, op in enumerate(ops):
@@ -100,9 +99,7 @@ def encode(program: Program) -> bytes:
 def decode(raw: bytes, limits: ProgramLimits) -> Program:
     """The program of canonical bytes. Raises CaseError for any others, having allocated nothing large."""
     if len(raw) > limits.program_bytes:
-        raise CaseError(
-            "quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}"
-        )
+        raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     inputs, scalars, ops, live = _parts(raw, limits)
     program = build(
         [_spec(item, limits) for item in inputs],
@@ -134,9 +131,7 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
             max_ext_len=0,
         )
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        raise CaseError(
-            "undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}"
-        ) from None
+        raise CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}") from None
 
 
 def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
@@ -172,9 +167,7 @@ def _op(index: int, item: Any) -> ProgramOp:
     if op is None:
         raise CaseError("unknown_op", f"op {index} has code {item[0]}, which the catalogue does not hold")
     if len(item) - 2 != len(op.attributes):
-        raise CaseError(
-            "bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}"
-        )
+        raise CaseError("bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}")
     for attribute, value in zip(op.attributes, item[2:], strict=True):
         if not _is_legal(attribute.kind, value):
             raise CaseError("bad_attribute", f"op {index} {op.name}: {attribute.name} = {value!r}")
@@ -184,9 +177,7 @@ def _op(index: int, item: Any) -> ProgramOp:
 def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
     known = len(specs)
     if any(not 0 <= operand < known for operand in op.operands):
-        raise CaseError(
-            "bad_operand", f"op {index} {op.op.name} has operands {op.operands}; {known} are known"
-        )
+        raise CaseError("bad_operand", f"op {index} {op.op.name} has operands {op.operands}; {known} are known")
     try:
         return catalogue.infer(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
     except ShapeError as error:
@@ -198,11 +189,9 @@ def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
 
 
 def _check_live(live: Sequence[int], ops: int) -> None:
-    ascending = all(a < b for a, b in zip(live, live[1:], strict=False))
+    ascending = all(a < b for a, b in pairwise(live))
     if not ascending or any(not 0 <= index < ops for index in live):
-        raise CaseError(
-            "bad_operand", f"live results {tuple(live)[:8]} are not ascending op indices below {ops}"
-        )
+        raise CaseError("bad_operand", f"live results {tuple(live)[:8]} are not ascending op indices below {ops}")
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:
@@ -232,7 +221,7 @@ def _is_axis(value: Any) -> bool:
     return type(value) is int and 0 <= value < shapes.MAX_RANK
 
 
-def _is_list_of(check: Any, value: Any) -> bool:
+def _is_list_of(check: Callable[[Any], bool], value: Any) -> bool:
     return type(value) is tuple and len(value) <= shapes.MAX_RANK and all(check(item) for item in value)
 
 
@@ -240,7 +229,7 @@ def _is_bounded(value: Any) -> bool:
     return type(value) is int and abs(value) <= shapes.MAX_DIM
 
 
-_LEGAL = {
+_LEGAL: dict[AttributeKind, Callable[[Any], bool]] = {
     AttributeKind.AXIS: _is_axis,
     AttributeKind.AXES: lambda value: _is_list_of(_is_axis, value) and list(value) == sorted(set(value)),
     AttributeKind.DIM: _is_dim,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
@@ -185,6 +186,6 @@ def region_kept(shape: Shape, region: Region) -> Shape:
 
 
 def _check_axes(axes: Shape, rank: int) -> None:
-    ascending = all(a < b for a, b in zip(axes, axes[1:], strict=False))
+    ascending = all(a < b for a, b in pairwise(axes))
     if not ascending or any(not 0 <= axis < rank for axis in axes):
         raise ShapeError(f"axes {axes} are not ascending and in range for rank {rank}")

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos.shapes import Spec
-
 from fusewire_kernels.plan import Plan
+from fusewire_protos.shapes import Spec
 
 
 class DeviceInfo(NamedTuple):
     """What a device is, for people and for the planner. `dialect` is the generator's ("c", "cuda") or None where
-    nothing is compiled."""
+    nothing is compiled.
+    """
 
     backend: str
     name: str
