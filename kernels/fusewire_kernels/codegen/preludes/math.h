@@ -176,8 +176,7 @@ FW_FN float fw_tanh_f32(float x) {
     return fw_copysign_f32(t / (t + 2.0f), x);
 }
 
-/* sinh on [0, 1]: odd polynomial of degree 7, error 2^-25.3; above, (e^a - e^-a) / 2 with e^a halved in its
- * exponent so that it overflows only where sinh does. */
+/* e^magnitude / 2, halved in the exponent so that it overflows only where sinh and cosh do. */
 FW_FN float fw_half_exp_f32(float magnitude) {
     magnitude = magnitude > 90.0f ? 90.0f : magnitude;
     fw_scaled_f32 parts = fw_exp_scaled_f32(magnitude);
@@ -185,6 +184,7 @@ FW_FN float fw_half_exp_f32(float magnitude) {
     return fw_unscale_f32(parts);
 }
 
+/* Below 1, x + x^3 p(x^2): degree 2 in x^2, error 2^-25.3; above, (e^x - e^-x) / 2. */
 FW_FN float fw_sinh_f32(float x) {
     float magnitude = fw_abs_f32(x);
     float s = magnitude * magnitude;
@@ -347,8 +347,9 @@ FW_FN float fw_erf_f32(float x) {
 
 /* x times the normal distribution function, accurate in both tails. For a = |x|,
  *     Phi(-a) = e^(-a^2/2) p(t) / (a + 4),  t = (a - 4) / (a + 4),
- * p of degree 9 for a in [0, 14.6], error 2^-25.7 (below -14.6 the result is zero). a^2/2 is squared exactly: what
- * its rounding lost multiplies the exponential. The result is x Phi(-a) below zero and x - x Phi(-a) above. */
+ * p of degree 9 for a in [0, 14.6], error 2^-25.7 (below -14.6 the result is zero). The residual a - 4 - t (a + 4)
+ * corrects t, so that a - a t is 8 a / (a + 4); the exponent takes in what the rounding of a^2/2 lost. The result is
+ * x Phi(-a) below zero and x - x Phi(-a) above. */
 FW_FN float fw_gelu_f32(float x) {
     float a = fw_abs_f32(x);
     a = a > 14.6f ? 14.6f : a;
@@ -356,6 +357,8 @@ FW_FN float fw_gelu_f32(float x) {
     float lost = fw_fma_f32(0.5f * a, a, -half_square);
     float reciprocal = 1.0f / (a + 4.0f);
     float t = (a - 4.0f) * reciprocal;
+    float residual = fw_fma_f32(t, -a, fw_fma_f32(t + 1.0f, -4.0f, a));
+    t = fw_fma_f32(reciprocal, residual, t);
     float p = -0.000126272309f;
     p = fw_fma_f32(p, t, 0.000199256698f);
     p = fw_fma_f32(p, t, 0.00158220739f);
@@ -366,13 +369,506 @@ FW_FN float fw_gelu_f32(float x) {
     p = fw_fma_f32(p, t, 0.387136519f);
     p = fw_fma_f32(p, t, -0.607896686f);
     p = fw_fma_f32(p, t, 0.755285144f);
-    fw_scaled_f32 tail = fw_exp_scaled_f32(-half_square);
-    tail.mantissa = fw_fma_f32(tail.mantissa, -lost, tail.mantissa) * (a * (p * reciprocal));
+    fw_scaled_f32 tail = fw_reduce_exp_f32(-half_square);
+    tail.mantissa = fw_fma_f32(p, fw_expm1_core_f32(tail.mantissa - lost), p);
+    tail.mantissa *= fw_fma_f32(-t, a, a);
+    tail.exponent -= 3;
     float lower = fw_unscale_f32(tail);
     float positive = x <= 0.0f ? 0.0f : x;
-    return positive - lower;
+    return fw_copysign_f32(positive - lower, x);
 }
 
 FW_FN float fw_rsqrt_f32(float x) {
     return 1.0f / fw_sqrt_f32(x);
+}
+
+/* ---- trigonometry, float32 ---- */
+
+/* The distance of |x| to a nearby multiple of pi/2, and that multiple. */
+typedef struct {
+    float remainder;
+    uint32_t quadrant;
+} fw_angle_f32;
+
+/* In double, pi/2 in two parts. While |x| < 2^52 the multiple k is exact in the low bits of k + 2^52, k * pi/2 is
+ * subtracted without a rounding in the first step (the difference is a multiple of 2^-52 below 2) and with one in
+ * the second. k is the nearest integer but for the rounding of 2/pi, so that |remainder| <= pi/4 for |x| < 2^45 and
+ * 1.18 at 2^52. Larger arguments, whose neighbours are millions of periods apart, count as 0. */
+FW_FN fw_angle_f32 fw_reduce_angle_f32(float x) {
+    double magnitude = (double)fw_abs_f32(x);
+    double shifted = fw_fma_f64(magnitude, 0.6366197723675814, 4503599627370496.0);
+    double k = shifted - 4503599627370496.0;
+    double r = fw_fma_f64(k, -1.5707963267948966, magnitude);
+    r = fw_fma_f64(k, -6.123233995736766e-17, r);
+    int32_t too_large = magnitude >= 4503599627370496.0;
+    fw_angle_f32 angle;
+    angle.remainder = too_large ? fw_abs_f32(x) * 0.0f : (float)r;
+    angle.quadrant = too_large ? 0u : (uint32_t)fw_bits_f64(shifted);
+    return angle;
+}
+
+/* |r| <= 1.18: degree 9, error 2^-30.8. */
+FW_FN float fw_sin_core_f32(float r) {
+    float s = r * r;
+    float p = 2.66272536e-06f;
+    p = fw_fma_f32(p, s, -0.000198292109f);
+    p = fw_fma_f32(p, s, 0.00833327137f);
+    p = fw_fma_f32(p, s, -0.166666657f);
+    return fw_fma_f32(r * s, p, r);
+}
+
+/* |r| <= 1.18: degree 8, error 2^-26.7. */
+FW_FN float fw_cos_core_f32(float r) {
+    float s = r * r;
+    float p = 2.39558904e-05f;
+    p = fw_fma_f32(p, s, -0.00138804968f);
+    p = fw_fma_f32(p, s, 0.0416664034f);
+    p = fw_fma_f32(p, s, -0.5f);
+    return fw_fma_f32(p, s, 1.0f);
+}
+
+FW_FN float fw_flip_sign_f32(float x, uint32_t sign) {
+    return fw_from_bits_f32(fw_bits_f32(x) ^ sign);
+}
+
+FW_FN float fw_sin_f32(float x) {
+    fw_angle_f32 angle = fw_reduce_angle_f32(x);
+    float sine = fw_sin_core_f32(angle.remainder);
+    float cosine = fw_cos_core_f32(angle.remainder);
+    uint32_t sign = (fw_bits_f32(x) & 0x80000000u) ^ (angle.quadrant & 2u) << 30;
+    return fw_flip_sign_f32(angle.quadrant & 1u ? cosine : sine, sign);
+}
+
+FW_FN float fw_cos_f32(float x) {
+    fw_angle_f32 angle = fw_reduce_angle_f32(x);
+    float sine = fw_sin_core_f32(angle.remainder);
+    float cosine = fw_cos_core_f32(angle.remainder);
+    uint32_t sign = ((angle.quadrant + 1u) & 2u) << 30;
+    return fw_flip_sign_f32(angle.quadrant & 1u ? sine : cosine, sign);
+}
+
+FW_FN float fw_tan_f32(float x) {
+    fw_angle_f32 angle = fw_reduce_angle_f32(x);
+    float sine = fw_sin_core_f32(angle.remainder);
+    float cosine = fw_cos_core_f32(angle.remainder);
+    uint32_t odd = angle.quadrant & 1u;
+    uint32_t sign = (fw_bits_f32(x) & 0x80000000u) ^ odd << 31;
+    return fw_flip_sign_f32((odd ? cosine : sine) / (odd ? sine : cosine), sign);
+}
+
+/* asin(z) for z in [0, 1/2], s = z^2: degree 11, error 2^-27.6. */
+FW_FN float fw_asin_core_f32(float z, float s) {
+    float p = 0.0421583056f;
+    p = fw_fma_f32(p, s, 0.0241847783f);
+    p = fw_fma_f32(p, s, 0.0454691499f);
+    p = fw_fma_f32(p, s, 0.0749530941f);
+    p = fw_fma_f32(p, s, 0.166667521f);
+    return fw_fma_f32(z * s, p, z);
+}
+
+/* Above 1/2, asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)); beyond 1 the root is NaN. */
+FW_FN float fw_asin_f32(float x) {
+    float a = fw_abs_f32(x);
+    float s = a > 0.5f ? fw_fma_f32(a, -0.5f, 0.5f) : a * a;
+    float z = a > 0.5f ? fw_sqrt_f32(s) : a;
+    float core = fw_asin_core_f32(z, s);
+    float upper = 1.57079637f - fw_fma_f32(core, 2.0f, 4.37113883e-08f);
+    return fw_copysign_f32(a > 0.5f ? upper : core, x);
+}
+
+FW_FN float fw_acos_f32(float x) {
+    float a = fw_abs_f32(x);
+    float s = a > 0.5f ? fw_fma_f32(a, -0.5f, 0.5f) : a * a;
+    float z = a > 0.5f ? fw_sqrt_f32(s) : a;
+    float core = fw_asin_core_f32(z, s);
+    float middle = 1.57079637f - (fw_copysign_f32(core, x) + 4.37113883e-08f);
+    float outer = x < 0.0f ? 3.14159274f - fw_fma_f32(core, 2.0f, 8.74227766e-08f) : 2.0f * core;
+    return a > 0.5f ? outer : middle;
+}
+
+/* atan(t) for t in [0, 1]: degree 17, error 2^-25.8. */
+FW_FN float fw_atan_core_f32(float t) {
+    float s = t * t;
+    float p = 0.00291951792f;
+    p = fw_fma_f32(p, s, -0.0163634513f);
+    p = fw_fma_f32(p, s, 0.0432049856f);
+    p = fw_fma_f32(p, s, -0.0755167082f);
+    p = fw_fma_f32(p, s, 0.106657706f);
+    p = fw_fma_f32(p, s, -0.14211002f);
+    p = fw_fma_f32(p, s, 0.199937671f);
+    p = fw_fma_f32(p, s, -0.333331525f);
+    return fw_fma_f32(t * s, p, t);
+}
+
+FW_FN float fw_atan_f32(float x) {
+    float a = fw_abs_f32(x);
+    float core = fw_atan_core_f32(a > 1.0f ? 1.0f / a : a);
+    float upper = 1.57079637f - (core + 4.37113883e-08f);
+    return fw_copysign_f32(a > 1.0f ? upper : core, x);
+}
+
+/* The angle of the smaller over the larger side, then its octant. Equal sides, 0 and infinity too, have a defined
+ * ratio; NaN comes back through the sum. */
+FW_FN float fw_atan2_f32(float y, float x) {
+    float ay = fw_abs_f32(y);
+    float ax = fw_abs_f32(x);
+    int32_t steep = ay > ax;
+    float smaller = steep ? ax : ay;
+    float larger = steep ? ay : ax;
+    float ratio = smaller / (larger == 0.0f ? 1.0f : larger);
+    ratio = ratio != ratio ? 1.0f : ratio;
+    float core = fw_atan_core_f32(ratio);
+    float angle = steep ? 1.57079637f - (core + 4.37113883e-08f) : core;
+    float mirrored = 3.14159274f - (angle + 8.74227766e-08f);
+    angle = fw_bits_f32(x) >> 31 ? mirrored : angle;
+    angle = fw_copysign_f32(angle, y);
+    return x != x ? x : (y != y ? y : angle);
+}
+
+/* ---- power, float32 ---- */
+
+/* log2(x) for x >= 0, in double: with s = f / (2 + f), log2(1+f) = s p(s^2), degree 4 in s^2, error 2^-37.8. */
+FW_FN double fw_log2_wide_f32(float x) {
+    fw_scaled_f32 parts = fw_reduce_log_f32(x);
+    double f = (double)parts.mantissa;
+    double s = f / (2.0 + f);
+    double s2 = s * s;
+    double p = 0.34072792666937257;
+    p = fw_fma_f64(p, s2, 0.4116728310409346);
+    p = fw_fma_f64(p, s2, 0.57708358321016);
+    p = fw_fma_f64(p, s2, 0.9617966733502789);
+    p = fw_fma_f64(p, s2, 2.8853900817900797);
+    double result = fw_fma_f64(s, p, (double)parts.exponent);
+    result = x == 0.0f ? -FW_INFINITY_F64 : result;
+    return x < FW_INFINITY_F32 ? result : (double)x;
+}
+
+/* 2^x in double, for a result that is then rounded to float32: degree 6, error 2^-28.9. */
+FW_FN double fw_exp2_wide_f32(double x) {
+    x = x < -200.0 ? -200.0 : x;
+    x = x > 200.0 ? 200.0 : x;
+    double shifted = x + 6755399441055744.0;
+    double r = x - (shifted - 6755399441055744.0);
+    double p = 0.00015353371958933573;
+    p = fw_fma_f64(p, r, 0.0013398874833373804);
+    p = fw_fma_f64(p, r, 0.009618437311822874);
+    p = fw_fma_f64(p, r, 0.05550332469935436);
+    p = fw_fma_f64(p, r, 0.24022647914114745);
+    p = fw_fma_f64(p, r, 0.6931472028553534);
+    p = fw_fma_f64(p, r, 1.0);
+    return p * fw_from_bits_f64((fw_bits_f64(shifted) + 1023u) << 52);
+}
+
+/* IEEE pow: x^0 and 1^y are 1 even for NaN, a negative base needs an integer exponent, -1^±infinity is 1. */
+FW_FN float fw_pow_f32(float x, float y) {
+    float a = fw_abs_f32(x);
+    float result = (float)fw_exp2_wide_f32((double)y * fw_log2_wide_f32(a));
+    result = a == 1.0f ? (y != y ? y : 1.0f) : result;
+    int32_t integer = fw_rint_f32(y) == y;
+    int32_t odd = integer & (fw_rint_f32(0.5f * y) != 0.5f * y);
+    uint32_t sign = odd ? fw_bits_f32(x) & 0x80000000u : 0u;
+    result = fw_flip_sign_f32(result, sign);
+    result = (x < 0.0f) & (integer == 0) & (x > -FW_INFINITY_F32) ? FW_NAN_F32 : result;
+    return (x == 1.0f) | (y == 0.0f) ? 1.0f : result;
+}
+
+/* ---- functions, float64: the platform's, and what is made of them ---- */
+
+#define FW_PLATFORM_F64(name) \
+    FW_FN double fw_##name##_f64(double x) { \
+        return name(x); \
+    }
+FW_PLATFORM_F64(exp)
+FW_PLATFORM_F64(exp2)
+FW_PLATFORM_F64(expm1)
+FW_PLATFORM_F64(log)
+FW_PLATFORM_F64(log2)
+FW_PLATFORM_F64(log10)
+FW_PLATFORM_F64(log1p)
+FW_PLATFORM_F64(sin)
+FW_PLATFORM_F64(cos)
+FW_PLATFORM_F64(tan)
+FW_PLATFORM_F64(asin)
+FW_PLATFORM_F64(acos)
+FW_PLATFORM_F64(atan)
+FW_PLATFORM_F64(sinh)
+FW_PLATFORM_F64(cosh)
+FW_PLATFORM_F64(tanh)
+FW_PLATFORM_F64(erf)
+
+FW_FN double fw_atan2_f64(double y, double x) {
+    return atan2(y, x);
+}
+
+FW_FN double fw_pow_f64(double x, double y) {
+    return pow(x, y);
+}
+
+FW_FN double fw_rsqrt_f64(double x) {
+    return 1.0 / fw_sqrt_f64(x);
+}
+
+FW_FN double fw_sigmoid_f64(double x) {
+    double e = exp(-fw_abs_f64(x));
+    return (x < 0.0 ? e : 1.0) / (1.0 + e);
+}
+
+/* At -infinity the limit, -0: e^-800 is already 0. */
+FW_FN double fw_silu_f64(double x) {
+    double clamped = x < -800.0 ? -800.0 : x;
+    return clamped * fw_sigmoid_f64(clamped);
+}
+
+FW_FN double fw_softplus_f64(double x) {
+    double positive = x <= 0.0 ? 0.0 : x;
+    return positive + log1p(exp(-fw_abs_f64(x)));
+}
+
+/* At -infinity the limit, -0: erfc(40 / sqrt(2)) is already 0. */
+FW_FN double fw_gelu_f64(double x) {
+    double clamped = x < -40.0 ? -40.0 : x;
+    return 0.5 * clamped * erfc(clamped * -0.7071067811865476);
+}
+
+/* ---- arithmetic of either float type ---- */
+
+/* minimum, maximum: NaN from either side; of equal values (+0 and -0) the second, as NumPy.
+ * relu: NaN stays NaN. sign: NaN stays NaN, and -0 gives +0.
+ * remainder, floor_divide: Python's, the remainder has the divisor's sign and the quotient agrees with it. */
+#define FW_FLOAT_ARITHMETIC(F, T) \
+    FW_FN T fw_square_##F(T x) { \
+        return x * x; \
+    } \
+    FW_FN T fw_minimum_##F(T a, T b) { \
+        return (a < b) | (a != a) ? a : b; \
+    } \
+    FW_FN T fw_maximum_##F(T a, T b) { \
+        return (a > b) | (a != a) ? a : b; \
+    } \
+    FW_FN T fw_clip_##F(T x, T low, T high) { \
+        return fw_minimum_##F(fw_maximum_##F(x, low), high); \
+    } \
+    FW_FN T fw_relu_##F(T x) { \
+        return x <= (T)0 ? (T)0 : x; \
+    } \
+    FW_FN T fw_sign_##F(T x) { \
+        T nonzero = x > (T)0 ? (T)1 : (T)-1; \
+        return x == (T)0 ? (T)0 : (x != x ? x : nonzero); \
+    } \
+    FW_FN T fw_round_##F(T x) { \
+        return fw_rint_##F(x); \
+    } \
+    FW_FN T fw_remainder_##F(T a, T b) { \
+        T r = fw_fmod_##F(a, b); \
+        T moved = (b < (T)0) != (r < (T)0) ? r + b : r; \
+        return r == (T)0 ? fw_copysign_##F((T)0, b) : moved; \
+    } \
+    FW_FN T fw_floor_divide_##F(T a, T b) { \
+        T r = fw_fmod_##F(a, b); \
+        T quotient = (a - r) / b; \
+        quotient = (r != (T)0) & ((b < (T)0) != (r < (T)0)) ? quotient - (T)1 : quotient; \
+        T whole = fw_floor_##F(quotient); \
+        whole = quotient - whole > (T)0.5 ? whole + (T)1 : whole; \
+        whole = quotient == (T)0 ? fw_copysign_##F((T)0, a / b) : whole; \
+        return b == (T)0 ? a / b : whole; \
+    } \
+    FW_FN uint8_t fw_isnan_##F(T x) { \
+        return x != x; \
+    } \
+    FW_FN uint8_t fw_isinf_##F(T x) { \
+        return fw_abs_##F(x) == FW_INFINITY_OF(F); \
+    } \
+    FW_FN uint8_t fw_isfinite_##F(T x) { \
+        return fw_abs_##F(x) < FW_INFINITY_OF(F); \
+    }
+#define FW_INFINITY_OF(F) FW_INFINITY_OF_##F
+#define FW_INFINITY_OF_f32 FW_INFINITY_F32
+#define FW_INFINITY_OF_f64 FW_INFINITY_F64
+FW_FLOAT_ARITHMETIC(f32, float)
+FW_FLOAT_ARITHMETIC(f64, double)
+
+/* ---- arithmetic of integers ---- */
+
+/* Everything wraps, through the unsigned type U, since not every dialect wraps signed overflow.
+ * Division by zero gives 0; the least integer over -1 wraps. Two's complement conversions as all compilers do. */
+#define FW_INTEGER_ARITHMETIC(I, T, U) \
+    FW_FN T fw_add_##I(T a, T b) { \
+        return (T)((U)a + (U)b); \
+    } \
+    FW_FN T fw_subtract_##I(T a, T b) { \
+        return (T)((U)a - (U)b); \
+    } \
+    FW_FN T fw_multiply_##I(T a, T b) { \
+        return (T)((U)a * (U)b); \
+    } \
+    FW_FN T fw_negative_##I(T x) { \
+        return (T)((U)0 - (U)x); \
+    } \
+    FW_FN T fw_square_##I(T x) { \
+        return fw_multiply_##I(x, x); \
+    } \
+    FW_FN T fw_minimum_##I(T a, T b) { \
+        return a < b ? a : b; \
+    } \
+    FW_FN T fw_maximum_##I(T a, T b) { \
+        return a > b ? a : b; \
+    } \
+    FW_FN T fw_clip_##I(T x, T low, T high) { \
+        return fw_minimum_##I(fw_maximum_##I(x, low), high); \
+    } \
+    FW_FN T fw_relu_##I(T x) { \
+        return x > 0 ? x : 0; \
+    } \
+    FW_FN T fw_round_##I(T x) { \
+        return x; \
+    } \
+    /* exponent >= 0, by squaring */ \
+    FW_FN T fw_raise_##I(T base, T exponent) { \
+        U result = 1; \
+        U factor = (U)base; \
+        for (U rest = (U)exponent; rest != 0; rest >>= 1) { \
+            result = rest & 1 ? result * factor : result; \
+            factor *= factor; \
+        } \
+        return (T)result; \
+    }
+
+#define FW_SIGNED_ARITHMETIC(I, T, U) \
+    FW_INTEGER_ARITHMETIC(I, T, U) \
+    FW_FN T fw_abs_##I(T x) { \
+        return x < 0 ? fw_negative_##I(x) : x; \
+    } \
+    FW_FN T fw_sign_##I(T x) { \
+        return (T)((x > 0) - (x < 0)); \
+    } \
+    /* rounds towards zero */ \
+    FW_FN T fw_divide_##I(T a, T b) { \
+        T divisor = (b == 0) | (b == -1) ? 1 : b; \
+        T quotient = a / divisor; \
+        quotient = b == -1 ? fw_negative_##I(a) : quotient; \
+        return b == 0 ? 0 : quotient; \
+    } \
+    FW_FN T fw_fmod_##I(T a, T b) { \
+        T divisor = (b == 0) | (b == -1) ? 1 : b; \
+        return a % divisor; \
+    } \
+    FW_FN T fw_remainder_##I(T a, T b) { \
+        T r = fw_fmod_##I(a, b); \
+        return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r; \
+    } \
+    FW_FN T fw_floor_divide_##I(T a, T b) { \
+        T quotient = fw_divide_##I(a, b); \
+        T r = fw_fmod_##I(a, b); \
+        return (r != 0) & ((r < 0) != (b < 0)) ? quotient - 1 : quotient; \
+    } \
+    /* a negative exponent: 0 except for the units 1 and -1 */ \
+    FW_FN T fw_pow_##I(T base, T exponent) { \
+        T unit = base == 1 ? 1 : (base == -1 ? (exponent & 1 ? -1 : 1) : 0); \
+        T power = fw_raise_##I(base, exponent < 0 ? 0 : exponent); \
+        return exponent < 0 ? unit : power; \
+    }
+
+FW_SIGNED_ARITHMETIC(i32, int32_t, uint32_t)
+FW_SIGNED_ARITHMETIC(i64, int64_t, uint64_t)
+FW_INTEGER_ARITHMETIC(u8, uint8_t, uint32_t)
+
+FW_FN uint8_t fw_abs_u8(uint8_t x) {
+    return x;
+}
+
+FW_FN uint8_t fw_sign_u8(uint8_t x) {
+    return x != 0;
+}
+
+FW_FN uint8_t fw_floor_divide_u8(uint8_t a, uint8_t b) {
+    return b == 0 ? 0 : (uint8_t)(a / (b == 0 ? 1 : b));
+}
+
+FW_FN uint8_t fw_remainder_u8(uint8_t a, uint8_t b) {
+    return b == 0 ? 0 : (uint8_t)(a % (b == 0 ? 1 : b));
+}
+
+FW_FN uint8_t fw_fmod_u8(uint8_t a, uint8_t b) {
+    return fw_remainder_u8(a, b);
+}
+
+FW_FN uint8_t fw_pow_u8(uint8_t base, uint8_t exponent) {
+    return fw_raise_u8(base, exponent);
+}
+
+/* ---- conversions: fw_cast_<from>_<to>, for every pair ----
+ *
+ * To bool (b8, a byte 0 or 1): x != 0, NaN is true. Float to integer: towards zero, saturating, NaN gives 0.
+ * Integer to integer wraps. To f16 and bf16: a float that holds the rounded value. */
+
+#define FW_PLAIN_CAST(from, F, to, T) \
+    FW_FN T fw_cast_##from##_##to(F x) { \
+        return (T)x; \
+    }
+
+#define FW_BOOL_CAST(from, F) \
+    FW_FN uint8_t fw_cast_##from##_b8(F x) { \
+        return x != (F)0; \
+    }
+
+/* below: the largest F that is not above the integer type's greatest value */
+#define FW_SATURATING_CAST(from, F, to, T, least, below, greatest) \
+    FW_FN T fw_cast_##from##_##to(F x) { \
+        F clamped = x > (F)(least) ? x : (F)(least); \
+        clamped = clamped > (F)(below) ? (F)(below) : clamped; \
+        T whole = (T)clamped; \
+        whole = x > (F)(below) ? (T)(greatest) : whole; \
+        return x != x ? (T)0 : whole; \
+    }
+
+#define FW_HALF_CASTS(from, F) \
+    FW_FN float fw_cast_##from##_f16(F x) { \
+        return fw_round_f16((float)x); \
+    } \
+    FW_FN float fw_cast_##from##_bf16(F x) { \
+        return fw_round_bf16((float)x); \
+    }
+
+#define FW_INTEGER_CASTS(from, F) \
+    FW_PLAIN_CAST(from, F, f32, float) \
+    FW_PLAIN_CAST(from, F, f64, double) \
+    FW_PLAIN_CAST(from, F, i32, int32_t) \
+    FW_PLAIN_CAST(from, F, i64, int64_t) \
+    FW_PLAIN_CAST(from, F, u8, uint8_t) \
+    FW_BOOL_CAST(from, F) \
+    FW_HALF_CASTS(from, F)
+FW_INTEGER_CASTS(i32, int32_t)
+FW_INTEGER_CASTS(i64, int64_t)
+FW_INTEGER_CASTS(u8, uint8_t)
+FW_INTEGER_CASTS(b8, uint8_t)
+
+FW_PLAIN_CAST(f32, float, f32, float)
+FW_PLAIN_CAST(f32, float, f64, double)
+FW_SATURATING_CAST(f32, float, i32, int32_t, INT32_MIN, 2147483520, INT32_MAX)
+FW_SATURATING_CAST(f32, float, i64, int64_t, INT64_MIN, 9223371487098961920, INT64_MAX)
+FW_SATURATING_CAST(f32, float, u8, uint8_t, 0, 255, 255)
+FW_BOOL_CAST(f32, float)
+FW_HALF_CASTS(f32, float)
+
+FW_PLAIN_CAST(f64, double, f32, float)
+FW_PLAIN_CAST(f64, double, f64, double)
+FW_SATURATING_CAST(f64, double, i32, int32_t, INT32_MIN, INT32_MAX, INT32_MAX)
+FW_SATURATING_CAST(f64, double, i64, int64_t, INT64_MIN, 9223372036854774784, INT64_MAX)
+FW_SATURATING_CAST(f64, double, u8, uint8_t, 0, 255, 255)
+FW_BOOL_CAST(f64, double)
+
+/* Rounding to float32 first would round twice: cut to float32 with the last bit set when anything was lost ("round
+ * to odd"), and the second rounding sees which side of a tie it is on. */
+FW_FN float fw_cast_f64_f16(double x) {
+    float nearest = (float)x;
+    double back = (double)nearest;
+    uint32_t bits = fw_bits_f32(nearest);
+    bits -= fw_abs_f64(back) > fw_abs_f64(x) ? 1u : 0u;
+    bits |= back != x ? 1u : 0u;
+    return fw_round_f16(fw_from_bits_f32(bits));
+}
+
+/* Through float32, as the bfloat16 of NumPy arrays does. */
+FW_FN float fw_cast_f64_bf16(double x) {
+    return fw_round_bf16((float)x);
 }
