@@ -1,0 +1,247 @@
+"""Who may do what: a file of hashed tokens, and the rule that nobody listens to a network unguarded.
+
+A line of the file is `<id> <SHA-256 of the token, hex> <tenant> <scope> [<expiry, ISO 8601>]`; empty lines and lines
+that begin with `#` are skipped. A token is `<id>.<32 random bytes>`. One round of SHA-256 is enough to store it: slow,
+salted hashes protect words that people choose, from being guessed; 256 random bits cannot be guessed at any speed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import NamedTuple, TextIO
+
+from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenticated
+from fusewire_server.config import Listen
+
+_log = logging.getLogger(__name__)
+
+_HASH_DIGITS = 64
+
+
+class Scope(Enum):
+    """What a token is for."""
+
+    USE = "use"  # open sessions
+    INSPECT = "inspect"  # read statistics, sessions and programs of all tenants
+    ADMIN = "admin"  # both, and operate the server
+
+
+_GRANTS: Mapping[Scope, frozenset[Scope]] = {
+    Scope.USE: frozenset({Scope.USE}),
+    Scope.INSPECT: frozenset({Scope.INSPECT}),
+    Scope.ADMIN: frozenset(Scope),
+}
+
+
+class Principal(NamedTuple):
+    """Who is calling, as far as their token says."""
+
+    tenant: str
+    token_id: str
+    scope: Scope
+
+    def may(self, scope: Scope) -> bool:
+        return scope in _GRANTS[self.scope]
+
+
+@dataclass(frozen=True)
+class TokenRecord:
+    """A line of the token file."""
+
+    token_id: str
+    hash_hex: str = field(repr=False)
+    tenant: str
+    scope: Scope
+    expires: datetime | None
+
+    def line(self) -> str:
+        words = [self.token_id, self.hash_hex, self.tenant, self.scope.value]
+        if self.expires is not None:
+            words.append(self.expires.isoformat())
+        return " ".join(words) + "\n"
+
+
+class _Table(NamedTuple):
+    """The records by id, as the file with this signature held them."""
+
+    signature: tuple[int, int, int]
+    records: Mapping[str, TokenRecord]
+
+
+class Authenticator:
+    """Checks tokens against a file, which is read again when it changes: a revoked token fails at its next call.
+
+    Any thread may call it. `_table` is swapped whole, so that a reader sees one file or the other.
+    A file that has become unreadable or malformed lets nobody in.
+    """
+
+    def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        """Raises ConfigurationError if the file cannot be read or has a malformed line."""
+        self._path = path
+        self._now = now
+        self._table = _Table(_signature(path), _by_id(read_tokens(path)))
+
+    def identify(self, token: str | None) -> Principal:
+        """Raises Unauthenticated if the token is missing, unknown, revoked or expired."""
+        if token is None:
+            raise Unauthenticated("this server asks for a token and none came")
+        record = self._records().get(token.partition(".")[0])
+        # An unknown id takes the same path as a wrong secret, so that the answer's time tells nothing.
+        is_equal = hmac.compare_digest(_hash(token), record.hash_hex if record else "0" * _HASH_DIGITS)
+        if record is None or not is_equal:
+            raise Unauthenticated("the token is unknown here, or revoked")
+        if record.expires is not None and record.expires <= self._now():
+            raise Unauthenticated(f"the token {record.token_id} expired at {record.expires.isoformat()}")
+        return Principal(record.tenant, record.token_id, record.scope)
+
+    def check(self, token: str | None, scope: Scope) -> Principal:
+        """Raises Unauthenticated if the token is no good, or not for this."""
+        principal = self.identify(token)
+        if not principal.may(scope):
+            raise Unauthenticated(
+                f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
+            )
+        return principal
+
+    def _records(self) -> Mapping[str, TokenRecord]:
+        try:
+            signature = _signature(self._path)
+            if signature != self._table.signature:
+                self._table = _Table(signature, _by_id(read_tokens(self._path)))
+        except ConfigurationError as reason:
+            _log.error("no token is accepted: %s", reason)
+            return {}
+        return self._table.records
+
+
+def bearer(header: str | None) -> str | None:
+    """The token of an `authorization` header or metadata entry (RFC 6750), or None."""
+    scheme, _, token = (header or "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
+
+
+def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = None) -> str:
+    """Adds a token to the file, which is made if missing, and returns it: the only time it can be seen.
+
+    Raises ArgumentError for a tenant that is no single word, ConfigurationError if the file cannot be written.
+    """
+    if not tenant or tenant.split() != [tenant]:
+        raise ArgumentError(f"a tenant is one word without spaces, not {tenant!r}")
+    token_id = secrets.token_hex(4)
+    token = f"{token_id}.{secrets.token_urlsafe(32)}"
+    with _rewriting(path) as new_file:
+        old_text = path.read_text(encoding="utf-8") if path.exists() else ""
+        new_file.write(old_text if old_text.endswith("\n") or not old_text else old_text + "\n")
+        new_file.write(TokenRecord(token_id, _hash(token), tenant, scope, expires).line())
+    return token
+
+
+def revoke(path: Path, token_id: str) -> None:
+    """Removes a token. Raises ArgumentError if the file has no such id, ConfigurationError if it cannot be written."""
+    with _rewriting(path) as new_file:
+        if token_id not in _by_id(read_tokens(path)):
+            raise ArgumentError(f"{path} has no token {token_id}")
+        for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+            if line.split()[:1] != [token_id]:
+                new_file.write(line)
+
+
+def read_tokens(path: Path) -> tuple[TokenRecord, ...]:
+    """The tokens of a file. Raises ConfigurationError with the number of a malformed line, never its text."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as reason:
+        raise ConfigurationError(f"cannot read the token file {path}: {reason}") from None
+    numbered = ((number, line.split()) for number, line in enumerate(lines, 1))
+    return tuple(
+        _record(words, f"{path}, line {number}") for number, words in numbered if words and not words[0].startswith("#")
+    )
+
+
+def check_protected_mode(listen: Listen) -> None:
+    """Raises ConfigurationError if other machines could connect without TLS or without a token."""
+    exposed = [address for address in (listen.grpc, listen.http) if not address.is_loopback()]
+    missing = []
+    if listen.tls_cert is None:
+        missing.append("--tls-cert and --tls-key")
+    if listen.token_file is None:
+        missing.append("--token-file")
+    if not exposed or not missing or listen.insecure_allow_remote:
+        return
+    raise ConfigurationError(
+        f"other machines can reach {exposed[0]}: give {' and '.join(missing)}, listen on 127.0.0.1, "
+        "or accept the risk with --insecure-allow-remote"
+    )
+
+
+def _record(words: list[str], where: str) -> TokenRecord:
+    if not 4 <= len(words) <= 5:
+        raise ConfigurationError(f"{where}: expected id, hash, tenant, scope and perhaps an expiry")
+    token_id, hash_hex, tenant, scope = words[:4]
+    if len(hash_hex) != _HASH_DIGITS or not set(hash_hex) <= set("0123456789abcdef"):
+        raise ConfigurationError(f"{where}: the hash is no SHA-256 in lower-case hexadecimal")
+    if scope not in {one.value for one in Scope}:
+        raise ConfigurationError(f"{where}: the scope is none of {', '.join(one.value for one in Scope)}")
+    return TokenRecord(token_id, hash_hex, tenant, Scope(scope), _expiry(words[4:], where))
+
+
+def _expiry(words: list[str], where: str) -> datetime | None:
+    if not words:
+        return None
+    try:
+        expires = datetime.fromisoformat(words[0])
+    except ValueError:
+        raise ConfigurationError(f"{where}: the expiry is no ISO 8601 date and time") from None
+    if expires.tzinfo is None:
+        raise ConfigurationError(f"{where}: the expiry has no time zone")
+    return expires
+
+
+def _by_id(records: tuple[TokenRecord, ...]) -> Mapping[str, TokenRecord]:
+    return {record.token_id: record for record in records}
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def _signature(path: Path) -> tuple[int, int, int]:
+    """Differs whenever the file was replaced or written; the inode tells two writes within one clock tick apart."""
+    try:
+        status = path.stat()
+    except OSError as reason:
+        raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+@contextmanager
+def _rewriting(path: Path) -> Iterator[TextIO]:
+    """A new file, for its owner only, that takes the old one's place at once when all went well.
+
+    It is also the lock: two commands that edit together could bring a revoked token back.
+    """
+    new_path = path.with_name(path.name + ".new")
+    try:
+        descriptor = os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        raise ConfigurationError(
+            f"{new_path} exists: another command is editing {path}; if none is, delete it"
+        ) from None
+    except OSError as reason:
+        raise ConfigurationError(f"cannot write {new_path}: {reason.strerror}") from None
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as new_file:
+            yield new_file
+        new_path.replace(path)
+    finally:
+        new_path.unlink(missing_ok=True)

@@ -1,0 +1,158 @@
+"""What a setting is: a default, one line about it, and the reader that turns text or TOML into its value.
+
+A reader takes what a file, the environment or a flag holds and returns the value, or raises ValueError with the
+reason. It leaves a value of the right type as it is, so the same reader also checks values set from Python.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
+
+from fusewire_protos.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+Reader = Callable[[object], object]
+
+_UNIT_BYTES = {"KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
+_FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+class Address(NamedTuple):
+    """Where to listen. Port 0: any free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect. Names other than localhost are not looked up: they count as no."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def read_address(raw: object) -> Address:
+    """HOST:PORT, an IPv6 host in brackets."""
+    if isinstance(raw, Address):
+        return raw
+    host, colon, port = raw.rpartition(":") if isinstance(raw, str) else ("", "", "")
+    host = host.removeprefix("[").removesuffix("]")
+    if not (host and colon and port.isascii() and port.isdigit() and int(port) < 1 << 16):
+        raise ValueError("expected HOST:PORT with a port from 0 to 65535")
+    return Address(host, int(port))
+
+
+def read_one_of(*words: str) -> Reader:
+    """The reader of a setting that is one of a few words."""
+
+    def read_word(raw: object) -> object:
+        if raw in words:
+            return raw
+        raise ValueError(f"expected one of {', '.join(words)}")
+
+    return read_word
+
+
+def read_count(raw: object) -> int:
+    """A whole number from 1 up."""
+    if isinstance(raw, str) and raw.isascii() and raw.isdigit():
+        raw = int(raw)
+    if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
+        raise ValueError("expected a whole number, at least 1")
+    return raw
+
+
+def read_bytes(raw: object) -> int:
+    """A whole number of bytes from 1 up, or one with a binary unit: `64 MiB`."""
+    if isinstance(raw, str):
+        number, unit = raw.strip()[:-3].rstrip(), raw.strip()[-3:]
+        if unit in _UNIT_BYTES and number.isascii() and number.isdigit():
+            raw = str(int(number) * _UNIT_BYTES[unit])
+    try:
+        return read_count(raw)
+    except ValueError:
+        raise ValueError("expected a number of bytes, at least 1, such as 4194304 or '4 MiB'") from None
+
+
+def read_seconds(raw: object) -> float:
+    """A number of seconds above 0."""
+    try:
+        seconds = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < float("inf"):
+        raise ValueError("expected a number of seconds above 0")
+    return seconds
+
+
+def read_flag(raw: object) -> bool:
+    """true or false."""
+    value = _FLAG_WORDS.get(raw.lower()) if isinstance(raw, str) else raw
+    if not isinstance(value, bool):
+        raise ValueError("expected true or false")
+    return value
+
+
+def read_path(raw: object) -> Path:
+    """The path of a file, from the working directory if it is relative."""
+    if isinstance(raw, Path):
+        return raw
+    if isinstance(raw, str) and raw:
+        return Path(raw).expanduser()
+    raise ValueError("expected a path")
+
+
+# The types a section declares its settings with.
+Endpoint = Annotated[Address, read_address]
+Count = Annotated[int, read_count]
+Bytes = Annotated[int, read_bytes]
+OptionalBytes = Annotated[int | None, read_bytes]
+Seconds = Annotated[float, read_seconds]
+Flag = Annotated[bool, read_flag]
+OptionalFile = Annotated[Path | None, read_path]
+
+
+class Setting(NamedTuple):
+    """What a section says of a field, as `Annotated[Annotated[type, reader], about]`; Python joins the two."""
+
+    reader: Reader
+    about: str
+
+
+def settings_of(section: type[Any]) -> Mapping[str, Setting]:
+    """The settings of a section by the name of their field."""
+    hints = get_type_hints(section, include_extras=True)
+    return {declared.name: Setting(*hints[declared.name].__metadata__) for declared in fields(section)}
+
+
+def read(name: str, setting: Setting, raw: object, origin: str) -> object:
+    """The value of a setting. Raises ConfigurationError with its name, where it was set, and why it will not do."""
+    try:
+        return setting.reader(raw)
+    except ValueError as reason:
+        raise ConfigurationError(f"{name} = {raw!r} ({origin}): {reason}") from None
+
+
+def check_section(name: str, section: DataclassInstance) -> None:
+    """Raises ConfigurationError for the first value of a section that its reader would not leave as it is.
+
+    A value equal to its default passes: that is how a setting stays unset.
+    """
+    settings = settings_of(type(section))
+    for declared in fields(section):
+        full_name, value = f"{name}.{declared.name}", getattr(section, declared.name)
+        if value is declared.default:
+            continue
+        if read(full_name, settings[declared.name], value, "set in Python") != value:
+            raise ConfigurationError(f"{full_name} = {value!r} has the wrong type {type(value).__name__}")

@@ -1,0 +1,243 @@
+"""Tokens: minted once, stored hashed, refused as soon as they are revoked; and who may listen to a network."""
+
+import logging
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenticated
+from fusewire_server.auth import (
+    Authenticator,
+    Principal,
+    Scope,
+    bearer,
+    check_protected_mode,
+    mint,
+    read_tokens,
+    revoke,
+)
+from fusewire_server.config import Listen
+from fusewire_server.settings import Address
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+HASH = "0123456789abcdef" * 4
+OUTSIDE = Address("0.0.0.0", 7423)  # noqa: S104
+CERT, KEY = Path("cert.pem"), Path("key.pem")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tokens"
+
+
+def test_a_minted_token_names_its_tenant_and_scope(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    assert Authenticator(path).identify(token) == Principal("lab", token.partition(".")[0], Scope.USE)
+
+
+def test_the_file_holds_no_token_and_is_its_owners_only(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    assert token.partition(".")[2] not in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_two_tokens_are_alike(path: Path) -> None:
+    tokens = {mint(path, tenant="lab", scope=Scope.USE) for _ in range(8)}
+    assert len(tokens) == len(read_tokens(path)) == 8
+
+
+def test_a_mint_keeps_comments_and_ends_an_unended_line(path: Path) -> None:
+    path.write_text(f"# ours\n\nold {HASH} lab use")
+    mint(path, tenant="lab", scope=Scope.ADMIN)
+    assert path.read_text().startswith(f"# ours\n\nold {HASH} lab use\n")
+    assert [record.scope for record in read_tokens(path)] == [Scope.USE, Scope.ADMIN]
+
+
+@pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab"])
+def test_a_tenant_is_one_word(path: Path, tenant: str) -> None:
+    with pytest.raises(ArgumentError, match="one word"):
+        mint(path, tenant=tenant, scope=Scope.USE)
+    assert not path.exists()
+
+
+def test_a_revoked_token_fails_at_its_next_call(path: Path) -> None:
+    token, other = (mint(path, tenant="lab", scope=Scope.USE) for _ in range(2))
+    authenticator = Authenticator(path)
+    authenticator.identify(token)
+    revoke(path, token.partition(".")[0])
+    with pytest.raises(Unauthenticated, match="unknown here, or revoked"):
+        authenticator.identify(token)
+    authenticator.identify(other)
+
+
+def test_a_token_minted_later_is_accepted(path: Path) -> None:
+    mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    assert authenticator.identify(mint(path, tenant="guest", scope=Scope.USE)).tenant == "guest"
+
+
+def test_revoking_an_unknown_id_changes_nothing(path: Path) -> None:
+    mint(path, tenant="lab", scope=Scope.USE)
+    before = path.read_text()
+    with pytest.raises(ArgumentError, match="no token nobody"):
+        revoke(path, "nobody")
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_two_commands_do_not_edit_one_file_together(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.with_name("tokens.new").touch()
+    with pytest.raises(ConfigurationError, match=r"tokens\.new exists: another command"):
+        revoke(path, token.partition(".")[0])
+    assert path.with_name("tokens.new").exists()
+
+
+def test_a_folder_that_is_missing_is_a_clear_refusal(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot write"):
+        mint(tmp_path / "absent" / "tokens", tenant="lab", scope=Scope.USE)
+
+
+@pytest.mark.parametrize("token", [None, "", ".", "x", "x.y", "\0", "é.ü", "\ud800"])
+def test_anything_but_a_token_is_refused(path: Path, token: str | None) -> None:
+    mint(path, tenant="lab", scope=Scope.USE)
+    with pytest.raises(Unauthenticated):
+        Authenticator(path).identify(token)
+
+
+def test_a_right_id_with_a_wrong_secret_is_refused(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    with pytest.raises(Unauthenticated):
+        Authenticator(path).identify(token[:-1])
+
+
+def test_an_expired_token_is_refused_from_that_instant_on(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE, expires=NOW)
+    Authenticator(path, lambda: NOW - timedelta(microseconds=1)).identify(token)
+    with pytest.raises(Unauthenticated, match="expired at 2030-01-01"):
+        Authenticator(path, lambda: NOW).identify(token)
+
+
+@pytest.mark.parametrize(
+    ("held", "granted"),
+    [
+        (Scope.USE, {Scope.USE}),
+        (Scope.INSPECT, {Scope.INSPECT}),
+        (Scope.ADMIN, {Scope.USE, Scope.INSPECT, Scope.ADMIN}),
+    ],
+)
+def test_a_scope_grants_itself_and_admin_grants_all(held: Scope, granted: set[Scope]) -> None:
+    assert {scope for scope in Scope if Principal("lab", "id", held).may(scope)} == granted
+
+
+def test_a_token_of_another_scope_is_refused_by_name(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    with pytest.raises(Unauthenticated, match="has the scope use; this needs admin"):
+        Authenticator(path).check(token, Scope.ADMIN)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("id", "expected id, hash, tenant, scope"),
+        (f"id {HASH} lab use 2030-01-01T00:00:00Z more", "expected id, hash, tenant, scope"),
+        ("id abc lab use", "no SHA-256"),
+        (f"id {HASH.upper()} lab use", "no SHA-256"),
+        (f"id {HASH} lab root", "scope is none of use, inspect, admin"),
+        (f"id {HASH} lab use tomorrow", "no ISO 8601"),
+        (f"id {HASH} lab use 2030-01-01T00:00:00", "no time zone"),
+    ],
+)
+def test_a_malformed_line_is_refused_by_number_without_its_text(path: Path, line: str, message: str) -> None:
+    path.write_text(f"# tokens\n{line}\n")
+    with pytest.raises(ConfigurationError, match=rf"tokens, line 2: .*{message}") as refused:
+        Authenticator(path)
+    assert HASH not in str(refused.value)
+
+
+def test_a_file_that_is_missing_or_no_text_is_refused(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        Authenticator(path)
+    path.write_bytes(b"\xff")
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        Authenticator(path)
+
+
+@pytest.mark.parametrize("harm", ["delete", "garble"])
+def test_a_file_that_breaks_later_lets_nobody_in(path: Path, harm: str, caplog: pytest.LogCaptureFixture) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    path.unlink() if harm == "delete" else path.write_text("garbled")
+    with caplog.at_level(logging.ERROR), pytest.raises(Unauthenticated):
+        authenticator.identify(token)
+    assert "no token is accepted" in caplog.text
+
+
+def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    status = path.stat()
+    revoke(path, token.partition(".")[0])
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(Unauthenticated):
+        authenticator.identify(token)
+
+
+def test_neither_logs_errors_nor_repr_show_a_token_or_its_hash(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    (record,) = read_tokens(path)
+    authenticator = Authenticator(path)
+    with pytest.raises(Unauthenticated) as wrong_scope:
+        authenticator.check(token, Scope.ADMIN)
+    with pytest.raises(Unauthenticated) as wrong_secret:
+        authenticator.check(token + "x", Scope.USE)
+    told = f"{record} {authenticator} {wrong_scope.value} {wrong_secret.value} {caplog.text}"
+    assert token.partition(".")[2] not in told
+    assert record.hash_hex not in told
+
+
+@pytest.mark.parametrize(
+    ("header", "token"),
+    [
+        ("Bearer abc", "abc"),
+        ("bearer  abc ", "abc"),
+        ("Basic abc", None),
+        ("Bearer", None),
+        ("Bearer ", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_bearer_header_carries_the_token(header: str | None, token: str | None) -> None:
+    assert bearer(header) == token
+
+
+@pytest.mark.parametrize(
+    "listen",
+    [
+        Listen(),
+        Listen(grpc=OUTSIDE, token_file=Path("tokens"), tls_cert=CERT, tls_key=KEY),
+        Listen(grpc=OUTSIDE, http=OUTSIDE, insecure_allow_remote=True),
+    ],
+)
+def test_a_guarded_or_local_server_may_listen(listen: Listen) -> None:
+    check_protected_mode(listen)
+
+
+@pytest.mark.parametrize(
+    ("listen", "flags"),
+    [
+        (Listen(grpc=OUTSIDE), ["--tls-cert and --tls-key", "--token-file"]),
+        (Listen(http=OUTSIDE), ["--tls-cert and --tls-key", "--token-file"]),
+        (Listen(grpc=OUTSIDE, token_file=Path("tokens")), ["--tls-cert and --tls-key"]),
+        (Listen(grpc=OUTSIDE, tls_cert=CERT, tls_key=KEY), ["--token-file"]),
+    ],
+)
+def test_an_unguarded_server_may_not_listen_and_is_told_the_flags(listen: Listen, flags: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        check_protected_mode(listen)
+    assert f"give {' and '.join(flags)}, listen" in str(refused.value)
+    assert "--insecure-allow-remote" in str(refused.value)
