@@ -1,0 +1,76 @@
+"""A value of one dtype as a value of another, in NumPy or a library of its interface.
+
+Defined values: integers wrap; a float becomes an integer by truncation, saturating, and NaN becomes 0; anything but
+zero is True, NaN too. To a float: the nearest, ties to even, rounded once; except that integers and float64 become
+bfloat16, and integers float16, by way of float32, as NumPy's arrays do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+_BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
+
+
+def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
+    """`array` of dtype `source` as dtype `target`; the array itself if that is the same."""
+    if source is target:
+        return array
+    values = widen(library, array, source)
+    if target.is_boolean:
+        return library.asarray(values != 0)
+    if source.is_floating and target.is_integer:
+        return _saturate(library, values, target)
+    if source is dtypes.float64 and target is dtypes.float16:
+        return narrow(library, _round_to_odd(library, values), target)
+    if target.is_half:
+        return narrow(library, values.astype("float32"), target)
+    return values.astype(target.name)
+
+
+def scalar(library: Any, value: int | float, dtype: DType) -> Any:
+    """A scalar of a binding (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
+    if isinstance(value, int) and not dtype.is_floating:
+        wrapped = (int(value) + 2**63) % 2**64 - 2**63
+        return cast(library, library.asarray(wrapped, dtype="int64"), dtypes.int64, dtype)
+    return cast(library, library.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
+
+
+def widen(library: Any, array: Any, dtype: DType) -> Any:
+    """Halves as float32, exactly; any other dtype as it is."""
+    if dtype is dtypes.bfloat16:
+        bits = library.asarray(array.view("uint16")).astype("uint32")
+        return library.asarray(bits << 16).view("float32")
+    return array.astype("float32") if dtype.is_half else array
+
+
+def narrow(library: Any, array: Any, dtype: DType) -> Any:
+    """A float32 array rounded to the half `dtype`; for any other dtype, the array as it is."""
+    if dtype is not dtypes.bfloat16:
+        return array.astype("float16") if dtype.is_half else array
+    bits = library.asarray(array).view("uint32")
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    halves = library.asarray(library.where(library.isnan(array), 0x7FC0, rounded)).astype("uint16")
+    return halves.view(dtypes.to_numpy(dtype))
+
+
+def _saturate(library: Any, values: Any, target: DType) -> Any:
+    """Comparisons are with powers of two, which every float dtype holds exactly."""
+    bits = _BITS_OF_INTEGER[target]
+    least, beyond = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if target.is_signed else (0.0, 2.0**bits)
+    is_inside = (values >= least) & (values < beyond)
+    inside = library.asarray(library.where(is_inside, values, 0)).astype(target.name)
+    raised = library.where(values >= beyond, int(beyond) - 1, inside)
+    return library.asarray(library.where(values < least, int(least), raised)).astype(target.name)
+
+
+def _round_to_odd(library: Any, values: Any) -> Any:
+    """float64 cut to float32 with the last bit set where anything was lost: rounding that again rounds only once."""
+    nearest = values.astype("float32")
+    back = nearest.astype("float64")
+    bits = nearest.view("uint32") - (library.abs(back) > library.abs(values)).astype("uint32")
+    was_lost = (back != values) & ~library.isnan(values)
+    return library.asarray(bits | was_lost.astype("uint32")).view("float32")
