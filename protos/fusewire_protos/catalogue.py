@@ -69,7 +69,8 @@ DtypeRule = Callable[[tuple[DType, ...], Attributes], DtypeSignature]
 class Op:
     """One entry of the catalogue. Instances are compared by identity.
 
-    `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours.
+    `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours. (min
+    and max are not: which of several equal zeros is returned depends on the order in which they are met.)
     `most_operands` is None where any number may follow. `has_region`: its attributes describe a `Region`, whose
     starts are bindings.
     """
@@ -132,6 +133,7 @@ def _same(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _reduce(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    _require_scalars(operands[1:])
     return shapes.reduce(operands[0], attributes[0], keepdims=attributes[1])
 
 
@@ -145,6 +147,7 @@ def _reduce_to_some(operands: tuple[Shape, ...], attributes: Attributes) -> Shap
 
 
 def _along_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    _require_scalars(operands[1:])
     shapes.reduce(operands[0], attributes[0], keepdims=True)
     return operands[0]
 
@@ -154,11 +157,13 @@ def _product(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _given(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    _require_scalars(operands)
     shape: Shape = attributes[0]
     return shape
 
 
 def _vector(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    _require_scalars(operands)
     return (attributes[0],)
 
 
@@ -198,6 +203,12 @@ def _take(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 def _one_hot(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     return (*operands[0], attributes[0])
+
+
+def _require_scalars(operands: tuple[Shape, ...]) -> None:
+    for shape in operands:
+        if shape:
+            raise ShapeError(f"a scalar is required, not an array of shape {shape}")
 
 
 # ---- dtype rules: (operand dtypes, attributes) → what is computed in, what comes out ----
@@ -310,7 +321,7 @@ def _created(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignat
 
 
 def _spaced(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """linspace: points are computed in float64 (float32 where the device prefers no doubles is not asked)."""
+    """linspace: points are computed in float64."""
     return DtypeSignature(_all(dtypes.float64, operands), dtypes.from_code(attributes[-1]))
 
 
@@ -410,8 +421,8 @@ _POINTWISE = (
 _REDUCTIONS = (
     _reduction("sum", 80, _reduce, _accumulating, exact=False),
     _reduction("prod", 81, _reduce, _accumulating, exact=False),
-    _reduction("min", 82, _reduce_to_some, _promoting, exact=True),
-    _reduction("max", 83, _reduce_to_some, _promoting, exact=True),
+    _reduction("min", 82, _reduce_to_some, _promoting, exact=False),
+    _reduction("max", 83, _reduce_to_some, _promoting, exact=False),
     _reduction("any", 84, _reduce, _logical, exact=True),
     _reduction("all", 85, _reduce, _logical, exact=True),
     _reduction("argmin", 86, _reduce_to_some, _indexing, exact=True),
@@ -500,7 +511,8 @@ _MOVES = (
 _CREATES = (
     # One scalar: the value.
     Op("full", 130, Category.CREATE, 1, 1, (_SHAPE, _DTYPE), _given, _created, is_exact=True),
-    # Two scalars: start and step. Element i is start + i·step, rounded once after the product and once after the sum.
+    # Two scalars: start and step. Element i is start + i·step in the dtype's accumulator, rounded after the product and
+    # after the sum, then to the dtype.
     Op(
         "arange",
         131,
@@ -512,7 +524,7 @@ _CREATES = (
         _created,
         is_exact=True,
     ),
-    # Two scalars: start and step, in float64.
+    # Two scalars: start and step. As arange, in float64 throughout; then converted to the dtype.
     Op(
         "linspace",
         132,
