@@ -10,7 +10,7 @@ dimensions); a reduction turns an inner value into an outer one, and an outer va
 
 Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
 then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
-`Stride.ANY`; then, for a gathered input, the extent and the element stride of the gathered axis.
+`Stride.ANY`, followed, for a gathered input, by the extent and the element stride of the gathered axis.
 """
 
 from __future__ import annotations
@@ -50,16 +50,18 @@ class Node(NamedTuple):
     """One value of a body. `op` names a scalar body, or one of the forms below. `operands` number values.
 
     Values of a body are numbered: first the inputs of the kernel (a scalar or outer-only array is an outer value, any
-    other an inner one; a gathered input has no value of its own), then the nodes in order.
+    other an inner one; a gathered input keeps its number but has no value), then the nodes in order.
 
     Forms that are no scalar body:
-      "index"   the int64 position along dimension `detail`                  no operands
-      "gather"  element of gathered input number `detail`, at the clamped     one int64 operand
+      "index"   the int64 position along dimension `detail` (`rank` is the   no operands
+                inner one)
+      "gather"  element of input number `detail`, a gathered one, at the clamped    one int64 operand
                 position that the operand gives
       "reduce"  reduction named by `detail` ("sum", "prod", "min", "max",     one inner operand
                 "any", "all", "argmin", "argmax") of the operand along the inner dimension
       "cast"    the operand converted from its dtype to `dtype`              one operand
-    `dtype` is the dtype of the value; operands of a scalar body share `operand_dtype`.
+    `dtype` is the dtype of the value; operands of a scalar body share `operand_dtype` (but the condition of "where",
+    which is bool). A cast to the operand's own dtype copies: it makes an inner value of an outer one.
     """
 
     op: str
@@ -71,7 +73,7 @@ class Node(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Output `argument` of the kernel receives `value`."""
+    """Output `argument` of the kernel receives `value` (an input or a node; inner if the argument moves there)."""
 
     value: int
     argument: Argument

@@ -34,6 +34,13 @@ class ScalarColumn(NamedTuple):
     dtype: DType
 
 
+class ConstantColumn(NamedTuple):
+    """The bits of a number that the program implies, such as the count behind a mean, in `dtype`, in the low bytes."""
+
+    value: int | float
+    dtype: DType
+
+
 class OutputColumn(NamedTuple):
     """The address of live result number `position` (an index into the program's `live`)."""
 
@@ -55,7 +62,7 @@ class ViewColumn(NamedTuple):
     terms: tuple[Term, ...]
 
 
-Column = ArenaColumn | InputColumn | ScalarColumn | OutputColumn | ViewColumn
+Column = ArenaColumn | InputColumn | ScalarColumn | ConstantColumn | OutputColumn | ViewColumn
 
 
 class OperandRef(NamedTuple):
