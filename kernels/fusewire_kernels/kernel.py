@@ -4,13 +4,17 @@ Two families. A `LoopKernel` walks an iteration space and covers pointwise work,
 innermost dimension, fused in any mixture. A `ProductKernel` is one matrix product. Code generation turns either into
 source for a dialect; equal kernels give equal text, so `key` names the compiled function.
 
-Iteration space of a loop kernel: `rank` outer dimensions, then, if `has_inner`, one inner dimension along which
+Iteration space of a loop kernel: `rank` outer dimensions (perhaps none), then, if `has_inner`, one inner dimension along which
 reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for each point of the outer
 dimensions); a reduction turns an inner value into an outer one, and an outer value may be used by inner nodes.
 
 Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
 then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
-`Stride.ANY`, followed, for a gathered input, by the extent and the element stride of the gathered axis.
+`Stride.ANY`, followed, for a gathered input, by the extent and the element stride of the gathered axis. Strides may be
+negative, extents zero.
+
+Aliasing: in a kernel without an inner dimension an output may lie exactly on an array input of the same strides and
+item size, so every point reads its inputs before it writes. Nothing else of an instance overlaps what it writes.
 """
 
 from __future__ import annotations
