@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 
 _BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
 
 
+@np.errstate(all="ignore")
 def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
     """`array` of dtype `source` as dtype `target`; the array itself if that is the same."""
     if source is target:
@@ -47,6 +50,7 @@ def widen(library: Any, array: Any, dtype: DType) -> Any:
     return array.astype("float32") if dtype.is_half else array
 
 
+@np.errstate(all="ignore")
 def narrow(library: Any, array: Any, dtype: DType) -> Any:
     """A float32 array rounded to the half `dtype`; for any other dtype, the array as it is."""
     if dtype is not dtypes.bfloat16:

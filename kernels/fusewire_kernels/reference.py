@@ -27,8 +27,7 @@ from fusewire_protos.shapes import Shape
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op takes.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
-# The same for one op's own rule: operands are already cast to the dtypes the op computes in.
-_Rule = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
+_Rule = Twin  # where operands are already cast to the dtypes that the op computes in
 
 _TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
 
@@ -37,12 +36,12 @@ def twin(op: Op) -> Twin:
     """The meaning of `op` as a function of arrays. A view shares memory with its operand."""
     rule = _RULES[op.name]
 
+    @np.errstate(all="ignore")
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         sources = tuple(dtypes.from_numpy(operand.dtype) for operand in operands)
         targets = op.dtype_rule(sources, attributes).operands
-        with np.errstate(all="ignore"):
-            converted = [cast(library, *job) for job in zip(operands, sources, targets, strict=True)]
-            return library.asarray(rule(library, converted, attributes, starts))
+        converted = [cast(library, *job) for job in zip(operands, sources, targets, strict=True)]
+        return library.asarray(rule(library, converted, attributes, starts))
 
     return run
 
