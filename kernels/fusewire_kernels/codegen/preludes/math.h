@@ -559,8 +559,8 @@ FW_FN double fw_exp2_wide_f32(double x) {
     return p * fw_from_bits_f64((fw_bits_f64(shifted) + 1023u) << 52);
 }
 
-/* IEEE pow: x^0 and 1^y are 1 even for NaN, a negative base needs an integer exponent, -1^±infinity is 1. */
-FW_FN float fw_pow_f32(float x, float y) {
+/* IEEE pow: x^0 and 1^y are 1 even for NaN, a negative base needs an integer exponent, (-1)^y is 1 for infinite y. */
+FW_FN float fw_power_f32(float x, float y) {
     float a = fw_abs_f32(x);
     float result = (float)fw_exp2_wide_f32((double)y * fw_log2_wide_f32(a));
     result = a == 1.0f ? (y != y ? y : 1.0f) : result;
@@ -600,7 +600,7 @@ FW_FN double fw_atan2_f64(double y, double x) {
     return atan2(y, x);
 }
 
-FW_FN double fw_pow_f64(double x, double y) {
+FW_FN double fw_power_f64(double x, double y) {
     return pow(x, y);
 }
 
@@ -689,6 +689,27 @@ FW_FLOAT_ARITHMETIC(f64, double)
 
 /* ---- arithmetic of integers ---- */
 
+#define FW_IDENTITY(name, I, T) \
+    FW_FN T fw_##name##_##I(T x) { \
+        return x; \
+    }
+
+#define FW_CONSTANT(name, value, I, T) \
+    FW_FN uint8_t fw_##name##_##I(T x) { \
+        (void)x; \
+        return value; \
+    }
+
+/* What asks about fractions, infinity and NaN has one answer for integers and booleans. */
+#define FW_INTEGER_IDENTITIES(I, T) \
+    FW_IDENTITY(round, I, T) \
+    FW_IDENTITY(floor, I, T) \
+    FW_IDENTITY(ceil, I, T) \
+    FW_IDENTITY(trunc, I, T) \
+    FW_CONSTANT(isnan, 0, I, T) \
+    FW_CONSTANT(isinf, 0, I, T) \
+    FW_CONSTANT(isfinite, 1, I, T)
+
 /* Everything wraps, through the unsigned type U, since not every dialect wraps signed overflow.
  * Division by zero gives 0; the least integer over -1 wraps. Two's complement conversions as all compilers do. */
 #define FW_INTEGER_ARITHMETIC(I, T, U) \
@@ -719,9 +740,7 @@ FW_FLOAT_ARITHMETIC(f64, double)
     FW_FN T fw_relu_##I(T x) { \
         return x > 0 ? x : 0; \
     } \
-    FW_FN T fw_round_##I(T x) { \
-        return x; \
-    } \
+    FW_INTEGER_IDENTITIES(I, T) \
     /* exponent >= 0, by squaring */ \
     FW_FN T fw_raise_##I(T base, T exponent) { \
         U result = 1; \
@@ -742,7 +761,7 @@ FW_FLOAT_ARITHMETIC(f64, double)
         return (T)((x > 0) - (x < 0)); \
     } \
     /* rounds towards zero */ \
-    FW_FN T fw_divide_##I(T a, T b) { \
+    FW_FN T fw_quotient_##I(T a, T b) { \
         T divisor = (b == 0) | (b == -1) ? 1 : b; \
         T quotient = a / divisor; \
         quotient = b == -1 ? fw_negative_##I(a) : quotient; \
@@ -757,12 +776,12 @@ FW_FLOAT_ARITHMETIC(f64, double)
         return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r; \
     } \
     FW_FN T fw_floor_divide_##I(T a, T b) { \
-        T quotient = fw_divide_##I(a, b); \
+        T quotient = fw_quotient_##I(a, b); \
         T r = fw_fmod_##I(a, b); \
         return (r != 0) & ((r < 0) != (b < 0)) ? quotient - 1 : quotient; \
     } \
     /* a negative exponent: 0 except for the units 1 and -1 */ \
-    FW_FN T fw_pow_##I(T base, T exponent) { \
+    FW_FN T fw_power_##I(T base, T exponent) { \
         T unit = base == 1 ? 1 : (base == -1 ? (exponent & 1 ? -1 : 1) : 0); \
         T power = fw_raise_##I(base, exponent < 0 ? 0 : exponent); \
         return exponent < 0 ? unit : power; \
@@ -772,9 +791,7 @@ FW_SIGNED_ARITHMETIC(i32, int32_t, uint32_t)
 FW_SIGNED_ARITHMETIC(i64, int64_t, uint64_t)
 FW_INTEGER_ARITHMETIC(u8, uint8_t, uint32_t)
 
-FW_FN uint8_t fw_abs_u8(uint8_t x) {
-    return x;
-}
+FW_IDENTITY(abs, u8, uint8_t)
 
 FW_FN uint8_t fw_sign_u8(uint8_t x) {
     return x != 0;
@@ -792,8 +809,34 @@ FW_FN uint8_t fw_fmod_u8(uint8_t a, uint8_t b) {
     return fw_remainder_u8(a, b);
 }
 
-FW_FN uint8_t fw_pow_u8(uint8_t base, uint8_t exponent) {
+FW_FN uint8_t fw_power_u8(uint8_t base, uint8_t exponent) {
     return fw_raise_u8(base, exponent);
+}
+
+/* ---- booleans: a byte, 0 or 1; the sum is "or", the product "and" ---- */
+
+FW_INTEGER_IDENTITIES(b8, uint8_t)
+FW_IDENTITY(abs, b8, uint8_t)
+FW_IDENTITY(square, b8, uint8_t)
+
+FW_FN uint8_t fw_add_b8(uint8_t a, uint8_t b) {
+    return a | b;
+}
+
+FW_FN uint8_t fw_multiply_b8(uint8_t a, uint8_t b) {
+    return a & b;
+}
+
+FW_FN uint8_t fw_minimum_b8(uint8_t a, uint8_t b) {
+    return a & b;
+}
+
+FW_FN uint8_t fw_maximum_b8(uint8_t a, uint8_t b) {
+    return a | b;
+}
+
+FW_FN uint8_t fw_clip_b8(uint8_t x, uint8_t low, uint8_t high) {
+    return (x | low) & high;
 }
 
 /* ---- conversions: fw_cast_<from>_<to>, for every pair ----
