@@ -90,6 +90,12 @@ class Device(Protocol):
     def array(self, block: Block, spec: Spec) -> Any:
         """The block as an array of the array library, C order, sharing memory."""
 
+    def empty(self, spec: Spec) -> Any:
+        """A new array of the array library, C order, uninitialised. Raises OutOfMemory."""
+
+    def address(self, array: Any) -> int:
+        """Where an array of the array library begins."""
+
     def load(self, plan: Plan, binaries: Sequence[str]) -> LoadedPlan:
         """Loads a plan; `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`."""
 

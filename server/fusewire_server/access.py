@@ -1,0 +1,68 @@
+"""Who is calling: tokens of gRPC calls, checked before any method is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from fusewire_protos.errors import Unauthenticated
+
+from fusewire_server.auth import Authenticator, Scope, bearer
+
+OPEN_TENANT = "public"  # everybody's, where no tokens are configured
+TOKEN_HEADER = "authorization"
+
+Details = grpc.HandlerCallDetails
+Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any]]]
+
+
+class Access:
+    """The tenant of a call. Without an authenticator everybody is one tenant."""
+
+    def __init__(self, authenticator: Authenticator | None) -> None:
+        self._authenticator = authenticator
+
+    def tenant(self, metadata: Any) -> str:
+        """Raises Unauthenticated unless the call's token may use the service."""
+        if self._authenticator is None:
+            return OPEN_TENANT
+        header = dict(metadata or ()).get(TOKEN_HEADER)
+        return self._authenticator.check(bearer(header), Scope.USE).tenant
+
+
+class AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # the stubs leave the base untyped
+    """Refuses every method, health and reflection included, to a call without a valid token."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+
+    async def intercept_service(
+        self, continuation: Continue, handler_call_details: Details
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        handler = await continuation(handler_call_details)
+        try:
+            self._access.tenant(handler_call_details.invocation_metadata)
+        except Unauthenticated as refusal:
+            return _refusing(handler, str(refusal))
+        return handler
+
+
+def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grpc.RpcMethodHandler[Any, Any]:
+    """A handler of the same arity that ends every call at once."""
+
+    async def abort(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+
+    async def abort_stream(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+        yield b""  # never reached: makes this an async generator, as a streaming method must be
+
+    if handler is None or not (handler.request_streaming or handler.response_streaming):
+        return grpc.unary_unary_rpc_method_handler(abort)
+    if handler.request_streaming and handler.response_streaming:
+        return grpc.stream_stream_rpc_method_handler(abort_stream)
+    if handler.request_streaming:
+        return grpc.stream_unary_rpc_method_handler(abort)
+    return grpc.unary_stream_rpc_method_handler(abort_stream)

@@ -1,0 +1,69 @@
+"""What the engine counts as it goes: totals, time per phase, histograms. Plain integers, owned by the loop thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from fusewire_protos.errors import Case
+
+from fusewire_server.programs import ProgramEntry
+
+
+@dataclass
+class Phase:
+    """How often a phase ran and how long it took in all."""
+
+    count: int = 0
+    total_ns: int = 0
+
+    def add(self, ns: int) -> None:
+        self.count += 1
+        self.total_ns += ns
+
+
+@dataclass
+class Counters:
+    """Totals since the process began. Histograms are by power-of-two bucket (the bucket's upper end)."""
+
+    ops: int = 0
+    segments: int = 0
+    submissions: int = 0
+    launches: int = 0
+    frames: int = 0
+    plans: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    rows_per_submission: Counter[int] = field(default_factory=Counter)
+    ops_per_launch: Counter[int] = field(default_factory=Counter)
+    decode: Phase = field(default_factory=Phase)
+    plan: Phase = field(default_factory=Phase)
+    compile: Phase = field(default_factory=Phase)
+    device: Phase = field(default_factory=Phase)
+
+    def decoded(self, ns: int) -> None:
+        self.frames += 1
+        self.decode.add(ns)
+
+    def failed(self, case: Case) -> None:
+        self.failures[case.name] += 1
+
+    def planned(self, planning_ns: int, compiling_ns: int) -> None:
+        self.plans += 1
+        self.plan.add(planning_ns)
+        self.compile.add(compiling_ns)
+
+    def ran(self, entry: ProgramEntry, rows: int, device_ns: int) -> None:
+        ops = len(entry.program.ops)
+        launches = ops if entry.loaded is None else len(entry.loaded.plan.launches)
+        self.ops += ops * rows
+        self.segments += rows
+        self.submissions += 1
+        self.launches += launches * (rows if entry.loaded is None else 1)
+        self.rows_per_submission[bucket(rows)] += 1
+        self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1
+        self.device.add(device_ns)
+
+
+def bucket(count: int) -> int:
+    """The smallest power of two that is not below `count`; 1 for 0."""
+    return 1 << max(count - 1, 0).bit_length()

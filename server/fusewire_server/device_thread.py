@@ -1,0 +1,315 @@
+"""The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
+
+Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
+released may be handed out to whatever is ordered later. The device thread never waits for a fetch: what the device
+has not reached yet goes to the completion thread, which waits on fences in order.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback
+from fusewire_kernels.plan import Plan
+from fusewire_protos.errors import FusewireError, OutOfMemory
+
+from fusewire_server.programs import ProgramEntry
+from fusewire_server.tier0 import OneOps, run_op_by_op
+from fusewire_server.work import Fetching, Row, Submission, Value, ValueState
+
+
+class Run(NamedTuple):
+    """Run the rows of a submission."""
+
+    number: int
+    submission: Submission
+
+
+class Write(NamedTuple):
+    """Fill a value with bytes from the host."""
+
+    value: Value
+    data: bytes | memoryview
+
+
+class Read(NamedTuple):
+    """Bring a value to the host."""
+
+    fetching: Fetching
+
+
+class Release(NamedTuple):
+    """Give back the memory of values that died."""
+
+    values: tuple[Value, ...]
+
+
+class Load(NamedTuple):
+    """Load a plan; `key` is the program entry, or the one-op call, that it serves."""
+
+    key: object
+    plan: Plan
+    binaries: tuple[str, ...]
+
+
+Order = Run | Write | Read | Release | Load
+
+
+class Ran(NamedTuple):
+    """A submission has been completed. `failed` are rows that the device had no room for."""
+
+    number: int
+    failed: tuple[Row, ...]
+    device_ns: int
+
+
+class Failed(NamedTuple):
+    """A value could not be written for want of memory."""
+
+    value: Value
+    text: str
+
+
+class Missing(NamedTuple):
+    """A fetched value is not there: its producer found no room."""
+
+    fetching: Fetching
+
+
+class Brought(NamedTuple):
+    """A fetched value is on the host."""
+
+    fetching: Fetching
+    data: memoryview
+
+
+class Loaded(NamedTuple):
+    key: object
+    loaded: LoadedPlan
+
+
+class Broken(NamedTuple):
+    """The device is beyond use; the process must end."""
+
+    error: BaseException
+
+
+Report = Ran | Failed | Missing | Brought | Loaded | Broken
+
+
+class MemoryCount(NamedTuple):
+    """Bytes of buffers at one moment and at their most."""
+
+    live_bytes: int
+    peak_bytes: int
+    donated: int
+    donated_bytes: int
+
+
+class DeviceThread:
+    """Runs orders on a device. `report` is called from the device and the completion thread."""
+
+    def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
+        self._device = device
+        self._report = report
+        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
+        self._tables: dict[ProgramEntry, npt.NDArray[np.int64]] = {}
+        self.one_ops = OneOps(device)
+        self._live_bytes = 0  # device thread writes, any thread may read: one int each
+        self._peak_bytes = 0
+        self._donated = 0
+        self._donated_bytes = 0
+        self.busy_ns = 0
+        self._threads = [
+            threading.Thread(target=self._work, name="fusewire-device", daemon=True),
+            threading.Thread(target=self._complete, name="fusewire-completion", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ends both threads after the orders given so far; waits at most `timeout_s` for each."""
+        self._orders.put(None)
+        for thread in self._threads:
+            thread.join(timeout_s)
+
+    def order(self, order: Order) -> None:
+        """Queues an order; any thread, never blocks."""
+        self._orders.put(order)
+
+    def memory(self) -> MemoryCount:
+        return MemoryCount(self._live_bytes, self._peak_bytes, self._donated, self._donated_bytes)
+
+    def _work(self) -> None:
+        while (order := self._orders.get()) is not None:
+            began_ns = time.perf_counter_ns()
+            try:
+                self._act(order)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
+                self._report(Broken(error))
+                break
+            self.busy_ns += time.perf_counter_ns() - began_ns
+        self._fenced.put(None)
+        self._device.close()
+
+    def _act(self, order: Order) -> None:
+        match order:
+            case Run():
+                self._run(order.number, order.submission)
+            case Write():
+                self._write(order.value, order.data)
+            case Read():
+                self._read(order.fetching)
+            case Release():
+                self._release(order.values)
+            case Load():
+                self._report(Loaded(order.key, self._device.load(order.plan, order.binaries)))
+
+    # ---- running a submission: the hot path ----
+
+    def _run(self, number: int, submission: Submission) -> None:
+        began_ns = time.perf_counter_ns()
+        entry = submission.entry
+        rows, failed, spare = self._allocate_rows(submission)
+        if entry.loaded is None:
+            for row in rows:
+                run_op_by_op(self._device, self.one_ops, row)
+        elif rows:
+            self._launch(entry, rows)
+        for block in spare:
+            self._give_back(block)
+        self._release(submission.released)
+        self._when_reached(lambda: Ran(number, failed, time.perf_counter_ns() - began_ns))
+
+    def _launch(self, entry: ProgramEntry, rows: list[Row]) -> None:
+        loaded, layout = entry.loaded, entry.layout
+        assert loaded is not None and layout is not None, "a plan is loaded with its layout"
+        arena_bytes = loaded.plan.arena_bytes
+        table = self._table(entry, len(rows), len(loaded.plan.columns))
+        for position, row in enumerate(rows):
+            layout.fill(
+                table[position],
+                self._device.arena_address(arena_bytes, position),
+                [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above
+                [value.block.address for value in row.outputs],  # type: ignore[union-attr]
+                row.scalars,
+                row.starts,
+            )
+        self._device.launch(loaded, table)
+
+    def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
+        table = self._tables.get(entry)
+        if table is None or len(table) < rows:
+            table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
+        return table[:rows]
+
+    def _allocate_rows(self, submission: Submission) -> tuple[list[Row], tuple[Row, ...], list[Block]]:
+        """All memory of a submission, before its first launch: rows to run, rows without room, blocks to give back."""
+        rows: list[Row] = []
+        failed: list[Row] = []
+        spare: list[Block] = []
+        for row, donated in zip(submission.rows, submission.donated, strict=True):
+            try:
+                self._allocate_row(row, donated, spare)
+                rows.append(row)
+            except OutOfMemory:
+                failed.append(row)
+        return rows, tuple(failed), spare
+
+    def _allocate_row(self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block]) -> None:
+        donor_of = {position: row.inputs[number] for number, position in donated}
+        fresh: list[Value] = []
+        try:
+            for position, value in enumerate(row.outputs):
+                if position not in donor_of:
+                    value.block = self._allocate(value.spec.size_bytes)
+                    fresh.append(value)
+            for value in row.inputs:
+                if value.block is None:
+                    value.block = self._stand_in(value, spare)
+        except OutOfMemory:
+            for value in fresh:
+                self._drop(value)
+            raise
+        for position, donor in donor_of.items():
+            self._hand_on(donor, row.outputs[position])
+
+    def _stand_in(self, value: Value, spare: list[Block]) -> Block:
+        """Zeros in place of an input that failed: only results that nobody will see depend on it."""
+        if value.state is not ValueState.FAILED:
+            raise OutOfMemory("an input found no room")
+        block = self._allocate(value.spec.size_bytes)
+        self._device.write(block, memoryview(bytes(value.spec.size_bytes)))
+        spare.append(block)
+        return block
+
+    def _hand_on(self, donor: Value, heir: Value) -> None:
+        heir.block = donor.block
+        self._donated += 1
+        self._donated_bytes += donor.spec.size_bytes
+
+    # ---- memory and transfers ----
+
+    def _allocate(self, size_bytes: int) -> Block:
+        block = self._device.allocate(size_bytes)
+        self._live_bytes += block.size_bytes
+        self._peak_bytes = max(self._peak_bytes, self._live_bytes)
+        return block
+
+    def _give_back(self, block: Block) -> None:
+        self._live_bytes -= block.size_bytes
+        self._device.release(block)
+
+    def _drop(self, value: Value) -> None:
+        block, value.block = value.block, None
+        if block is not None:
+            self._give_back(block)
+
+    def _release(self, values: tuple[Value, ...]) -> None:
+        for value in values:
+            self._drop(value)
+
+    def _write(self, value: Value, data: bytes | memoryview) -> None:
+        try:
+            value.block = self._allocate(value.spec.size_bytes)
+        except OutOfMemory as error:
+            self._report(Failed(value, str(error)))
+            return
+        self._device.write(value.block, memoryview(data))
+
+    def _read(self, fetching: Fetching) -> None:
+        value = fetching.value
+        if value.block is None:
+            self._report(Missing(fetching))
+            return
+        readback: Readback = self._device.read(value.block, value.spec.size_bytes)
+        self._when_reached(lambda: Brought(fetching, readback.data()))
+
+    # ---- completion ----
+
+    def _when_reached(self, report: Callable[[], Report]) -> None:
+        fence = self._device.fence()
+        if fence.is_reached() and self._fenced.empty():
+            self._report(report())
+        else:
+            self._fenced.put((fence, report))
+
+    def _complete(self) -> None:
+        while (fenced := self._fenced.get()) is not None:
+            fence, report = fenced
+            try:
+                fence.wait()
+            except FusewireError as error:
+                self._report(Broken(error))
+                return
+            self._report(report())

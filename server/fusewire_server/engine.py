@@ -1,0 +1,460 @@
+"""The conductor: receive → choose → submit → finish. The threads meet here and nowhere else.
+
+The engine lives on the loop thread. It hands what clients send to the intake, lets the coalescer choose while the
+device has room, orders the device thread about, and takes its reports. Nothing here waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.slots import SlotLayout
+from fusewire_protos import frames
+from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.frames import INLINE_BYTES
+
+from fusewire_server import device_thread as orders
+from fusewire_server.coalescer import Batch, Coalescer
+from fusewire_server.calls import OneOpCall, calls_of
+from fusewire_server.config import Config
+from fusewire_server.counters import Counters
+from fusewire_server.device_thread import DeviceThread
+from fusewire_server.intake import Intake, Taken
+from fusewire_server.planner import Planned, Planner, PlannerRefusal
+from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable
+from fusewire_server.session import Session, SessionEvent, SessionState
+from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
+
+log = logging.getLogger("fusewire.engine")
+
+# Submissions told to the device and not yet completed: one that runs and one behind it, so that it never idles.
+MOST_OUTSTANDING = 2
+
+
+class Engine:
+    """Sessions, programs and the device of one server process. Every method runs on the loop thread."""
+
+    def __init__(self, config: Config, device: Device, planner: Planner | None) -> None:
+        limits = config.limits
+        self.config = config
+        self.device = device
+        self.instance = secrets.token_bytes(16)
+        self.sessions: dict[bytes, Session] = {}
+        self.counters = Counters()
+        self.is_held = False
+        self.is_draining = False
+        self.programs = ProgramTable(
+            limits.program_limits(), config.planner.promote_fragment_after, config.planner.cached_plans
+        )
+        self.on_broken: Callable[[BaseException], None] = _raise
+        self._intake = Intake(limits, self.programs)
+        self._coalescer = Coalescer(most_rows=config.device.most_rows, submission_ns=config.device.submission_ns)
+        self._planner = planner
+        self._loop = asyncio.get_running_loop()
+        self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
+        self._reports: list[orders.Report] = []
+        self._device_thread = DeviceThread(device, self._take_report)
+        self._outstanding: dict[int, Batch] = {}
+        self._submissions = 0
+        self._awaited_calls: dict[OneOpCall, list[ProgramEntry]] = {}  # one-op plans asked for, and by whom
+        self._declarations: dict[tuple[bytes, int], asyncio.Future[Value]] = {}  # uploads that came before their entry
+        self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
+        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
+
+    @property
+    def memory(self) -> orders.MemoryCount:
+        return self._device_thread.memory()
+
+    @property
+    def device_busy_ns(self) -> int:
+        return self._device_thread.busy_ns
+
+    def start(self) -> None:
+        self._device_thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ends the device thread after what it has been told; blocks for at most `timeout_s`."""
+        self._device_thread.stop(timeout_s)
+
+    # ---- sessions ----
+
+    def open(self, tenant: str, client: str) -> Session:
+        """A new session. Raises CaseError if there may be no more, or the server is draining."""
+        if self.is_draining:
+            raise CaseError("draining", "the server is draining and takes no new sessions")
+        limits = self.config.limits
+        if len(self.sessions) >= limits.sessions:
+            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
+        credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
+        session = Session(secrets.token_bytes(16), tenant, client[:128], credit)
+        self.sessions[session.session_id] = session
+        return session
+
+    def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
+        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        session = self.sessions.get(session_id) if instance == self.instance else None
+        if session is None or session.tenant != tenant:
+            raise CaseError("session_lost", "this server holds no such session")
+        session.resume(acknowledged)
+        death = self._deaths.pop(session_id, None)
+        if death is not None:
+            death.cancel()
+        return session
+
+    def attach(self, session: Session, wake: Callable[[], None]) -> None:
+        """`wake` is called whenever the session's stream has something to send."""
+        self._wakers[session.session_id] = wake
+
+    def detach(self, session: Session, epoch: int) -> None:
+        """The stream of `epoch` broke: the session waits to be resumed until its grace has passed."""
+        if session.epoch != epoch or session.state is not SessionState.OPEN:
+            return
+        session.on(SessionEvent.DISCONNECT)
+        self._wakers.pop(session.session_id, None)
+        grace_s = self.config.limits.resume_grace_s
+        self._deaths[session.session_id] = self._loop.call_later(grace_s, self.end, session)
+
+    def end(self, session: Session) -> None:
+        """The session is over; everything it holds goes back."""
+        if session.state is SessionState.CLOSED:
+            return
+        session.on(SessionEvent.END)
+        self.sessions.pop(session.session_id, None)
+        self._wakers.pop(session.session_id, None)
+        death = self._deaths.pop(session.session_id, None)
+        if death is not None:
+            death.cancel()
+        self._coalescer.remove(session)
+        taken = Taken()
+        self._intake.close(session, taken)
+        self._order_releases(taken.released)
+
+    # ---- receive ----
+
+    def receive(
+        self, session: Session, number: int, programs: bytes, bindings: bytes, tensors: Sequence[bytes]
+    ) -> None:
+        """Applies a numbered frame. Raises CaseError for a protocol case, which ends the session."""
+        if not session.accept(number):
+            return
+        began_ns = time.perf_counter_ns()
+        taken = Taken()
+        if programs:
+            self._intake.take_programs(session, frames.decode_programs(programs), taken)
+        entries = frames.decode_entries(bindings)
+        self._intake.take_entries(session, entries, tensors, began_ns, taken)
+        self.counters.decoded(time.perf_counter_ns() - began_ns)
+        self._act(session, taken)
+
+    def awaited_upload(self, session: Session, handle: int) -> asyncio.Future[Value]:
+        """The value that an upload beside the stream is to fill, as soon as the stream has declared it."""
+        key = (session.session_id, handle)
+        future = self._declarations.setdefault(key, self._loop.create_future())
+        future.add_done_callback(lambda _: self._declarations.pop(key, None))
+        value = session.values.get(handle)
+        if value is not None and value.state is ValueState.AWAITED and not future.done():
+            future.set_result(value)
+        return future
+
+    def uploaded(self, session: Session, value: Value, data: memoryview) -> None:
+        """The bytes of an upload have arrived as declared."""
+        if session.state is SessionState.CLOSED:
+            return
+        self._device_thread.order(orders.Write(value, data))
+        taken = Taken()
+        self._intake.uploaded(session, value)
+        self._intake.ready(session, value, taken)
+        session.complete(Amount(0, value.spec.size_bytes, 0))
+        self._act(session, taken)
+
+    def upload_failed(self, session: Session, value: Value, text: str) -> None:
+        """The upload stalled or lied; only what depends on it fails."""
+        if session.state is SessionState.CLOSED or value.state is not ValueState.AWAITED:
+            return
+        failure = Failure(BY_NAME["upload_failed"], text, 0, 0)
+        taken = Taken(failures=[failure])
+        self._intake.fail(session, value, failure, taken)
+        session.complete(Amount(0, value.spec.size_bytes, 0))
+        self._act(session, taken)
+
+    def _act(self, session: Session, taken: Taken) -> None:
+        """Orders what a change of a session's tables asks for, in an order that keeps values alive."""
+        for value, data in taken.writes:
+            self._device_thread.order(orders.Write(value, data))
+            session.complete(Amount(0, value.spec.size_bytes, 0))
+        for value in taken.declared:
+            declared = self._declarations.get((session.session_id, value.handle))
+            if declared is not None and not declared.done():
+                declared.set_result(value)
+        for failure in taken.failures:
+            self.counters.failed(failure.case)
+        for entry in taken.used:
+            self._prepare_tier0(entry)
+        for entry in taken.to_plan:
+            self._plan(entry)
+        self._order_reads(taken)
+        self._order_releases(taken.released)
+        self._coalescer.enqueue(session)
+        self._submit()
+        self._wake(session)
+
+    def _order_reads(self, taken: Taken) -> None:
+        for fetching in taken.reads:
+            self._device_thread.order(orders.Read(fetching))
+            self._intake.read(fetching, taken)
+        taken.reads.clear()
+
+    def _order_releases(self, values: list[Value]) -> None:
+        if values:
+            self._device_thread.order(orders.Release(tuple(values)))
+
+    # ---- choose and submit ----
+
+    def hold(self) -> None:
+        """The device takes no new submission until `unhold`."""
+        self.is_held = True
+
+    def unhold(self) -> None:
+        self.is_held = False
+        self._submit()
+
+    def _submit(self) -> None:
+        while not self.is_held and len(self._outstanding) < MOST_OUTSTANDING:
+            batch = self._coalescer.next_batch(self._can_run, self._rows_that_fit)
+            if batch is None:
+                return
+            self._submit_batch(batch)
+
+    def _can_run(self, entry: ProgramEntry) -> bool:
+        return entry.loaded is not None or not entry.missing_calls
+
+    def _rows_that_fit(self, entry: ProgramEntry) -> int:
+        if entry.loaded is None:
+            return self.config.device.most_rows
+        return self.device.rows_that_fit(entry.loaded.plan.arena_bytes)
+
+    def _submit_batch(self, batch: Batch) -> None:
+        taken = Taken()
+        rows = tuple(row for row in batch.rows if self._is_worth_running(row, taken))
+        if not rows:
+            self._order_reads(taken)
+            self._order_releases(taken.released)
+            return
+        self._submissions += 1
+        number = self._submissions
+        self._outstanding[number] = Batch(batch.entry, rows, batch.row_ns)
+        donated = tuple(self._leave_inputs(row, taken) for row in rows)
+        for row in rows:
+            self._publish_outputs(row, taken)
+        released = tuple(taken.released)
+        taken.released = []
+        self._device_thread.order(orders.Run(number, Submission(batch.entry, rows, donated, released)))
+        self._order_reads(taken)
+        self._order_releases(taken.released)
+
+    def _is_worth_running(self, row: Row, taken: Taken) -> bool:
+        self._intake.poison_from_inputs(row, taken)
+        if not row.outputs or any(value.state is not ValueState.FAILED for value in row.outputs):
+            return True
+        self._intake.drop(row, _failure_of(row.outputs[0]), taken)
+        self._wake(row.session)
+        return False
+
+    def _leave_inputs(self, row: Row, taken: Taken) -> tuple[tuple[int, int], ...]:
+        """The row's inputs lose a reader; those that die are donated where the plan permits, else released."""
+        donated = self._donations(row)
+        donors = {row.inputs[number] for number, _ in donated}
+        for value in row.inputs:
+            value.readers -= 1
+            if value in donors:
+                self._intake.forget(row.session, value)
+            elif value.is_dead:
+                self._intake.release_if_dead(row.session, value, taken)
+        return donated
+
+    def _donations(self, row: Row) -> tuple[tuple[int, int], ...]:
+        loaded = row.entry.loaded
+        if loaded is None or not self.config.device.donation:
+            return ()
+        chosen: list[tuple[int, int]] = []
+        taken_inputs: set[int] = set()
+        taken_positions: set[int] = set()
+        for donation in loaded.plan.donations:
+            value = row.inputs[donation.input]
+            is_free = not value.is_named and value.readers == 1 and value.state is ValueState.READY
+            if is_free and donation.input not in taken_inputs and donation.position not in taken_positions:
+                chosen.append((donation.input, donation.position))
+                taken_inputs.add(donation.input)
+                taken_positions.add(donation.position)
+        return tuple(chosen)
+
+    def _publish_outputs(self, row: Row, taken: Taken) -> None:
+        for value in row.outputs:
+            if value.state is not ValueState.FAILED:
+                self._intake.ready(row.session, value, taken)
+                self._intake.release_if_dead(row.session, value, taken)
+            else:
+                taken.released.append(value)
+
+    # ---- finish ----
+
+    def _take_report(self, report: orders.Report) -> None:
+        """Device and completion thread: passes a report to the loop."""
+        with self._reports_lock:
+            self._reports.append(report)
+            is_first = len(self._reports) == 1
+        if is_first:
+            self._loop.call_soon_threadsafe(self._finish_reports)
+
+    def _finish_reports(self) -> None:
+        with self._reports_lock:
+            reports, self._reports = self._reports, []
+        for report in reports:
+            self._finish(report)
+        self._submit()
+
+    def _finish(self, report: orders.Report) -> None:
+        match report:
+            case orders.Ran():
+                self._finish_submission(report)
+            case orders.Brought():
+                self._answer(report.fetching, report.data)
+            case orders.Missing():
+                self._answer_missing(report.fetching)
+            case orders.Failed():
+                self._fail_unwritten(report.value, report.text)
+            case orders.Loaded():
+                self._finish_loading(report)
+            case orders.Broken():
+                log.error("the device is broken: %r", report.error)
+                self.on_broken(report.error)
+
+    def _finish_submission(self, ran: orders.Ran) -> None:
+        batch = self._outstanding.pop(ran.number)
+        row_ns = ran.device_ns // len(batch.rows)
+        batch.entry.measured(row_ns)
+        batch.entry.rows += len(batch.rows)
+        batch.entry.submissions += 1
+        self._coalescer.settle(batch, row_ns)
+        self.counters.ran(batch.entry, len(batch.rows), ran.device_ns)
+        for row in ran.failed:
+            self._fail_row(row)
+        for row in batch.rows:
+            row.session.complete(row.amount)
+            row.session.device_ns += row_ns
+            self._wake(row.session)
+
+    def _fail_row(self, row: Row) -> None:
+        failure = Failure(BY_NAME["out_of_memory"], "the device has no room for the results", row.base, 0)
+        self.counters.failed(failure.case)
+        taken = Taken()
+        for value in row.outputs:
+            if value.state is not ValueState.FAILED and row.session.state is not SessionState.CLOSED:
+                self._intake.fail(row.session, value, failure, taken)
+
+    def _fail_unwritten(self, value: Value, text: str) -> None:
+        failure = Failure(BY_NAME["out_of_memory"], text, 0, 0)
+        self.counters.failed(failure.case)
+        value.state = ValueState.FAILED
+        value.failure = failure
+
+    def _answer(self, fetching: Fetching, data: memoryview) -> None:
+        session = fetching.session
+        if session.fetches.pop(fetching.fetch, None) is None or fetching.is_abandoned:
+            return
+        session.answers.append(Answer(fetching.fetch, data, None))
+        session.bytes_out += len(data)
+        if len(data) > INLINE_BYTES:
+            session.beside[fetching.fetch] = data
+        self._wake(session)
+
+    def _answer_missing(self, fetching: Fetching) -> None:
+        session = fetching.session
+        if session.fetches.pop(fetching.fetch, None) is not None:
+            failure = fetching.value.failure or Failure(BY_NAME["out_of_memory"], "the device has no room", 0, 0)
+            session.answers.append(Answer(fetching.fetch, None, failure))
+            self._wake(session)
+
+    def _wake(self, session: Session) -> None:
+        wake = self._wakers.get(session.session_id)
+        if wake is not None:
+            wake()
+
+    # ---- plans ----
+
+    def _plan(self, entry: ProgramEntry) -> None:
+        if self._planner is None:
+            return
+        entry.state = PlanState.PLANNING
+        answer = self._planner.request(entry.raw, is_urgent=False)
+        answer.add_done_callback(partial(self._planned, entry, entry))
+
+    def _prepare_tier0(self, entry: ProgramEntry) -> None:
+        """Asks for the one-op plans that running `entry` op by op needs and that nobody asked for before."""
+        if entry.is_prepared or self._planner is None:
+            return
+        entry.is_prepared = True
+        one_ops = self._device_thread.one_ops
+        for call in calls_of(entry.program):
+            if call in one_ops:
+                continue
+            entry.missing_calls.add(call)
+            waiting = self._awaited_calls.setdefault(call, [])
+            waiting.append(entry)
+            if len(waiting) == 1:
+                answer = self._planner.request(call.raw(), is_urgent=True)
+                answer.add_done_callback(partial(self._planned, call, entry))
+
+    def _planned(self, key: ProgramEntry | OneOpCall, entry: ProgramEntry, answer: asyncio.Future[Planned]) -> None:
+        if answer.cancelled():
+            return
+        refusal = answer.exception()
+        if isinstance(refusal, PlannerRefusal):
+            self._refused(key, str(refusal))
+            return
+        planned = answer.result()
+        self.counters.planned(planned.planning_ns, planned.compiling_ns)
+        if isinstance(key, ProgramEntry):
+            entry.state = PlanState.LOADING
+            entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
+        self._device_thread.order(orders.Load(key, planned.plan, planned.binaries))
+
+    def _refused(self, key: ProgramEntry | OneOpCall, text: str) -> None:
+        log.warning("no plan: %s", text)
+        if isinstance(key, ProgramEntry):
+            key.state = PlanState.REFUSED
+            key.refusal = text
+            return
+        self._finish_call(key)
+
+    def _finish_loading(self, loaded: orders.Loaded) -> None:
+        key = loaded.key
+        if isinstance(key, ProgramEntry):
+            key.layout = SlotLayout(loaded.loaded.plan)
+            key.row_ns = 0
+            key.state = PlanState.LOADED
+            key.loaded = loaded.loaded
+        elif isinstance(key, OneOpCall):
+            self._device_thread.one_ops.add(key, loaded.loaded)
+            self._finish_call(key)
+
+    def _finish_call(self, call: OneOpCall) -> None:
+        """A one-op plan is there, or will never be (then the array library stands in for it)."""
+        for entry in self._awaited_calls.pop(call, []):
+            entry.missing_calls.discard(call)
+
+
+def _failure_of(value: Value) -> Failure:
+    assert value.failure is not None, "a failed value carries its failure"
+    return value.failure
+
+
+def _raise(error: BaseException) -> None:
+    raise error

@@ -1,0 +1,1 @@
+"""Inspection: what the server is doing, as one published picture and the routes that show it."""

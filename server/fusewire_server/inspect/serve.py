@@ -1,0 +1,103 @@
+"""Serves the inspection application on a thread and an event loop of its own, so that no request delays a session."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from fusewire_protos.errors import ConfigurationError, ServerFault
+from fusewire_server.settings import Address
+
+# A reader of statistics needs a few connections; beyond these a server answers 503 rather than growing.
+_MOST_CONNECTIONS = 64
+_LONGEST_REQUEST_HEAD_BYTES = 16 << 10
+_START_DEADLINE_S = 10.0
+
+
+def bind(address: Address) -> socket.socket:
+    """A socket bound to the address, not yet listening. Raises ConfigurationError if that cannot be had."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as reason:
+        bound.close()
+        raise ConfigurationError(f"cannot listen on listen.http = {address}: {reason.strerror}") from None
+    return bound
+
+
+class InspectionServer:
+    """An application behind a bound socket, which it owns. One thread calls `start`, then `stop`, once each."""
+
+    def __init__(
+        self, app: FastAPI, bound: socket.socket, *, tls_cert: Path | None = None, tls_key: Path | None = None
+    ) -> None:
+        """Raises ConfigurationError if the certificate or its key cannot be read."""
+        self._socket = bound
+        self._server = _AnnouncedServer(_uvicorn_config(app, tls_cert, tls_key))
+        self._thread = threading.Thread(target=self._serve, name="fusewire-inspection", daemon=True)
+
+    @property
+    def port(self) -> int:
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def start(self, deadline_s: float = _START_DEADLINE_S) -> None:
+        """Returns when requests are answered. Raises ServerFault if that does not come about in time."""
+        self._thread.start()
+        if not (self._server.settled.wait(deadline_s) and self._server.started):
+            raise ServerFault("inspection did not start; its log says why")
+
+    def stop(self, deadline_s: float) -> None:
+        """Lets running requests end, drops them at the deadline, and closes the socket."""
+        self._server.should_exit = True
+        if self._thread.ident is not None:
+            self._thread.join(deadline_s)
+            self._server.force_exit = True
+            self._thread.join(deadline_s)
+        self._socket.close()
+
+    def _serve(self) -> None:
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._server.settled.set()
+
+
+class _AnnouncedServer(uvicorn.Server):
+    """Tells another thread that it has started, or never will."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.settled = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.settled.set()
+
+
+def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -> uvicorn.Config:
+    config = uvicorn.Config(
+        app,
+        loop="asyncio",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=_MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=_LONGEST_REQUEST_HEAD_BYTES,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+    )
+    try:
+        config.load()
+    except OSError as reason:  # ssl.SSLError is one
+        raise ConfigurationError(f"listen.tls_cert = {tls_cert}, listen.tls_key = {tls_key}: {reason}") from None
+    return config

@@ -1,0 +1,231 @@
+"""The picture of itself that the engine publishes: plain, immutable data that any thread may read.
+
+The engine swaps one reference to a new Snapshot; nobody reads its live tables. Counts and times run since the start
+of the server (or of the session, or since the program was first seen); `_ns` and `_bytes` are the units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fusewire_kernels.plan import Plan
+
+_SHOWN_ID_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class BackendView:
+    """What the programs run on; `detail` says why it was chosen and what it lacks."""
+
+    name: str
+    device: str
+    memory_bytes: int
+    detail: str
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """How many values were at most `at_most`, and more than the bucket before."""
+
+    at_most: int
+    count: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Positive whole numbers, counted in buckets that end at 1, 2, 4, 8, …"""
+
+    buckets: tuple[Bucket, ...] = ()
+    total: int = 0
+
+
+def bucket_index(value: int) -> int:
+    """Which bucket of a histogram a positive value falls into."""
+    return (value - 1).bit_length()
+
+
+def histogram(counts: Sequence[int], total: int) -> Histogram:
+    """The histogram of counters kept by bucket index; `total` is the sum of the values counted."""
+    return Histogram(tuple(Bucket(1 << index, count) for index, count in enumerate(counts)), total)
+
+
+@dataclass(frozen=True)
+class PhaseTotal:
+    """How often a phase was passed through, and the time spent in it."""
+
+    count: int = 0
+    total_ns: int = 0
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Where the time goes, in the order in which work travels."""
+
+    decode: PhaseTotal = PhaseTotal()
+    queue: PhaseTotal = PhaseTotal()
+    plan: PhaseTotal = PhaseTotal()
+    launch: PhaseTotal = PhaseTotal()
+    device: PhaseTotal = PhaseTotal()
+    copy_out: PhaseTotal = PhaseTotal()
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What the planner has done. A program with only new sizes plans anew and compiles nothing."""
+
+    plans: int = 0
+    plans_refused: int = 0
+    kernels_compiled: int = 0
+    kernels_reused: int = 0
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the server has done; `failures` counts by the name of their case."""
+
+    ops: int = 0
+    segments: int = 0
+    rows: int = 0
+    launches: int = 0
+    submissions: int = 0
+    received_bytes: int = 0
+    sent_bytes: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    compilation: Compilation = Compilation()
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Device memory: held by values, the most it ever was, kept by the pool, and handed on by donation."""
+
+    live_bytes: int = 0
+    peak_bytes: int = 0
+    pool_bytes: int = 0
+    donations: int = 0
+    donated_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The server as a whole. While `is_held` the device takes no new submission."""
+
+    instance: str
+    version: str
+    started_at: str  # ISO 8601, UTC
+    backend: BackendView
+    is_ready: bool
+    is_draining: bool = False
+    is_held: bool = False
+    sessions: int = 0
+    programs: int = 0
+    totals: Totals = Totals()
+    phases: Phases = Phases()
+    memory: Memory = Memory()
+    rows_per_launch: Histogram = Histogram()
+    ops_per_launch: Histogram = Histogram()
+
+
+@dataclass(frozen=True)
+class SessionView:
+    """One session. `session` is the shown part of its id; `unread_bytes` are results the client has yet to take."""
+
+    session: str
+    tenant: str
+    peer: str
+    client: str
+    protocol_version: int
+    epoch: int
+    state: str
+    ops: int
+    segments: int
+    received_bytes: int
+    sent_bytes: int
+    in_flight_ops: int
+    in_flight_bytes: int
+    in_flight_segments: int
+    live_handles: int
+    live_bytes: int
+    unread_bytes: int
+    device_ns: int
+    idle_s: float
+
+
+@dataclass(frozen=True)
+class GroupView:
+    """Ops of a program fused into one kernel, and how many independent equal groups share its launch."""
+
+    kernel: str
+    sizes: tuple[int, ...]
+    instances: int
+
+
+@dataclass(frozen=True)
+class SourceView:
+    """The generated text of a kernel."""
+
+    kernel: str
+    text: str
+
+
+@dataclass(frozen=True)
+class CompiledView:
+    """A plan, for people: its launches in order, what was fused with what and why not, and its kernels."""
+
+    groups: tuple[GroupView, ...]
+    explanation: tuple[str, ...]
+    sources: tuple[SourceView, ...]
+    arena_bytes: int
+
+
+@dataclass(frozen=True)
+class ProgramView:
+    """One program. `row_ns` is the estimate of a row's device time; `refusal` says why it will not be compiled."""
+
+    digest: str
+    is_fragment: bool
+    ops: int
+    tier: int
+    state: str
+    hits: int
+    rows: int
+    submissions: int
+    row_ns: int
+    planning_ns: int
+    compiling_ns: int
+    refusal: str
+    rows_per_launch: Histogram = Histogram()
+
+
+@dataclass(frozen=True)
+class ProgramDetail:
+    """A program and its plan; `compiled` is None as long as it runs op by op."""
+
+    program: ProgramView
+    compiled: CompiledView | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything inspection can show, of one moment."""
+
+    stats: Stats
+    sessions: tuple[SessionView, ...] = ()
+    programs: tuple[ProgramDetail, ...] = ()
+
+
+def shown_id(session_id: bytes) -> str:
+    """The part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
+    return session_id.hex()[:_SHOWN_ID_DIGITS]
+
+
+def compiled_view(plan: Plan) -> CompiledView:
+    """A plan for people. Make it once, when the plan is loaded: snapshots share it."""
+    return CompiledView(
+        groups=tuple(
+            GroupView(plan.kernels[launch.kernel].key, launch.sizes, len(launch.instances)) for launch in plan.launches
+        ),
+        explanation=plan.explanation,
+        sources=tuple(SourceView(kernel.key, kernel.text) for kernel in plan.kernels),
+        arena_bytes=plan.arena_bytes,
+    )

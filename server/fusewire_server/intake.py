@@ -1,0 +1,425 @@
+"""From the entries of a frame to work: the session's tables change, rows and fetches come out. Pure.
+
+Entries take effect in order. A row whose inputs are all issued joins its session's queue; one that needs a value
+whose bytes are still on their way is held back, and so is every row that depends on it, while the session's other
+rows go on. A protocol case raises CaseError and ends the session; an operation case fails values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from fusewire_protos import frames
+from fusewire_protos.errors import BY_NAME, CaseError, Reach
+from fusewire_protos.frames import Entry, NewProgram
+from fusewire_protos.shapes import Spec
+
+from fusewire_server import validate
+from fusewire_server.config import Limits
+from fusewire_server.programs import ProgramEntry, ProgramTable, claimed_live
+from fusewire_server.session import Session
+from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value, ValueState
+
+
+@dataclass
+class Taken:
+    """What a frame came to, for the engine to act on."""
+
+    writes: list[tuple[Value, bytes]] = field(default_factory=list)  # inline uploads
+    declared: list[Value] = field(default_factory=list)  # uploads whose bytes come beside the stream
+    reads: list[Fetching] = field(default_factory=list)  # of values that are ready
+    released: list[Value] = field(default_factory=list)  # ready values that died
+    to_plan: list[ProgramEntry] = field(default_factory=list)
+    used: list[ProgramEntry] = field(default_factory=list)  # run at tier 0 now: what that needs must be at hand
+    failures: list[Failure] = field(default_factory=list)  # for the counters
+
+
+class Intake:
+    """Applies entries to sessions. Owned by the loop thread."""
+
+    def __init__(self, limits: Limits, programs: ProgramTable) -> None:
+        self._limits = limits
+        self._programs = programs
+
+    def take_programs(self, session: Session, programs: Sequence[NewProgram], taken: Taken) -> None:
+        """Numbers new programs. A bad one fails the segments that use it, not the session."""
+        for number, is_fragment, raw in programs:
+            if number in session.programs or number in session.rejected_programs:
+                raise CaseError("undecodable_frame", f"program {number} is numbered twice")
+            self._number(session, NewProgram(number, is_fragment, raw), taken)
+
+    def take_entries(
+        self, session: Session, entries: Sequence[Entry], tensors: Sequence[bytes], now_ns: int, taken: Taken
+    ) -> None:
+        """Applies a frame's entries in order."""
+        for entry in entries:
+            match entry:
+                case frames.Segment():
+                    self._take_segment(session, entry, now_ns, taken)
+                case frames.Upload():
+                    self._take_upload(session, entry, tensors, taken)
+                case frames.Free():
+                    self._take_free(session, entry, taken)
+                case frames.Fetch():
+                    self._take_fetch(session, entry, taken)
+                case frames.Abandon():
+                    self._take_abandon(session, entry, taken)
+                case frames.Cancel():
+                    self._take_cancel(session, taken)
+                case frames.Forget():
+                    self._take_forget(session, entry)
+
+    def uploaded(self, session: Session, value: Value) -> None:
+        """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
+        value.state = ValueState.READY
+        self._issue_waiting(session, value)
+
+    def fail(self, session: Session, value: Value, failure: Failure, taken: Taken) -> None:
+        """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
+        value.state = ValueState.FAILED
+        value.failure = failure
+        for fetching in value.fetches:
+            value.readers -= 1
+            self._answer_failure(session, fetching.fetch, failure)
+        value.fetches.clear()
+        self._forget_if_dead(session, value, taken)
+        self._issue_waiting(session, value)
+
+    def ready(self, session: Session, value: Value, taken: Taken) -> None:
+        """A value's producer has been told to the device: its fetches may be told too."""
+        value.state = ValueState.READY
+        taken.reads += value.fetches
+        value.fetches.clear()
+
+    def read(self, fetching: Fetching, taken: Taken) -> None:
+        """A fetch has been told to the device and reads its value no more."""
+        fetching.value.readers -= 1
+        self.release_if_dead(fetching.session, fetching.value, taken)
+
+    def close(self, session: Session, taken: Taken) -> None:
+        """Everything of a session that has ended dies; rows that wait are dropped."""
+        for value in session.values.values():
+            value.is_named = False
+            value.readers = 0
+            if value.state is ValueState.READY:
+                taken.released.append(value)
+        session.values.clear()
+        session.queue.clear()
+        session.held_back.clear()
+        for entry in session.programs.values():
+            entry.holders -= 1
+        session.programs.clear()
+        session.live_bytes = 0
+
+    def _number(self, session: Session, new: NewProgram, taken: Taken) -> None:
+        if len(session.programs) + len(session.rejected_programs) >= self._limits.programs:
+            limit = self._limits.programs
+            raise CaseError("undecodable_frame", f"more than limits.programs = {limit} programs are numbered at once")
+        try:
+            entry = self._programs.intern(new.raw, is_fragment=new.is_fragment)
+        except CaseError as error:
+            if error.case.reach is Reach.PROTOCOL:
+                raise
+            failure = Failure.of(error)
+            session.rejected_programs[new.number] = (failure, claimed_live(new.raw))
+            taken.failures.append(failure)
+            return
+        entry.holders += 1
+        session.programs[new.number] = entry
+
+    def _take_segment(self, session: Session, segment: frames.Segment, now_ns: int, taken: Taken) -> None:
+        entry = session.programs.get(segment.program)
+        if entry is None:
+            self._take_rejected(session, segment, taken)
+            return
+        row = self._row(session, segment, entry, now_ns, taken)
+        if row is None:
+            return
+        if self._programs.use(entry):
+            taken.to_plan.append(entry)
+        if entry.loaded is None:
+            taken.used.append(entry)
+        self._queue(session, row)
+
+    def _take_rejected(self, session: Session, segment: frames.Segment, taken: Taken) -> None:
+        rejected = session.rejected_programs.get(segment.program)
+        if rejected is None:
+            raise CaseError("unknown_program", f"program {segment.program} was never sent")
+        failure, live = rejected
+        self._admit_failed(session, segment, [segment.base + index for index in live], failure, taken)
+
+    def _row(
+        self, session: Session, segment: frames.Segment, entry: ProgramEntry, now_ns: int, taken: Taken
+    ) -> Row | None:
+        """The segment as a row; None if nothing of it can be computed, its results having been failed."""
+        program = entry.program
+        handles = [segment.base + index for index in program.live]
+        try:
+            scalars = validate.scalars_of(program, segment.scalars)
+            starts = validate.starts_of(program, segment.starts)
+            self._check_quota(session, program.live_bytes, len(handles))
+            if len(segment.inputs) != len(program.inputs):
+                raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
+        except CaseError as error:
+            self._admit_failed(session, segment, handles, Failure.of(error, segment.base), taken)
+            return None
+        inputs, failed = self._inputs(session, segment, program.inputs)
+        outputs = [
+            self._mint(session, handle, program.result_spec(index), ValueState.AWAITED)
+            for handle, index in zip(handles, program.live, strict=True)
+        ]
+        row = Row(session, entry, segment.base, inputs, outputs, scalars, starts, now_ns)
+        session.admit(row.amount)
+        session.ops_total += len(program.ops)
+        for value in inputs:
+            value.readers += 1
+        self._kill(session, [segment.inputs[position] for position in self._dying(segment)], taken)
+        if failed:
+            self._fail_dependents(session, row, failed, taken)
+        return row
+
+    def _inputs(
+        self, session: Session, segment: frames.Segment, specs: Sequence[Spec]
+    ) -> tuple[list[Value], dict[int, Failure]]:
+        """The values of a segment's inputs, and what is wrong with those that do not exist or do not fit."""
+        inputs: list[Value] = []
+        failed: dict[int, Failure] = {}
+        for position, (handle, spec) in enumerate(zip(segment.inputs, specs, strict=True)):
+            value = session.values.get(handle)
+            if value is None or not value.is_named:
+                failure = self._failure_of_unknown(session, handle, segment.base)
+            elif value.spec != spec and value.state is not ValueState.FAILED:
+                failure = Failure(BY_NAME["bad_binding"], _misfit(position, value.spec, spec), segment.base, 0)
+            else:
+                inputs.append(value)
+                continue
+            failed[position] = failure
+            inputs.append(_stand_in(spec, failure))
+        return inputs, failed
+
+    def _fail_dependents(self, session: Session, row: Row, failed: dict[int, Failure], taken: Taken) -> None:
+        taken.failures += failed.values()
+        for position, failure in failed.items():
+            results = validate.failed_results(row.entry.program, (position,))
+            for output, index in zip(row.outputs, row.entry.program.live, strict=True):
+                if index in results and output.state is not ValueState.FAILED:
+                    self.fail(session, output, failure, taken)
+
+    def _queue(self, session: Session, row: Row) -> None:
+        awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
+        if not awaited:
+            self._issue(session, row)
+            return
+        row.waits_for = len(awaited)
+        session.held_back[row.base] = row
+        for value in awaited:
+            value.waiting.append(row)
+
+    def _issue(self, session: Session, row: Row) -> None:
+        session.queue.append(row)
+        for value in row.outputs:
+            if value.state is ValueState.AWAITED:
+                value.state = ValueState.ISSUED
+                self._issue_waiting(session, value)
+
+    def _issue_waiting(self, session: Session, value: Value) -> None:
+        waiting, value.waiting = value.waiting, []
+        for row in waiting:
+            row.waits_for -= 1
+            if row.waits_for == 0 and session.held_back.pop(row.base, None) is not None:
+                self._issue(session, row)
+
+    def poison_from_inputs(self, row: Row, taken: Taken) -> None:
+        """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it."""
+        failed = {
+            position: value.failure
+            for position, value in enumerate(row.inputs)
+            if value.state is ValueState.FAILED and value.failure is not None
+        }
+        if failed:
+            self._fail_dependents(row.session, row, failed, taken)
+
+    def _admit_failed(
+        self, session: Session, segment: frames.Segment, handles: list[int], failure: Failure, taken: Taken
+    ) -> None:
+        """A segment of which nothing can be computed: its results exist as failures, its inputs still die."""
+        failure = failure._replace(base=segment.base)
+        taken.failures.append(failure)
+        for handle in handles:
+            value = self._mint(session, handle, _NOTHING, ValueState.FAILED)
+            value.failure = failure
+        dying = [segment.inputs[position] for position in self._dying(segment)]
+        self._kill(session, dying, taken)
+        entry = session.programs.get(segment.program)
+        amount = _amount_of(entry) if entry is not None else Amount(0, 0, 1)
+        session.admit(amount)
+        session.complete(amount)
+
+    def _take_upload(self, session: Session, upload: frames.Upload, tensors: Sequence[bytes], taken: Taken) -> None:
+        value = self._mint(session, upload.handle, upload.spec, ValueState.AWAITED)
+        session.admit(Amount(0, upload.spec.size_bytes, 0))
+        try:
+            self._check_upload(session, upload, tensors)
+        except CaseError as error:
+            session.complete(Amount(0, upload.spec.size_bytes, 0))
+            taken.failures.append(Failure.of(error))
+            self.fail(session, value, Failure.of(error), taken)
+            return
+        if upload.tensor is None:
+            taken.declared.append(value)
+            return
+        value.state = ValueState.READY
+        taken.writes.append((value, tensors[upload.tensor]))
+
+    def _check_upload(self, session: Session, upload: frames.Upload, tensors: Sequence[bytes]) -> None:
+        size_bytes = upload.spec.size_bytes
+        if size_bytes > self._limits.array_bytes:
+            limit = self._limits.array_bytes
+            raise CaseError("quota_array_bytes", f"an upload of {size_bytes} bytes; limits.array_bytes = {limit}")
+        self._check_quota(session, 0, 0)
+        if upload.tensor is None:
+            return
+        if upload.tensor >= len(tensors):
+            raise CaseError("undecodable_frame", f"tensor {upload.tensor} of a frame that carries {len(tensors)}")
+        if len(tensors[upload.tensor]) != size_bytes:
+            actual = len(tensors[upload.tensor])
+            raise CaseError("upload_failed", f"{actual} bytes came for an upload declared as {size_bytes}")
+
+    def _take_free(self, session: Session, free: frames.Free, taken: Taken) -> None:
+        self._kill(session, free.handles, taken)
+
+    def _take_fetch(self, session: Session, fetch: frames.Fetch, taken: Taken) -> None:
+        if fetch.fetch in session.fetches:
+            return
+        value = session.values.get(fetch.handle)
+        if value is None or not value.is_named:
+            failure = self._failure_of_unknown(session, fetch.handle, 0)
+            taken.failures.append(failure)
+            self._answer_failure(session, fetch.fetch, failure)
+            return
+        if value.state is ValueState.FAILED:
+            self._answer_failure(session, fetch.fetch, _known(value.failure))
+            return
+        fetching = Fetching(session, fetch.fetch, value)
+        session.fetches[fetch.fetch] = fetching
+        value.readers += 1
+        if value.state is ValueState.READY:
+            taken.reads.append(fetching)
+        else:
+            value.fetches.append(fetching)
+
+    def _take_abandon(self, session: Session, abandon: frames.Abandon, taken: Taken) -> None:
+        session.beside.pop(abandon.fetch, None)
+        fetching = session.fetches.get(abandon.fetch)
+        if fetching is None:
+            return
+        fetching.is_abandoned = True
+        if fetching in fetching.value.fetches:
+            fetching.value.fetches.remove(fetching)
+            del session.fetches[abandon.fetch]
+            self.read(fetching, taken)
+
+    def _take_cancel(self, session: Session, taken: Taken) -> None:
+        cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
+        rows = [*session.queue, *session.held_back.values()]
+        session.queue.clear()
+        session.held_back.clear()
+        for row in rows:
+            self.drop(row, cancelled._replace(base=row.base), taken)
+
+    def drop(self, row: Row, failure: Failure, taken: Taken) -> None:
+        """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
+        for value in row.outputs:
+            if value.state is not ValueState.FAILED:
+                self.fail(row.session, value, failure, taken)
+        for value in row.inputs:
+            value.readers -= 1
+            self.release_if_dead(row.session, value, taken)
+        row.session.complete(row.amount)
+
+    def _take_forget(self, session: Session, forget: frames.Forget) -> None:
+        entry = session.programs.pop(forget.program, None)
+        if entry is not None:
+            entry.holders -= 1
+            return
+        if session.rejected_programs.pop(forget.program, None) is None:
+            raise CaseError("unknown_program", f"program {forget.program} was never sent")
+
+    def _kill(self, session: Session, handles: Sequence[int], taken: Taken) -> None:
+        for handle in handles:
+            value = session.values.get(handle)
+            if value is not None and value.is_named:
+                value.is_named = False
+                self.release_if_dead(session, value, taken)
+
+    def release_if_dead(self, session: Session, value: Value, taken: Taken) -> None:
+        if value.is_dead and value.state is ValueState.READY:
+            taken.released.append(value)
+            self.forget(session, value)
+        else:
+            self._forget_if_dead(session, value, taken)
+
+    def _forget_if_dead(self, session: Session, value: Value, taken: Taken) -> None:
+        if value.is_dead and value.state is ValueState.FAILED:
+            self.forget(session, value)
+
+    def forget(self, session: Session, value: Value) -> None:
+        """Takes a dead value out of its session's table."""
+        if session.values.pop(value.handle, None) is not None:
+            session.live_bytes -= value.spec.size_bytes
+
+    def _mint(self, session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
+        if handle in session.values:
+            raise CaseError("reused_handle", f"handle {handle} exists already")
+        value = Value(handle, spec, state)
+        session.values[handle] = value
+        session.live_bytes += spec.size_bytes
+        return value
+
+    def _check_quota(self, session: Session, more_bytes: int, more_handles: int) -> None:
+        live_bytes = session.live_bytes + more_bytes
+        if live_bytes > self._limits.live_bytes:
+            limit = self._limits.live_bytes
+            raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limit}")
+        handles = len(session.values) + more_handles
+        if handles > self._limits.handles:
+            raise CaseError("quota_handles", f"{handles} handles; limits.handles = {self._limits.handles}")
+
+    def _dying(self, segment: frames.Segment) -> tuple[int, ...]:
+        validate.check_dying(segment.dying, len(segment.inputs))
+        return segment.dying
+
+    def _failure_of_unknown(self, session: Session, handle: int, base: int) -> Failure:
+        return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
+
+    def _answer_failure(self, session: Session, fetch: int, failure: Failure) -> None:
+        session.fetches.pop(fetch, None)
+        session.answers.append(Answer(fetch, None, failure))
+
+
+_NOTHING = Spec(frames.from_code(1), (0,))
+
+
+def _amount_of(entry: ProgramEntry) -> Amount:
+    return Amount(len(entry.program.ops), entry.program.live_bytes, 1)
+
+
+def _stand_in(spec: Spec, failure: Failure) -> Value:
+    """A failed value of no session, which fills an input's place."""
+    value = Value(0, spec, ValueState.FAILED)
+    value.is_named = False
+    value.failure = failure
+    return value
+
+
+def _misfit(position: int, actual: Spec, wanted: Spec) -> str:
+    return (
+        f"input {position} is {actual.dtype.name}{list(actual.shape)}; "
+        f"the program takes {wanted.dtype.name}{list(wanted.shape)}"
+    )
+
+
+def _known(failure: Failure | None) -> Failure:
+    assert failure is not None, "a failed value carries its failure"
+    return failure

@@ -1,0 +1,105 @@
+"""Which programs the server knows, how each can be run now, and when one is worth compiling. No I/O.
+
+Programs are structure and hold no data, so all sessions share one table, keyed by the server's own digest of the
+canonical bytes. A program runs at tier 0 (op by op) from its first use; once its plan is loaded it runs at tier 1.
+A fragment is compiled only if it keeps coming.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from enum import Enum
+
+from fusewire_kernels.devices.base import LoadedPlan
+from fusewire_kernels.slots import SlotLayout
+from fusewire_protos.errors import CaseError
+from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
+
+from fusewire_server.calls import OneOpCall
+
+
+class PlanState(Enum):
+    """How far compiling a program has come."""
+
+    UNPLANNED = "unplanned"
+    PLANNING = "planning"
+    LOADING = "loading"
+    LOADED = "loaded"
+    REFUSED = "refused"  # the planner failed or ran out of time: tier 0 for good
+
+
+@dataclass(eq=False)
+class ProgramEntry:
+    """One program and all that is known of how to run it. Owned by the loop thread unless said otherwise."""
+
+    digest: bytes
+    raw: bytes
+    program: Program
+    is_fragment: bool
+    state: PlanState = PlanState.UNPLANNED
+    loaded: LoadedPlan | None = None
+    layout: SlotLayout | None = None
+    uses: int = 0
+    holders: int = 0  # sessions that have given it a number
+    rows: int = 0
+    submissions: int = 0
+    row_ns: int = 0  # smoothed device time of a row at the current tier
+    planning_ns: int = 0
+    compiling_ns: int = 0
+    refusal: str = ""
+    is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
+    missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
+
+    @property
+    def tier(self) -> int:
+        return 1 if self.loaded is not None else 0
+
+    def measured(self, row_ns: int) -> None:
+        """Takes a measurement of device time a row into the estimate."""
+        self.row_ns = row_ns if self.row_ns == 0 else (7 * self.row_ns + row_ns) // 8
+
+
+@dataclass(eq=False)
+class ProgramTable:
+    """All programs, bounded: the one unused longest goes first, and one that a session has numbered stays."""
+
+    limits: ProgramLimits
+    promote_fragment_after: int
+    capacity: int
+    entries: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)
+    evicted: list[ProgramEntry] = field(default_factory=list)  # whose plans the device may unload
+
+    def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
+        """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
+        name = digest(raw)
+        entry = self.entries.get(name)
+        if entry is None:
+            entry = self.entries[name] = ProgramEntry(name, raw, decode(raw, self.limits), is_fragment)
+            self._evict()
+        entry.is_fragment = entry.is_fragment and is_fragment
+        self.entries.move_to_end(name)
+        return entry
+
+    def use(self, entry: ProgramEntry) -> bool:
+        """Counts a use. True if the program should be planned now."""
+        entry.uses += 1
+        if entry.state is not PlanState.UNPLANNED:
+            return False
+        return not entry.is_fragment or entry.uses >= self.promote_fragment_after
+
+    def _evict(self) -> None:
+        for name in [name for name, entry in self.entries.items() if entry.holders == 0][:-1]:
+            if len(self.entries) <= self.capacity:
+                return
+            self.evicted.append(self.entries.pop(name))
+
+
+def claimed_live(raw: bytes) -> tuple[int, ...]:
+    """The live results that rejected program bytes speak of: the handles to poison. Empty if they cannot be read."""
+    try:
+        parts = unpack(raw, longest_array=len(raw))
+        live = parts[3]
+        return tuple(index for index in live if type(index) is int and 0 <= index < len(parts[2]))
+    except (CaseError, TypeError, IndexError):
+        return ()

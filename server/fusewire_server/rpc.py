@@ -1,0 +1,317 @@
+"""gRPC in and out: frames to the engine, what the engine owes to frames. Thin; it decides nothing.
+
+Bulk bytes travel as serialised `Chunk`s that are built and read without protobuf's copies, so those two methods are
+registered with serialisers of their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn
+
+import grpc
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from fusewire_protos.chunks import decode_chunk, encode_chunk
+from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION
+from fusewire_protos.v1 import fusewire_pb2 as pb
+
+from fusewire_server.access import Access
+from fusewire_server.engine import Engine
+from fusewire_server.session import Session
+from fusewire_server.work import Amount, Answer, Value, ValueState
+
+log = logging.getLogger("fusewire.rpc")
+
+SERVICE = "fusewire.v1.Fusewire"
+SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
+
+Context = grpc.aio.ServicerContext[Any, Any]
+RawFrames = AsyncIterator[bytes]  # serialised RawFrames
+
+
+class FusewireService:
+    """The three methods of the service over one engine."""
+
+    def __init__(self, engine: Engine, access: Access) -> None:
+        self._engine = engine
+        self._access = access
+        self._limits = engine.config.limits
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """What `grpc.aio.Server.add_generic_rpc_handlers` takes."""
+        return grpc.method_handlers_generic_handler(
+            SERVICE,
+            {
+                "Session": grpc.stream_stream_rpc_method_handler(
+                    self.session, _as_it_is, pb.ServerFrame.SerializeToString
+                ),
+                "Upload": grpc.stream_unary_rpc_method_handler(
+                    self.upload, _as_it_is, pb.UploadReceipt.SerializeToString
+                ),
+                "Download": grpc.unary_stream_rpc_method_handler(
+                    self.download, pb.DownloadRequest.FromString, _as_it_is
+                ),
+            },
+        )
+
+    # ---- the session stream ----
+
+    async def session(self, frames: RawFrames, context: Context) -> None:
+        """One stream of a session: hello and welcome, then frames both ways until either side ends it."""
+        tenant = self._access.tenant(context.invocation_metadata())
+        try:
+            hello = await _first(frames)
+            session = self._begin(hello, tenant)
+        except CaseError as error:
+            await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
+            return
+        await _Stream(self._engine, session, frames, context).run()
+
+    def _begin(self, frame: pb.ClientFrame | None, tenant: str) -> Session:
+        if frame is None or not frame.HasField("hello"):
+            raise CaseError("out_of_turn", "a session begins with hello")
+        hello = frame.hello
+        if PROTOCOL_VERSION not in hello.versions:
+            spoken = ", ".join(map(str, hello.versions)) or "none"
+            raise CaseError("wrong_version", f"the client speaks {spoken}; this server speaks {PROTOCOL_VERSION}")
+        if hello.session_id:
+            return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+        return self._engine.open(tenant, hello.client)
+
+    # ---- bulk, beside the stream ----
+
+    async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
+        """Fills the value that the session's stream declared or is about to declare."""
+        session, handle = self._addressee(context)
+        if session is None or handle is None:
+            await _abort(context, "session_lost", "this server holds no such session")
+        value = await self._declared(session, handle)
+        if value is None:
+            await _abort(context, "unknown_handle", f"handle {handle} names nothing in this session")
+        try:
+            data = await self._gather(chunks, value)
+        except _UploadBroken as broken:
+            self._engine.upload_failed(session, value, str(broken))
+            await _abort(context, "upload_failed", str(broken))
+        self._engine.uploaded(session, value, data)
+        return pb.UploadReceipt(bytes=len(data))
+
+    def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
+        metadata = dict(context.invocation_metadata() or ())
+        try:
+            session = self._engine.sessions.get(bytes.fromhex(str(metadata.get(SESSION_HEADER, ""))))
+            handle = int(str(metadata.get(HANDLE_HEADER, "")))
+        except ValueError:
+            return None, None
+        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+            return None, None
+        return session, handle
+
+    async def _declared(self, session: Session, handle: int) -> Value | None:
+        """The value to fill; the stream that declares it may be a little behind this call."""
+        if handle in session.values and session.values[handle].state is not ValueState.AWAITED:
+            return None
+        try:
+            async with asyncio.timeout(self._limits.upload_stall_s):
+                return await self._engine.awaited_upload(session, handle)
+        except TimeoutError:
+            return None
+
+    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> memoryview:
+        """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
+        size_bytes = value.spec.size_bytes
+        data = memoryview(np.empty(size_bytes, np.uint8))
+        filled = 0
+        while (raw := await self._next_chunk(chunks)) is not None:
+            try:
+                chunk = decode_chunk(raw)
+            except ValueError as error:
+                raise _UploadBroken(str(error)) from None
+            if filled + len(chunk) > size_bytes:
+                raise _UploadBroken(f"more than the {size_bytes} bytes declared")
+            data[filled : filled + len(chunk)] = chunk
+            filled += len(chunk)
+        if filled != size_bytes:
+            raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
+        return data
+
+    async def _next_chunk(self, chunks: AsyncIterator[bytes]) -> bytes | None:
+        stall_s = self._limits.upload_stall_s
+        try:
+            async with asyncio.timeout(stall_s):
+                return await anext(chunks, None)
+        except TimeoutError:
+            raise _UploadBroken(f"nothing came for limits.upload_stall_s = {stall_s}") from None
+
+    async def download(self, request: pb.DownloadRequest, context: Context) -> None:
+        """The bytes of an answered fetch, in chunks."""
+        session = self._engine.sessions.get(request.session_id)
+        data = session.beside.get(request.fetch) if session is not None else None
+        if session is None or data is None or session.tenant != self._access.tenant(context.invocation_metadata()):
+            await _abort(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
+        step = self._limits.chunk_bytes
+        for start in range(0, len(data), step):
+            await context.write(encode_chunk(data[start : start + step]))
+
+
+class _Stream:
+    """One connection of a session: a reader and a writer, either of which ends both."""
+
+    def __init__(self, engine: Engine, session: Session, frames: RawFrames, context: Context) -> None:
+        self._engine = engine
+        self._session = session
+        self._frames = frames
+        self._context = context
+        self._epoch = session.epoch
+        self._owed = asyncio.Event()
+        self._sent_completed = Amount()
+        self._sent_acknowledged = 0
+        self._goodbye: pb.Goodbye | None = None
+
+    async def run(self) -> None:
+        """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
+        self._engine.attach(self._session, self._owed.set)
+        writer = asyncio.create_task(self._write())
+        try:
+            await self._context.write(self._welcome())
+            await self._read()
+        except CaseError as error:
+            log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
+            self._goodbye = _goodbye(error)
+            self._engine.end(self._session)
+        finally:
+            await self._finish(writer)
+
+    async def _read(self) -> None:
+        session, engine = self._session, self._engine
+        async for raw in self._frames:
+            frame = _parse(raw)
+            if session.epoch != self._epoch:
+                return  # another connection has taken the session over
+            session.bytes_in += len(raw)
+            session.acknowledge(frame.acknowledged)
+            if frame.number:
+                engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors)
+            if frame.HasField("goodbye"):
+                engine.end(session)
+                return
+
+    async def _write(self) -> None:
+        while True:
+            await self._owed.wait()
+            self._owed.clear()
+            frame = self._next_frame()
+            if frame is not None:
+                await self._send(frame)
+
+    async def _send(self, frame: pb.ServerFrame) -> None:
+        """Writes a frame; a client that reads too slowly loses its session."""
+        unread_s = self._engine.config.limits.unread_s
+        try:
+            async with asyncio.timeout(unread_s):
+                await self._context.write(frame)
+        except TimeoutError:
+            self._engine.end(self._session)
+            self._context.cancel()  # type: ignore[attr-defined]  # present on aio contexts, absent from the stubs
+
+    def _next_frame(self) -> pb.ServerFrame | None:
+        session = self._session
+        number, answers = session.take_answers()
+        is_news = session.completed != self._sent_completed or session.applied_frame != self._sent_acknowledged
+        if not answers and not is_news:
+            return None
+        self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
+        return pb.ServerFrame(
+            number=number,
+            acknowledged=session.applied_frame,
+            completed=pb.Completed(**session.completed._asdict()),
+            results=[_result(answer) for answer in answers],
+        )
+
+    def _welcome(self) -> pb.ServerFrame:
+        engine, session = self._engine, self._session
+        limits = engine.config.limits
+        return pb.ServerFrame(
+            acknowledged=session.applied_frame,
+            welcome=pb.Welcome(
+                version=PROTOCOL_VERSION,
+                server_instance=engine.instance,
+                session_id=session.session_id,
+                epoch=session.epoch,
+                credit=pb.Credit(**session.credit._asdict()),
+                limits=pb.Limits(
+                    message_bytes=limits.message_bytes,
+                    array_bytes=limits.array_bytes,
+                    handles=limits.handles,
+                    live_bytes=limits.live_bytes,
+                    programs=limits.programs,
+                    program_ops=limits.program_ops,
+                    program_bytes=limits.program_bytes,
+                    chunk_bytes=limits.chunk_bytes,
+                ),
+                backend=engine.device.info.backend,
+                server=f"fusewire {_version()}",
+            ),
+        )
+
+    async def _finish(self, writer: asyncio.Task[None]) -> None:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+        if self._goodbye is not None:
+            await self._context.write(pb.ServerFrame(goodbye=self._goodbye))
+        self._engine.detach(self._session, self._epoch)
+
+
+class _UploadBroken(Exception):
+    """An upload that stalled or is not what was declared; the text says which."""
+
+
+async def _first(frames: RawFrames) -> pb.ClientFrame | None:
+    raw = await anext(aiter(frames), None)
+    return None if raw is None else _parse(raw)
+
+
+def _parse(raw: bytes) -> pb.ClientFrame:
+    try:
+        return pb.ClientFrame.FromString(raw)
+    except DecodeError as error:
+        raise CaseError("undecodable_frame", str(error)) from None
+
+
+def _goodbye(error: CaseError) -> pb.Goodbye:
+    return pb.Goodbye(code=error.case.code, text=error.text)
+
+
+def _result(answer: Answer) -> pb.Result:
+    if answer.failure is not None:
+        case, text, base, op_index = answer.failure
+        return pb.Result(
+            fetch=answer.fetch, failure=pb.Failure(code=case.code, text=text, base=base, op_index=op_index)
+        )
+    assert answer.data is not None, "an answer is a value or a failure"
+    if len(answer.data) > INLINE_BYTES:
+        return pb.Result(fetch=answer.fetch, beside_bytes=len(answer.data))
+    return pb.Result(fetch=answer.fetch, inline=bytes(answer.data))
+
+
+async def _abort(context: Context, case: str, text: str) -> NoReturn:
+    status = grpc.StatusCode[BY_NAME[case].status]
+    await context.abort(status, f"{case}: {text}")
+    raise AssertionError("abort always raises")
+
+
+def _as_it_is(raw: bytes) -> bytes:
+    return raw
+
+
+def _version() -> str:
+    try:
+        return version("fusewire")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,77 @@
+"""Checks a segment's bindings against its program. Pure; nothing is allocated before it has passed.
+
+What is wrong with one operand fails only the results that depend on it; `failed_results` finds those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusewire_protos import catalogue, shapes
+from fusewire_protos.dtypes import DType
+from fusewire_protos.errors import ArgumentError, CaseError
+from fusewire_protos.frames import Scalar, repeat_period
+from fusewire_protos.program import Program
+
+_INTEGER_RANGE = {
+    "bool": (0, 1),
+    "uint8": (0, 2**8 - 1),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+
+
+def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Every scalar of a segment. Raises CaseError if they do not fit the program's scalar slots."""
+    scalars = repeat_period(period, len(program.scalars), "scalars")
+    for position, (dtype, value) in enumerate(zip(program.scalars, scalars, strict=True)):
+        if not _fits(dtype, value):
+            raise CaseError("bad_binding", f"scalar {position} is {value!r}, which {dtype.name} does not hold")
+    return scalars
+
+
+def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
+    """Every slice start of a segment. Raises CaseError if one leaves its axis."""
+    starts = repeat_period(period, program.starts, "starts")
+    if starts:
+        _check_starts(program, starts)
+    return starts
+
+
+def check_dying(dying: tuple[int, ...], inputs: int) -> None:
+    """Raises CaseError unless `dying` are distinct input positions."""
+    if len(set(dying)) != len(dying) or any(not 0 <= position < inputs for position in dying):
+        raise CaseError("undecodable_frame", f"dying positions {dying} are not distinct positions of {inputs} inputs")
+
+
+def failed_results(program: Program, failed_operands: Iterable[int]) -> frozenset[int]:
+    """The op indices whose results depend on any of `failed_operands` (operand numbers)."""
+    failed = set(failed_operands)
+    first = program.first_result
+    for index, op in enumerate(program.ops):
+        if not failed.isdisjoint(op.operands):
+            failed.add(first + index)
+    return frozenset(number - first for number in failed if number >= first)
+
+
+def _fits(dtype: DType, value: Scalar) -> bool:
+    if dtype.is_floating:
+        return True
+    if type(value) is float:
+        return False
+    low, high = _INTEGER_RANGE[dtype.name]
+    return low <= value <= high
+
+
+def _check_starts(program: Program, starts: tuple[int, ...]) -> None:
+    position = 0
+    for index, (op, operands, attributes) in enumerate(program.ops):
+        count = op.starts(attributes)
+        if count == 0:
+            continue
+        shape = program.specs[operands[0]].shape
+        try:
+            shapes.check_starts(shape, catalogue.region_of(attributes), starts[position : position + count])
+        except ArgumentError as error:
+            raise CaseError("bad_binding", f"op {index} {op.name}: {error}") from None
+        position += count

@@ -1,0 +1,157 @@
+"""The plain data that the server's parts pass to one another: values, rows of work, fetches, failures.
+
+Everything here is owned by the loop thread, but for `Value.block`, which only the device thread reads and writes.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from fusewire_kernels.devices.base import Block
+from fusewire_protos.errors import Case, CaseError
+from fusewire_protos.frames import Scalar
+from fusewire_protos.shapes import Spec
+
+if TYPE_CHECKING:
+    from fusewire_server.programs import ProgramEntry
+    from fusewire_server.session import Session
+
+
+class Failure(NamedTuple):
+    """Why a value will never exist: what the client is told when it asks. `base` and `op_index` say where."""
+
+    case: Case
+    text: str
+    base: int
+    op_index: int
+
+    @classmethod
+    def of(cls, error: CaseError, base: int = 0, op_index: int = 0) -> Failure:
+        return cls(error.case, error.text, base, op_index)
+
+
+class Amount(NamedTuple):
+    """Work, in the units of credit."""
+
+    ops: int = 0
+    bytes: int = 0
+    segments: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        return Amount(self.ops + other.ops, self.bytes + other.bytes, self.segments + other.segments)
+
+    def minus(self, other: Amount) -> Amount:
+        return Amount(self.ops - other.ops, self.bytes - other.bytes, self.segments - other.segments)
+
+    def fits(self, limit: Amount) -> bool:
+        return self.ops <= limit.ops and self.bytes <= limit.bytes and self.segments <= limit.segments
+
+
+class ValueState(Enum):
+    """How far a value has come.
+
+    AWAITED → (ISSUED →) READY, and from each of the first two → FAILED.
+    """
+
+    AWAITED = "awaited"  # its bytes are on their way, or its producer waits for such bytes
+    ISSUED = "issued"  # its producer stands in a queue: whatever is queued later may use it
+    READY = "ready"  # told to the device: whatever is told later may use it
+    FAILED = "failed"
+
+
+class Value:
+    """One array of a session: from the entry that declares it until its handle and its last reader are gone."""
+
+    __slots__ = ("block", "failure", "fetches", "handle", "is_named", "readers", "spec", "state", "waiting")
+
+    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+        self.handle = handle
+        self.spec = spec
+        self.state = state
+        self.is_named = True  # the client still holds the handle
+        self.readers = 0  # queued rows and fetches that will read it
+        self.failure: Failure | None = None
+        self.waiting: list[Row] = []  # rows held back until this value is issued
+        self.fetches: list[Fetching] = []  # fetches held back until this value is ready
+        self.block: Block | None = None  # device thread only
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nobody can read it any more."""
+        return not self.is_named and self.readers == 0
+
+
+class Row:
+    """A segment on its way to the device: one row of a coming submission."""
+
+    __slots__ = (
+        "base",
+        "entry",
+        "inputs",
+        "outputs",
+        "queued_at_ns",
+        "scalars",
+        "session",
+        "starts",
+        "waits_for",
+    )
+
+    def __init__(  # noqa: PLR0913 - a record of what a segment says
+        self,
+        session: Session,
+        entry: ProgramEntry,
+        base: int,
+        inputs: list[Value],
+        outputs: list[Value],
+        scalars: tuple[Scalar, ...],
+        starts: tuple[int, ...],
+        queued_at_ns: int,
+    ) -> None:
+        self.session = session
+        self.entry = entry
+        self.base = base
+        self.inputs = inputs
+        self.outputs = outputs  # one a live result, in order
+        self.scalars = scalars
+        self.starts = starts
+        self.waits_for = 0  # inputs that are not yet issued
+        self.queued_at_ns = queued_at_ns
+
+    @property
+    def amount(self) -> Amount:
+        """What the row takes of its session's credit."""
+        return Amount(len(self.entry.program.ops), self.entry.program.live_bytes, 1)
+
+
+class Fetching:
+    """A fetch that has not been answered."""
+
+    __slots__ = ("fetch", "is_abandoned", "session", "value")
+
+    def __init__(self, session: Session, fetch: int, value: Value) -> None:
+        self.session = session
+        self.fetch = fetch
+        self.value = value
+        self.is_abandoned = False
+
+
+class Answer(NamedTuple):
+    """What a fetch came to: the value's bytes, or why there are none."""
+
+    fetch: int
+    data: memoryview | None
+    failure: Failure | None
+
+
+class Submission(NamedTuple):
+    """What goes to the device at once: rows of one program.
+
+    `donated[i]` are the (input, live position) pairs whose buffer row i hands on. `released` are values that die
+    with this submission.
+    """
+
+    entry: ProgramEntry
+    rows: tuple[Row, ...]
+    donated: tuple[tuple[tuple[int, int], ...], ...]
+    released: tuple[Value, ...]
