@@ -6,11 +6,11 @@ answers is the snapshot's own data; what it refuses is a `Problem`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Protocol
 
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -20,6 +20,9 @@ from fusewire_server.auth import Authenticator, Scope, bearer
 from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
 
 ReadSnapshot = Callable[[], Snapshot]
+
+_OPEN_PATHS = frozenset({"/livez", "/readyz"})
+_READING_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Control(Protocol):
@@ -79,25 +82,62 @@ class _Refused(Exception):
 
 def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None, control: Control) -> FastAPI:
     """The application; without an authenticator it lets everybody in who can connect."""
-    # FastAPI's own pages of documentation would answer without a token.
-    app = FastAPI(title="Fusewire inspection", docs_url=None, redoc_url=None, openapi_url=None)
-    app.include_router(_health(read_snapshot, authenticator))
-    app.include_router(_inspection(read_snapshot), dependencies=[_needs(authenticator, Scope.INSPECT)])
-    app.include_router(_operation(control), dependencies=[_needs(authenticator, Scope.ADMIN), Depends(_not_a_page)])
+    app = FastAPI(
+        title="Fusewire inspection",
+        dependencies=[Depends(_guard(authenticator))],
+        # FastAPI's own pages of documentation would answer without a token.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    _add_health(app, read_snapshot, authenticator)
+    _add_inspection(app, read_snapshot)
+    _add_operation(app, control)
     app.add_exception_handler(_Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
     return app
 
 
-def _health(read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> APIRouter:
-    router = APIRouter(tags=["health"])
+def _guard(authenticator: Authenticator | None) -> Callable[[Request], Awaitable[None]]:
+    """What every route asks before it answers: to read takes one scope, anything else another."""
 
-    @router.get("/livez", response_class=PlainTextResponse)
+    async def check(request: Request) -> None:
+        if request.scope["path"] in _OPEN_PATHS:
+            return
+        if request.method in _READING_METHODS:
+            _check(authenticator, Scope.INSPECT, request)
+            return
+        _refuse_pages(request)
+        _check(authenticator, Scope.ADMIN, request)
+
+    return check
+
+
+def _check(authenticator: Authenticator | None, scope: Scope, request: Request) -> None:
+    if authenticator is None:
+        return
+    try:
+        principal = authenticator.identify(bearer(request.headers.get("authorization")))
+    except Unauthenticated as reason:
+        raise _Refused(HTTPStatus.UNAUTHORIZED, "unauthenticated", str(reason)) from None
+    if not principal.may(scope):
+        message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
+        raise _Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+
+
+def _refuse_pages(request: Request) -> None:
+    """Refuses what a browser sends for a page: any page may post to a port of its reader's own machine."""
+    if "origin" in request.headers:
+        raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
+
+
+def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> None:
+    @app.get("/livez", response_class=PlainTextResponse)
     async def livez() -> str:
         """One word: the process answers."""
         return "alive"
 
-    @router.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
+    @app.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
     async def readyz(request: Request, verbose: str | None = None) -> Response:
         """One word: whether new sessions are taken. With `?verbose`, also why."""
         stats = read_snapshot().stats
@@ -107,60 +147,50 @@ def _health(read_snapshot: ReadSnapshot, authenticator: Authenticator | None) ->
         _check(authenticator, Scope.INSPECT, request)
         return JSONResponse(_readiness(stats).model_dump(), status)
 
-    return router
 
-
-def _inspection(read_snapshot: ReadSnapshot) -> APIRouter:
-    router = APIRouter(prefix="/v1", tags=["inspection"])
-
-    @router.get("/stats")
+def _add_inspection(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+    @app.get("/v1/stats")
     async def stats() -> Stats:
         """The server as a whole: totals, times by phase, memory, histograms."""
         return read_snapshot().stats
 
-    @router.get("/sessions")
+    @app.get("/v1/sessions")
     async def sessions() -> Sessions:
         """Every session: who, what is in flight, what it holds."""
         return Sessions(sessions=read_snapshot().sessions)
 
-    @router.get("/sessions/{session}", responses={404: {"model": Problem}})
+    @app.get("/v1/sessions/{session}", responses={404: {"model": Problem}})
     async def one_session(session: str) -> SessionView:
         """One session, by its shown id."""
         return _session_of(read_snapshot(), session)
 
-    @router.get("/programs")
+    @app.get("/v1/programs")
     async def programs() -> Programs:
         """Every program: its size, tier, hits and times."""
         return Programs(programs=tuple(detail.program for detail in read_snapshot().programs))
 
-    @router.get("/programs/{digest}", responses={404: {"model": Problem}})
+    @app.get("/v1/programs/{digest}", responses={404: {"model": Problem}})
     async def one_program(digest: str) -> ProgramDetail:
         """One program: also its groups, what was fused with what and why not, and its generated source."""
         return _program_of(read_snapshot(), digest)
 
-    @router.get("/openapi.json", include_in_schema=False)
-    async def openapi(request: Request) -> JSONResponse:
-        return JSONResponse(request.app.openapi())
-
-    return router
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    async def openapi() -> JSONResponse:
+        return JSONResponse(app.openapi())
 
 
-def _operation(control: Control) -> APIRouter:
-    router = APIRouter(prefix="/v1/device", tags=["operation"])
-
-    @router.post("/hold")
+def _add_operation(app: FastAPI, control: Control) -> None:
+    @app.post("/v1/device/hold")
     async def hold() -> Gate:
         """The device takes no new submission until it is released; sessions go on filling their credit."""
         control.hold()
         return Gate(is_held=True)
 
-    @router.post("/release")
+    @app.post("/v1/device/release")
     async def release() -> Gate:
         """The device takes submissions again."""
         control.release()
         return Gate(is_held=False)
-
-    return router
 
 
 def _session_of(snapshot: Snapshot, session: str) -> SessionView:
@@ -198,33 +228,6 @@ def _readiness(stats: Stats) -> Readiness:
         live_bytes=stats.memory.live_bytes,
         pool_bytes=stats.memory.pool_bytes,
     )
-
-
-def _needs(authenticator: Authenticator | None, scope: Scope) -> Any:
-    """The dependency of a route that only tokens of this scope open."""
-
-    async def check(request: Request) -> None:
-        _check(authenticator, scope, request)
-
-    return Depends(check)
-
-
-def _check(authenticator: Authenticator | None, scope: Scope, request: Request) -> None:
-    if authenticator is None:
-        return
-    try:
-        principal = authenticator.identify(bearer(request.headers.get("authorization")))
-    except Unauthenticated as reason:
-        raise _Refused(HTTPStatus.UNAUTHORIZED, "unauthenticated", str(reason)) from None
-    if not principal.may(scope):
-        message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
-        raise _Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
-
-
-async def _not_a_page(request: Request) -> None:
-    """Refuses what a browser sends for a page: any page may post to a port of its reader's own machine."""
-    if "origin" in request.headers:
-        raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
 
 
 async def _answer_refused(_request: Request, refused: Exception) -> Response:

@@ -19,12 +19,13 @@ _START_DEADLINE_S = 10.0
 
 
 def bind(address: Address) -> socket.socket:
-    """A socket bound to the address, not yet listening. Raises ConfigurationError if that cannot be had."""
+    """A socket that listens at the address; who connects waits until it is served. Raises ConfigurationError."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
+        bound.listen()
     except OSError as reason:
         bound.close()
         raise ConfigurationError(f"cannot listen on listen.http = {address}: {reason.strerror}") from None
@@ -32,7 +33,7 @@ def bind(address: Address) -> socket.socket:
 
 
 class InspectionServer:
-    """An application behind a bound socket, which it owns. One thread calls `start`, then `stop`, once each."""
+    """An application behind a listening socket, which it owns. One thread calls `start`, then `stop`, once each."""
 
     def __init__(
         self, app: FastAPI, bound: socket.socket, *, tls_cert: Path | None = None, tls_key: Path | None = None

@@ -1,0 +1,1 @@
+"""Tests of the picture the server publishes and of the routes that show it."""

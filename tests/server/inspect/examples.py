@@ -1,0 +1,121 @@
+"""A snapshot with one session and two programs, a control that remembers, and a client without a socket."""
+
+import asyncio
+from collections.abc import Mapping
+
+import httpx
+from fastapi import FastAPI
+
+from fusewire_server.inspect.snapshot import (
+    BackendView,
+    CompiledView,
+    GroupView,
+    Phases,
+    PhaseTotal,
+    ProgramDetail,
+    ProgramView,
+    SessionView,
+    Snapshot,
+    SourceView,
+    Stats,
+    Totals,
+    histogram,
+)
+
+STATS = Stats(
+    instance="00ff",
+    version="0.1.0",
+    started_at="2030-01-01T00:00:00+00:00",
+    backend=BackendView(name="cpu", device="2 cores", memory_bytes=1 << 30, detail="no GPU here"),
+    is_ready=True,
+    sessions=1,
+    programs=2,
+    totals=Totals(ops=600, segments=3, rows=3, launches=6, submissions=2, failures={"bad_shape": 1}),
+    phases=Phases(device=PhaseTotal(count=2, total_ns=5_000)),
+    rows_per_launch=histogram([1, 1], 3),
+)
+SESSION = SessionView(
+    session="0123456789ab",
+    tenant="lab",
+    peer="127.0.0.1:50000",
+    client="fusewire 0.1.0",
+    protocol_version=1,
+    epoch=1,
+    state="open",
+    ops=600,
+    segments=3,
+    received_bytes=900,
+    sent_bytes=80,
+    in_flight_ops=200,
+    in_flight_bytes=1024,
+    in_flight_segments=1,
+    live_handles=4,
+    live_bytes=4096,
+    unread_bytes=0,
+    device_ns=5_000,
+    idle_s=0.25,
+)
+
+
+def program(digest: str, *, tier: int) -> ProgramView:
+    return ProgramView(
+        digest=digest,
+        is_fragment=False,
+        ops=200,
+        tier=tier,
+        state="loaded" if tier else "planning",
+        hits=3,
+        rows=3,
+        submissions=2,
+        row_ns=2_500,
+        planning_ns=10_000,
+        compiling_ns=20_000,
+        refusal="",
+    )
+
+
+PLANNED = ProgramDetail(
+    program("aa", tier=1),
+    CompiledView(
+        groups=(GroupView(kernel="k_add", sizes=(64,), instances=2),),
+        explanation=("ops 0 to 4 run as one kernel",),
+        sources=(SourceView(kernel="k_add", text="void k_add(void) {}"),),
+        arena_bytes=256,
+    ),
+)
+UNPLANNED = ProgramDetail(program("bb", tier=0))
+SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED))
+
+
+class RememberingControl:
+    """Notes what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def hold(self) -> None:
+        self.told.append("hold")
+
+    def release(self) -> None:
+        self.told.append("release")
+
+
+class Client:
+    """Calls an application in this thread."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self.app = app
+
+    def get(self, path: str) -> httpx.Response:
+        return self.request("GET", path)
+
+    def post(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return self.request("POST", path, headers)
+
+    def request(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+        return asyncio.run(self._request(method, path, headers))
+
+    async def _request(self, method: str, path: str, headers: Mapping[str, str] | None) -> httpx.Response:
+        transport = httpx.ASGITransport(self.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
+            return await client.request(method, path, headers=headers)
