@@ -8,7 +8,6 @@ from typing import Any
 import grpc
 
 from fusewire_protos.errors import Unauthenticated
-
 from fusewire_server.auth import Authenticator, Scope, bearer
 
 OPEN_TENANT = "public"  # everybody's, where no tokens are configured

@@ -96,7 +96,9 @@ class Coalescer:
     def has_work(self) -> bool:
         return bool(self._busy)
 
-    def next_batch(self, can_run: Callable[[ProgramEntry], bool], rows_that_fit: Callable[[ProgramEntry], int]) -> Batch | None:
+    def next_batch(
+        self, can_run: Callable[[ProgramEntry], bool], rows_that_fit: Callable[[ProgramEntry], int]
+    ) -> Batch | None:
         """Takes the rows of the next submission from their queues; None if no head can run now."""
         ready = [session for session in self._in_turn() if can_run(session.queue[0].entry)]
         if not ready:
@@ -134,5 +136,3 @@ class Coalescer:
         self._sessions.leave(session.session_id)
         if not any(other.tenant == session.tenant for other in self._busy.values()):
             self._tenants.leave(session.tenant)
-
-

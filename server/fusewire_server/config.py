@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.program import ProgramLimits
 from fusewire_server.settings import (
     GIB,
     KIB,
@@ -65,6 +66,9 @@ class Device:
     backend: Annotated[Backend, "auto, cpu, cuda or null"] = "auto"
     arena_bytes: Annotated[Bytes, "range reserved for values inside a submission"] = 256 * MIB
     memory_bytes: Annotated[OptionalBytes, "most that all buffers may take; unset: what the device has"] = None
+    most_rows: Annotated[Count, "rows of one submission: sessions that run the same program together"] = 64
+    submission_s: Annotated[Seconds, "most device time that one submission is meant to take"] = 0.005
+    donation: Annotated[Flag, "write results over inputs that die"] = True
 
     def __post_init__(self) -> None:
         check_section("device", self)
@@ -96,6 +100,10 @@ class Limits:
         self._check_order("array_bytes", "live_bytes")
         self._check_order("chunk_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
         self._check_order("program_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
+
+    def program_limits(self) -> ProgramLimits:
+        """Those that bound a program by itself."""
+        return ProgramLimits(self.program_ops, self.program_bytes, self.array_bytes)
 
     def _check_order(self, smaller: str, larger: str, *, margin_bytes: int = 0) -> None:
         low, high = getattr(self, smaller), getattr(self, larger)

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from fusewire_protos.errors import Case
-
-from fusewire_server.programs import ProgramEntry
+from fusewire_server.planner import Planned
+from fusewire_server.programs import ProgramEntry, bucket
 
 
 @dataclass
@@ -32,13 +32,18 @@ class Counters:
     launches: int = 0
     frames: int = 0
     plans: int = 0
+    plans_refused: int = 0
+    kernels: int = 0  # compiled
+    reused: int = 0  # kernels found compiled
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
     decode: Phase = field(default_factory=Phase)
     plan: Phase = field(default_factory=Phase)
     compile: Phase = field(default_factory=Phase)
+    queue: Phase = field(default_factory=Phase)
     device: Phase = field(default_factory=Phase)
+    copy_out: Phase = field(default_factory=Phase)
 
     def decoded(self, ns: int) -> None:
         self.frames += 1
@@ -47,10 +52,12 @@ class Counters:
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
 
-    def planned(self, planning_ns: int, compiling_ns: int) -> None:
+    def planned(self, planned: Planned) -> None:
         self.plans += 1
-        self.plan.add(planning_ns)
-        self.compile.add(compiling_ns)
+        self.kernels += planned.compiled
+        self.reused += len(planned.binaries) - planned.compiled
+        self.plan.add(planned.planning_ns)
+        self.compile.add(planned.compiling_ns)
 
     def ran(self, entry: ProgramEntry, rows: int, device_ns: int) -> None:
         ops = len(entry.program.ops)
@@ -60,10 +67,8 @@ class Counters:
         self.submissions += 1
         self.launches += launches * (rows if entry.loaded is None else 1)
         self.rows_per_submission[bucket(rows)] += 1
+        entry.rows += rows
+        entry.submissions += 1
+        entry.rows_per_submission[bucket(rows)] += 1
         self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1
         self.device.add(device_ns)
-
-
-def bucket(count: int) -> int:
-    """The smallest power of two that is not below `count`; 1 for 0."""
-    return 1 << max(count - 1, 0).bit_length()

@@ -19,7 +19,6 @@ import numpy.typing as npt
 from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
-
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.tier0 import OneOps, run_op_by_op
 from fusewire_server.work import Fetching, Row, Submission, Value, ValueState
@@ -109,7 +108,8 @@ class MemoryCount(NamedTuple):
 
     live_bytes: int
     peak_bytes: int
-    donated: int
+    pool_bytes: int
+    donations: int
     donated_bytes: int
 
 
@@ -125,7 +125,7 @@ class DeviceThread:
         self.one_ops = OneOps(device)
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
-        self._donated = 0
+        self._donations = 0
         self._donated_bytes = 0
         self.busy_ns = 0
         self._threads = [
@@ -148,7 +148,8 @@ class DeviceThread:
         self._orders.put(order)
 
     def memory(self) -> MemoryCount:
-        return MemoryCount(self._live_bytes, self._peak_bytes, self._donated, self._donated_bytes)
+        pool_bytes = self._device.pool_bytes()
+        return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
     def _work(self) -> None:
         while (order := self._orders.get()) is not None:
@@ -255,7 +256,7 @@ class DeviceThread:
 
     def _hand_on(self, donor: Value, heir: Value) -> None:
         heir.block = donor.block
-        self._donated += 1
+        self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
 
     # ---- memory and transfers ----

@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from fusewire_kernels.devices.base import Device
 from fusewire_kernels.slots import SlotLayout
+
+from fusewire_kernels.devices.base import Device
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
-
 from fusewire_server import device_thread as orders
-from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.calls import OneOpCall, calls_of
+from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
@@ -48,6 +48,8 @@ class Engine:
         self.instance = secrets.token_bytes(16)
         self.sessions: dict[bytes, Session] = {}
         self.counters = Counters()
+        self.closed_bytes_in = 0  # of sessions that have ended
+        self.closed_bytes_out = 0
         self.is_held = False
         self.is_draining = False
         self.programs = ProgramTable(
@@ -55,7 +57,9 @@ class Engine:
         )
         self.on_broken: Callable[[BaseException], None] = _raise
         self._intake = Intake(limits, self.programs)
-        self._coalescer = Coalescer(most_rows=config.device.most_rows, submission_ns=config.device.submission_ns)
+        self._coalescer = Coalescer(
+            most_rows=config.device.most_rows, submission_ns=int(config.device.submission_s * 1e9)
+        )
         self._planner = planner
         self._loop = asyncio.get_running_loop()
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
@@ -85,7 +89,7 @@ class Engine:
 
     # ---- sessions ----
 
-    def open(self, tenant: str, client: str) -> Session:
+    def open(self, tenant: str, client: str, peer: str) -> Session:
         """A new session. Raises CaseError if there may be no more, or the server is draining."""
         if self.is_draining:
             raise CaseError("draining", "the server is draining and takes no new sessions")
@@ -93,7 +97,7 @@ class Engine:
         if len(self.sessions) >= limits.sessions:
             raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
-        session = Session(secrets.token_bytes(16), tenant, client[:128], credit)
+        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit)
         self.sessions[session.session_id] = session
         return session
 
@@ -127,6 +131,8 @@ class Engine:
             return
         session.on(SessionEvent.END)
         self.sessions.pop(session.session_id, None)
+        self.closed_bytes_in += session.bytes_in
+        self.closed_bytes_out += session.bytes_out
         self._wakers.pop(session.session_id, None)
         death = self._deaths.pop(session.session_id, None)
         if death is not None:
@@ -144,13 +150,14 @@ class Engine:
         """Applies a numbered frame. Raises CaseError for a protocol case, which ends the session."""
         if not session.accept(number):
             return
-        began_ns = time.perf_counter_ns()
+        began_ns = time.monotonic_ns()
+        session.heard_at_ns = began_ns
         taken = Taken()
         if programs:
             self._intake.take_programs(session, frames.decode_programs(programs), taken)
         entries = frames.decode_entries(bindings)
         self._intake.take_entries(session, entries, tensors, began_ns, taken)
-        self.counters.decoded(time.perf_counter_ns() - began_ns)
+        self.counters.decoded(time.monotonic_ns() - began_ns)
         self._act(session, taken)
 
     def awaited_upload(self, session: Session, handle: int) -> asyncio.Future[Value]:
@@ -250,6 +257,9 @@ class Engine:
         self._submissions += 1
         number = self._submissions
         self._outstanding[number] = Batch(batch.entry, rows, batch.row_ns)
+        now_ns = time.monotonic_ns()
+        for row in rows:
+            self.counters.queue.add(now_ns - row.queued_at_ns)
         donated = tuple(self._leave_inputs(row, taken) for row in rows)
         for row in rows:
             self._publish_outputs(row, taken)
@@ -340,8 +350,6 @@ class Engine:
         batch = self._outstanding.pop(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         batch.entry.measured(row_ns)
-        batch.entry.rows += len(batch.rows)
-        batch.entry.submissions += 1
         self._coalescer.settle(batch, row_ns)
         self.counters.ran(batch.entry, len(batch.rows), ran.device_ns)
         for row in ran.failed:
@@ -420,7 +428,7 @@ class Engine:
             self._refused(key, str(refusal))
             return
         planned = answer.result()
-        self.counters.planned(planned.planning_ns, planned.compiling_ns)
+        self.counters.planned(planned)
         if isinstance(key, ProgramEntry):
             entry.state = PlanState.LOADING
             entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
@@ -428,6 +436,7 @@ class Engine:
 
     def _refused(self, key: ProgramEntry | OneOpCall, text: str) -> None:
         log.warning("no plan: %s", text)
+        self.counters.plans_refused += 1
         if isinstance(key, ProgramEntry):
             key.state = PlanState.REFUSED
             key.refusal = text

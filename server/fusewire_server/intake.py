@@ -14,7 +14,6 @@ from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError, Reach
 from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.shapes import Spec
-
 from fusewire_server import validate
 from fusewire_server.config import Limits
 from fusewire_server.programs import ProgramEntry, ProgramTable, claimed_live

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgpack
+from fusewire_kernels.plan_codec import decode_plan
 
 from fusewire_kernels.plan import Plan
-from fusewire_kernels.plan_codec import decode_plan
 
 LENGTH_BYTES = 4
 
@@ -35,6 +35,7 @@ class Planned(NamedTuple):
     binaries: tuple[str, ...]
     planning_ns: int
     compiling_ns: int
+    compiled: int  # kernels that no cache held
 
 
 class PlannerSettings(NamedTuple):
@@ -144,8 +145,8 @@ def _planned(raw: bytes) -> Planned:
     answer = msgpack.unpackb(raw, use_list=False)
     if len(answer) == 1:
         raise PlannerRefusal(answer[0])
-    plan, binaries, planning_ns, compiling_ns = answer
-    return Planned(decode_plan(plan), binaries, planning_ns, compiling_ns)
+    plan, *rest = answer
+    return Planned(decode_plan(plan), *rest)
 
 
 def _refuse(request: _Request, text: str) -> None:

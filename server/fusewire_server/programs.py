@@ -7,15 +7,15 @@ A fragment is compiled only if it keeps coming.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
 
-from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_kernels.slots import SlotLayout
+
+from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
-
 from fusewire_server.calls import OneOpCall
 
 
@@ -44,6 +44,7 @@ class ProgramEntry:
     holders: int = 0  # sessions that have given it a number
     rows: int = 0
     submissions: int = 0
+    rows_per_submission: Counter[int] = field(default_factory=Counter)
     row_ns: int = 0  # smoothed device time of a row at the current tier
     planning_ns: int = 0
     compiling_ns: int = 0
@@ -93,6 +94,11 @@ class ProgramTable:
             if len(self.entries) <= self.capacity:
                 return
             self.evicted.append(self.entries.pop(name))
+
+
+def bucket(count: int) -> int:
+    """The power of two that a count is counted under: the smallest that is not below it."""
+    return 1 << max(count - 1, 0).bit_length()
 
 
 def claimed_live(raw: bytes) -> tuple[int, ...]:

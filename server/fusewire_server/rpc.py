@@ -20,7 +20,6 @@ from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
-
 from fusewire_server.access import Access
 from fusewire_server.engine import Engine
 from fusewire_server.session import Session
@@ -67,13 +66,13 @@ class FusewireService:
         tenant = self._access.tenant(context.invocation_metadata())
         try:
             hello = await _first(frames)
-            session = self._begin(hello, tenant)
+            session = self._begin(hello, tenant, context.peer())
         except CaseError as error:
             await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
             return
         await _Stream(self._engine, session, frames, context).run()
 
-    def _begin(self, frame: pb.ClientFrame | None, tenant: str) -> Session:
+    def _begin(self, frame: pb.ClientFrame | None, tenant: str, peer: str) -> Session:
         if frame is None or not frame.HasField("hello"):
             raise CaseError("out_of_turn", "a session begins with hello")
         hello = frame.hello
@@ -82,7 +81,7 @@ class FusewireService:
             raise CaseError("wrong_version", f"the client speaks {spoken}; this server speaks {PROTOCOL_VERSION}")
         if hello.session_id:
             return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
-        return self._engine.open(tenant, hello.client)
+        return self._engine.open(tenant, hello.client, peer)
 
     # ---- bulk, beside the stream ----
 

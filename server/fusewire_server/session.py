@@ -20,10 +20,10 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
-from fusewire_protos.errors import CaseError
 
-from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value
+from fusewire_protos.errors import CaseError
 from fusewire_server.programs import ProgramEntry
+from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value
 
 
 class SessionState(Enum):
@@ -55,6 +55,7 @@ class Session:
     session_id: bytes
     tenant: str
     client: str
+    peer: str
     credit: Amount
     state: SessionState = SessionState.OPEN
     epoch: int = 1
@@ -73,6 +74,7 @@ class Session:
     answers: list[Answer] = field(default_factory=list)  # not yet sent
     unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
     beside: dict[int, memoryview] = field(default_factory=dict)  # answers that Download carries, by fetch
+    heard_at_ns: int = 0
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

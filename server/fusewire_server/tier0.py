@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from fusewire_kernels.slots import SlotLayout
 
 from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.reference import twin
-from fusewire_kernels.slots import SlotLayout
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.shapes import Spec
-
 from fusewire_server.calls import OneOpCall
 from fusewire_server.work import Row
 

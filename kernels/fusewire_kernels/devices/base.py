@@ -25,6 +25,7 @@ class DeviceInfo(NamedTuple):
     backend: str
     name: str
     dialect: str | None
+    architecture: str
     memory_bytes: int
     detail: str
 
@@ -51,11 +52,8 @@ class Fence(Protocol):
 class Readback(Protocol):
     """A value on its way to the host."""
 
-    @property
-    def fence(self) -> Fence: ...
-
     def data(self) -> memoryview:
-        """The bytes, valid once the fence is reached, for as long as this object lives. Any thread."""
+        """The bytes, valid once a fence made after the read is reached, as long as this object lives. Any thread."""
 
 
 class LoadedPlan(Protocol):
@@ -96,8 +94,8 @@ class Device(Protocol):
     def address(self, array: Any) -> int:
         """Where an array of the array library begins."""
 
-    def load(self, plan: Plan, binaries: Sequence[str]) -> LoadedPlan:
-        """Loads a plan; `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`."""
+    def load(self, plan: Plan, binaries: Sequence[str]) -> Any:
+        """Loads a plan, as a LoadedPlan of this device; `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`."""
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         """Where the arena of a row begins. Raises OutOfMemory if the range does not hold it."""
@@ -105,11 +103,14 @@ class Device(Protocol):
     def rows_that_fit(self, arena_bytes: int) -> int:
         """How many rows of such an arena the reserved range holds at once."""
 
-    def launch(self, loaded: LoadedPlan, table: npt.NDArray[np.int64]) -> None:
+    def launch(self, loaded: Any, table: npt.NDArray[np.int64]) -> None:
         """Runs a plan for every row of a slot table, in order. The table may be reused when it returns."""
 
     def fence(self) -> Fence:
         """The point after all work told so far."""
+
+    def pool_bytes(self) -> int:
+        """Memory held ready for coming allocations. Any thread."""
 
     def close(self) -> None:
         """Ends the device; no other method may be called after."""

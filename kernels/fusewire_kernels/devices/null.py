@@ -1,0 +1,131 @@
+"""A device that computes nothing and completes when told: for tests of scheduling and protocol.
+
+It keeps every order it was given. Memory is real (host arrays of zeros), so addresses and sizes are.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.plan import Plan
+from fusewire_protos import dtypes
+from fusewire_protos.errors import OutOfMemory
+from fusewire_protos.shapes import Spec
+
+
+class NullFence:
+    """Reached when the test says so."""
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+
+    def is_reached(self) -> bool:
+        return self._reached.is_set()
+
+    def wait(self) -> None:
+        self._reached.wait()
+
+    def reach(self) -> None:
+        self._reached.set()
+
+
+@dataclass(frozen=True)
+class NullReadback:
+    """Zeros, or whatever was written last."""
+
+    bytes_host: npt.NDArray[np.uint8]
+
+    def data(self) -> memoryview:
+        return memoryview(self.bytes_host.tobytes())
+
+
+@dataclass(frozen=True, eq=False)
+class NullPlan:
+    plan: Plan
+
+
+class NullDevice:
+    """Implements `Device`. `launched` holds the plan and the row count of each launch, in order."""
+
+    def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
+        self.completes_by_itself = completes_by_itself
+        self.launched: list[tuple[Plan, int]] = []
+        self.live_bytes = 0
+        self._memory_bytes = memory_bytes
+        self._fences: deque[NullFence] = deque()
+
+    @property
+    def info(self) -> DeviceInfo:
+        return DeviceInfo("null", "null", None, "", self._memory_bytes, "computes nothing")
+
+    @property
+    def array_library(self) -> Any:
+        return np
+
+    def allocate(self, size_bytes: int) -> Block:
+        if self.live_bytes + size_bytes > self._memory_bytes:
+            raise OutOfMemory(f"{size_bytes} bytes asked, {self._memory_bytes - self.live_bytes} left")
+        self.live_bytes += size_bytes
+        memory = np.zeros(size_bytes, np.uint8)
+        return Block(memory.ctypes.data, size_bytes, memory)
+
+    def release(self, block: Block) -> None:
+        self.live_bytes -= block.size_bytes
+
+    def write(self, block: Block, data: memoryview) -> None:
+        block.owner[: len(data)] = np.frombuffer(data, np.uint8)
+
+    def read(self, block: Block, size_bytes: int) -> NullReadback:
+        return NullReadback(block.owner[:size_bytes])
+
+    def array(self, block: Block, spec: Spec) -> Any:
+        return block.owner[: spec.size_bytes].view(dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
+
+    def empty(self, spec: Spec) -> Any:
+        return np.zeros(spec.shape, dtypes.to_numpy(spec.dtype))
+
+    def address(self, array: Any) -> int:
+        address: int = array.ctypes.data
+        return address
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        return NullPlan(plan)
+
+    def arena_address(self, arena_bytes: int, row: int) -> int:
+        return row * arena_bytes
+
+    def rows_that_fit(self, arena_bytes: int) -> int:
+        return 1 << 16
+
+    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
+        self.launched.append((loaded.plan, len(table)))
+
+    def fence(self) -> NullFence:
+        fence = NullFence()
+        if self.completes_by_itself:
+            fence.reach()
+        else:
+            self._fences.append(fence)
+        return fence
+
+    def complete_next(self) -> bool:
+        """Reaches the oldest fence that is not; False if there is none. Any thread."""
+        if not self._fences:
+            return False
+        self._fences.popleft().reach()
+        return True
+
+    def pool_bytes(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        while self.complete_next():
+            pass

@@ -1,0 +1,181 @@
+"""Puts a server process together, runs it until it is told to end, and takes it apart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.access import Access, AccessInterceptor
+from fusewire_server.auth import Authenticator, check_protected_mode
+from fusewire_server.backends import choose_device, planner_settings
+from fusewire_server.config import Config
+from fusewire_server.engine import Engine
+from fusewire_server.inspect.api import create_app
+from fusewire_server.inspect.serve import InspectionServer, bind
+from fusewire_server.planner import Planner
+from fusewire_server.publisher import Publisher
+from fusewire_server.rpc import SERVICE, FusewireService
+
+log = logging.getLogger("fusewire.app")
+
+PUBLISH_EVERY_S = 0.1
+STOP_DEADLINE_S = 5.0
+# A thread that needs the interpreter waits at most this long for one that computes in Python.
+SWITCH_INTERVAL_S = 0.0005
+
+
+def run(config: Config) -> int:
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError before anything is opened."""
+    check_protected_mode(config.listen)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_Process(config).serve())
+
+
+class _Process:
+    """One server process: everything in it, in the order in which it starts."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
+        self._ended: asyncio.Future[int]
+
+    async def serve(self) -> int:
+        loop = asyncio.get_running_loop()
+        self._ended = loop.create_future()
+        device = choose_device(self._config.device)
+        settings = planner_settings(device, self._config.planner)
+        planner = Planner(settings) if settings is not None else None
+        engine = Engine(self._config, device, planner)
+        engine.on_broken = self._end_broken
+        publisher = Publisher(engine, _version())
+        engine.start()
+        if planner is not None:
+            planner.start()
+        inspection = self._start_inspection(engine, publisher)
+        server, port = await self._start_grpc(engine)
+        publishing = asyncio.create_task(_publish(publisher), name="publisher")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._end, 0)
+        self._announce(device.info.backend, device.info.detail, port, inspection.port)
+        status = await self._ended
+        publishing.cancel()
+        engine.is_draining = True
+        await server.stop(grace=0.2)
+        if planner is not None:
+            await planner.stop()
+        await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
+        await asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)
+        return status
+
+    async def _start_grpc(self, engine: Engine) -> tuple[grpc.aio.Server, int]:
+        access = Access(self._authenticator)
+        server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(self._config))
+        server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
+        status = health.aio.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(status, server)
+        await status.set("", health_pb2.HealthCheckResponse.SERVING)
+        await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
+        names = (pb.DESCRIPTOR.services_by_name["Fusewire"].full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, server)
+        port = self._add_port(server)
+        await server.start()
+        return server, port
+
+    def _add_port(self, server: grpc.aio.Server) -> int:
+        listen = self._config.listen
+        try:
+            if listen.tls_cert is None or listen.tls_key is None:
+                return server.add_insecure_port(str(listen.grpc))
+            pair = (listen.tls_key.read_bytes(), listen.tls_cert.read_bytes())
+            return server.add_secure_port(str(listen.grpc), grpc.ssl_server_credentials([pair]))
+        except (RuntimeError, OSError) as reason:
+            raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
+
+    def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
+        listen = self._config.listen
+        control = _Control(engine, asyncio.get_running_loop())
+        app = create_app(lambda: publisher.snapshot, self._authenticator, control)
+        inspection = InspectionServer(app, bind(listen.http), tls_cert=listen.tls_cert, tls_key=listen.tls_key)
+        inspection.start()
+        return inspection
+
+    def _announce(self, backend: str, detail: str, grpc_port: int, http_port: int) -> None:
+        """The one line on standard output, for people and for whoever started this process."""
+        listen = self._config.listen
+        line = {
+            "grpc": f"{listen.grpc.host}:{grpc_port}",
+            "http": f"{listen.http.host}:{http_port}",
+            "backend": backend,
+            "detail": detail,
+        }
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+    def _end(self, status: int) -> None:
+        if not self._ended.done():
+            self._ended.set_result(status)
+
+    def _end_broken(self, error: BaseException) -> None:
+        """A device in an unknown state must not go on answering."""
+        log.critical("the process ends: %r", error, exc_info=error)
+        self._end(1)
+
+
+class _Control:
+    """The operator's routes run on the inspection thread; the engine lives on the loop's."""
+
+    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+        self._engine = engine
+        self._loop = loop
+
+    def hold(self) -> None:
+        self._call(self._engine.hold)
+
+    def release(self) -> None:
+        self._call(self._engine.unhold)
+
+    def _call(self, function: Callable[[], None]) -> None:
+        self._loop.call_soon_threadsafe(function)
+
+
+async def _publish(publisher: Publisher) -> None:
+    while True:
+        publisher.publish()
+        await asyncio.sleep(PUBLISH_EVERY_S)
+
+
+def _channel_options(config: Config) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.limits.message_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.so_reuseport", 0),
+    ]
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop where it is installed."""
+    try:
+        import uvloop  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def _version() -> str:
+    try:
+        return version("fusewire")
+    except PackageNotFoundError:
+        return "0"

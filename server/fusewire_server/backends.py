@@ -1,0 +1,60 @@
+"""Which device a server runs on, and why."""
+
+from __future__ import annotations
+
+import logging
+
+from fusewire_kernels.devices.base import Device
+from fusewire_protos.errors import ConfigurationError
+from fusewire_server.config import Device as DeviceConfig
+from fusewire_server.config import Planner as PlannerConfig
+from fusewire_server.planner import PlannerSettings
+
+log = logging.getLogger("fusewire.backends")
+
+
+def choose_device(config: DeviceConfig) -> Device:
+    """The device of the configured backend. Raises ConfigurationError if it cannot be had."""
+    match config.backend:
+        case "auto":
+            return _best_device(config)
+        case "cpu":
+            return _cpu(config, "as asked")
+        case "cuda":
+            return _cuda(config)
+    return _null()
+
+
+def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings | None:
+    """What the planner needs to know; None where nothing can be compiled."""
+    if device.info.dialect is None:
+        log.warning("no compiler: every program runs op by op")
+        return None
+    return PlannerSettings(device.info.dialect, device.info.architecture, config.deadline_s, config.memory_bytes)
+
+
+def _best_device(config: DeviceConfig) -> Device:
+    try:
+        return _cuda(config)
+    except ConfigurationError as reason:
+        return _cpu(config, f"no CUDA device ({reason})")
+
+
+def _cpu(config: DeviceConfig, why: str) -> Device:
+    from fusewire_kernels.devices.cpu import CpuDevice  # noqa: PLC0415 - a backend is imported when chosen
+
+    return CpuDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why)
+
+
+def _cuda(config: DeviceConfig) -> Device:
+    try:
+        from fusewire_kernels.devices.cuda import CudaDevice  # noqa: PLC0415 - needs CuPy and a driver
+    except ImportError as reason:
+        raise ConfigurationError(f"device.backend = cuda needs CuPy: {reason}") from None
+    return CudaDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes)
+
+
+def _null() -> Device:
+    from fusewire_kernels.devices.null import NullDevice  # noqa: PLC0415 - a backend is imported when chosen
+
+    return NullDevice()
