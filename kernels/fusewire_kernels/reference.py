@@ -241,7 +241,7 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 
 def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     base, exponent = operands
-    if base.dtype.kind == "f":
+    if _dtype_of(base).is_floating:
         return _accurate(_named("power"))(library, operands, attributes, starts)
     power = library.power(base, library.where(exponent < 0, 0, exponent))
     if base.dtype.kind == "u":
@@ -328,15 +328,11 @@ def _logsumexp(library: Any, rows: Any) -> Any:
 
 
 def _softmax(library: Any, rows: Any) -> Any:
-    if rows.size == 0:
-        return rows
     powers = library.exp(rows - library.max(rows, axis=1)[:, None])
     return powers / library.sum(powers, axis=1)[:, None]
 
 
 def _log_softmax(library: Any, rows: Any) -> Any:
-    if rows.size == 0:
-        return rows
     shifted = rows - library.max(rows, axis=1)[:, None]
     return shifted - library.log(library.sum(library.exp(shifted), axis=1))[:, None]
 

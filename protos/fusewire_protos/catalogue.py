@@ -139,10 +139,8 @@ def _reduce(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 def _reduce_to_some(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     """For reductions that have no value over nothing, such as `max`."""
-    axes = attributes[0]
-    result = shapes.reduce(operands[0], axes, keepdims=attributes[1])
-    if prod(operands[0][axis] for axis in axes) == 0:
-        raise ShapeError(f"no identity to reduce the empty axes {axes} of {operands[0]}")
+    result = shapes.reduce(operands[0], attributes[0], keepdims=attributes[1])
+    _require_elements(operands[0], attributes[0])
     return result
 
 
@@ -150,6 +148,13 @@ def _along_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     _require_scalars(operands[1:])
     shapes.reduce(operands[0], attributes[0], keepdims=True)
     return operands[0]
+
+
+def _along_some_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
+    """For ops that look for the greatest element along axes."""
+    result = _along_axes(operands, attributes)
+    _require_elements(operands[0], attributes[0])
+    return result
 
 
 def _product(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
@@ -203,6 +208,11 @@ def _take(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 def _one_hot(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
     return (*operands[0], attributes[0])
+
+
+def _require_elements(shape: Shape, axes: Shape) -> None:
+    if prod(shape[axis] for axis in axes) == 0:
+        raise ShapeError(f"no identity to reduce the empty axes {axes} of {shape}")
 
 
 def _require_scalars(operands: tuple[Shape, ...]) -> None:
@@ -435,8 +445,8 @@ _COMPOSITES = (
     _composite("var", 91, 2, _AXES, _reduce, _dividing),
     _composite("std", 92, 2, _AXES, _reduce, _dividing),
     _composite("logsumexp", 93, 1, _AXES, _reduce_to_some, _floating),
-    _composite("softmax", 94, 1, _ALONG, _along_axes, _floating),
-    _composite("log_softmax", 95, 1, _ALONG, _along_axes, _floating),
+    _composite("softmax", 94, 1, _ALONG, _along_some_axes, _floating),
+    _composite("log_softmax", 95, 1, _ALONG, _along_some_axes, _floating),
     # The second operand of layer_norm is epsilon, added to the variance.
     _composite("layer_norm", 96, 2, _ALONG, _along_axes, _floating),
 )
