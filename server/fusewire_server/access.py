@@ -11,7 +11,7 @@ from fusewire_protos.errors import Unauthenticated
 from fusewire_server.auth import Authenticator, Scope, bearer
 
 OPEN_TENANT = "public"  # everybody's, where no tokens are configured
-TOKEN_HEADER = "authorization"
+METADATA_KEY = "authorization"
 
 Details = grpc.HandlerCallDetails
 Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any]]]
@@ -27,11 +27,11 @@ class Access:
         """Raises Unauthenticated unless the call's token may use the service."""
         if self._authenticator is None:
             return OPEN_TENANT
-        header = dict(metadata or ()).get(TOKEN_HEADER)
+        header = dict(metadata or ()).get(METADATA_KEY)
         return self._authenticator.check(bearer(header), Scope.USE).tenant
 
 
-class AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # the stubs leave the base untyped
+class AccessInterceptor(grpc.aio.ServerInterceptor[Any, Any]):
     """Refuses every method, health and reflection included, to a call without a valid token."""
 
     def __init__(self, access: Access) -> None:

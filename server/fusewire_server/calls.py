@@ -37,6 +37,6 @@ def _calls_of(program: Program) -> Iterator[OneOpCall]:
     for op, operands, attributes in program.ops:
         specs = tuple(program.specs[operand] for operand in operands)
         if op.category is Category.COMPOSITE:
-            yield from _calls_of(expand(op, specs, attributes))
+            yield from _calls_of(expand(op, specs, attributes).program)
         elif not op.is_exact:
             yield OneOpCall(op, specs, attributes)

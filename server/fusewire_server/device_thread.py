@@ -194,7 +194,8 @@ class DeviceThread:
 
     def _launch(self, entry: ProgramEntry, rows: list[Row]) -> None:
         loaded, layout = entry.loaded, entry.layout
-        assert loaded is not None and layout is not None, "a plan is loaded with its layout"
+        assert loaded is not None
+        assert layout is not None, "a plan is loaded with its layout"
         arena_bytes = loaded.plan.arena_bytes
         table = self._table(entry, len(rows), len(loaded.plan.columns))
         for position, row in enumerate(rows):

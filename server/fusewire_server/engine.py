@@ -26,7 +26,7 @@ from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
-from fusewire_server.intake import Intake, Taken
+from fusewire_server.intake import Arrival, Intake, Taken
 from fusewire_server.planner import Planned, Planner, PlannerRefusal
 from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable
 from fusewire_server.session import Session, SessionEvent, SessionState
@@ -156,7 +156,7 @@ class Engine:
         if programs:
             self._intake.take_programs(session, frames.decode_programs(programs), taken)
         entries = frames.decode_entries(bindings)
-        self._intake.take_entries(session, entries, tensors, began_ns, taken)
+        self._intake.take_entries(session, entries, Arrival(tensors, began_ns), taken)
         self.counters.decoded(time.monotonic_ns() - began_ns)
         self._act(session, taken)
 

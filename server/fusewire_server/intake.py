@@ -7,10 +7,11 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from fusewire_protos import frames
+from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import BY_NAME, CaseError, Reach
 from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.shapes import Spec
@@ -19,6 +20,13 @@ from fusewire_server.config import Limits
 from fusewire_server.programs import ProgramEntry, ProgramTable, claimed_live
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value, ValueState
+
+
+class Arrival(NamedTuple):
+    """What came with a frame beside its entries."""
+
+    tensors: Sequence[bytes]
+    now_ns: int
 
 
 @dataclass
@@ -40,6 +48,15 @@ class Intake:
     def __init__(self, limits: Limits, programs: ProgramTable) -> None:
         self._limits = limits
         self._programs = programs
+        self._take: dict[type, Callable[[Session, Any, Arrival, Taken], None]] = {
+            frames.Segment: self._take_segment,
+            frames.Upload: self._take_upload,
+            frames.Free: self._take_free,
+            frames.Fetch: self._take_fetch,
+            frames.Abandon: self._take_abandon,
+            frames.Cancel: self._take_cancel,
+            frames.Forget: self._take_forget,
+        }
 
     def take_programs(self, session: Session, programs: Sequence[NewProgram], taken: Taken) -> None:
         """Numbers new programs. A bad one fails the segments that use it, not the session."""
@@ -48,26 +65,10 @@ class Intake:
                 raise CaseError("undecodable_frame", f"program {number} is numbered twice")
             self._number(session, NewProgram(number, is_fragment, raw), taken)
 
-    def take_entries(
-        self, session: Session, entries: Sequence[Entry], tensors: Sequence[bytes], now_ns: int, taken: Taken
-    ) -> None:
+    def take_entries(self, session: Session, entries: Sequence[Entry], arrival: Arrival, taken: Taken) -> None:
         """Applies a frame's entries in order."""
         for entry in entries:
-            match entry:
-                case frames.Segment():
-                    self._take_segment(session, entry, now_ns, taken)
-                case frames.Upload():
-                    self._take_upload(session, entry, tensors, taken)
-                case frames.Free():
-                    self._take_free(session, entry, taken)
-                case frames.Fetch():
-                    self._take_fetch(session, entry, taken)
-                case frames.Abandon():
-                    self._take_abandon(session, entry, taken)
-                case frames.Cancel():
-                    self._take_cancel(session, taken)
-                case frames.Forget():
-                    self._take_forget(session, entry)
+            self._take[type(entry)](session, entry, arrival, taken)
 
     def uploaded(self, session: Session, value: Value) -> None:
         """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
@@ -127,12 +128,12 @@ class Intake:
         entry.holders += 1
         session.programs[new.number] = entry
 
-    def _take_segment(self, session: Session, segment: frames.Segment, now_ns: int, taken: Taken) -> None:
+    def _take_segment(self, session: Session, segment: frames.Segment, arrival: Arrival, taken: Taken) -> None:
         entry = session.programs.get(segment.program)
         if entry is None:
             self._take_rejected(session, segment, taken)
             return
-        row = self._row(session, segment, entry, now_ns, taken)
+        row = self._row(session, segment, entry, arrival.now_ns, taken)
         if row is None:
             return
         if self._programs.use(entry):
@@ -255,11 +256,11 @@ class Intake:
         session.admit(amount)
         session.complete(amount)
 
-    def _take_upload(self, session: Session, upload: frames.Upload, tensors: Sequence[bytes], taken: Taken) -> None:
+    def _take_upload(self, session: Session, upload: frames.Upload, arrival: Arrival, taken: Taken) -> None:
         value = self._mint(session, upload.handle, upload.spec, ValueState.AWAITED)
         session.admit(Amount(0, upload.spec.size_bytes, 0))
         try:
-            self._check_upload(session, upload, tensors)
+            self._check_upload(session, upload, arrival.tensors)
         except CaseError as error:
             session.complete(Amount(0, upload.spec.size_bytes, 0))
             taken.failures.append(Failure.of(error))
@@ -269,7 +270,7 @@ class Intake:
             taken.declared.append(value)
             return
         value.state = ValueState.READY
-        taken.writes.append((value, tensors[upload.tensor]))
+        taken.writes.append((value, arrival.tensors[upload.tensor]))
 
     def _check_upload(self, session: Session, upload: frames.Upload, tensors: Sequence[bytes]) -> None:
         size_bytes = upload.spec.size_bytes
@@ -285,10 +286,10 @@ class Intake:
             actual = len(tensors[upload.tensor])
             raise CaseError("upload_failed", f"{actual} bytes came for an upload declared as {size_bytes}")
 
-    def _take_free(self, session: Session, free: frames.Free, taken: Taken) -> None:
+    def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> None:
         self._kill(session, free.handles, taken)
 
-    def _take_fetch(self, session: Session, fetch: frames.Fetch, taken: Taken) -> None:
+    def _take_fetch(self, session: Session, fetch: frames.Fetch, arrival: Arrival, taken: Taken) -> None:
         if fetch.fetch in session.fetches:
             return
         value = session.values.get(fetch.handle)
@@ -308,7 +309,7 @@ class Intake:
         else:
             value.fetches.append(fetching)
 
-    def _take_abandon(self, session: Session, abandon: frames.Abandon, taken: Taken) -> None:
+    def _take_abandon(self, session: Session, abandon: frames.Abandon, arrival: Arrival, taken: Taken) -> None:
         session.beside.pop(abandon.fetch, None)
         fetching = session.fetches.get(abandon.fetch)
         if fetching is None:
@@ -319,7 +320,7 @@ class Intake:
             del session.fetches[abandon.fetch]
             self.read(fetching, taken)
 
-    def _take_cancel(self, session: Session, taken: Taken) -> None:
+    def _take_cancel(self, session: Session, entry: frames.Cancel, arrival: Arrival, taken: Taken) -> None:
         cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
         rows = [*session.queue, *session.held_back.values()]
         session.queue.clear()
@@ -337,7 +338,7 @@ class Intake:
             self.release_if_dead(row.session, value, taken)
         row.session.complete(row.amount)
 
-    def _take_forget(self, session: Session, forget: frames.Forget) -> None:
+    def _take_forget(self, session: Session, forget: frames.Forget, arrival: Arrival, taken: Taken) -> None:
         entry = session.programs.pop(forget.program, None)
         if entry is not None:
             entry.holders -= 1
@@ -397,7 +398,7 @@ class Intake:
         session.answers.append(Answer(fetch, None, failure))
 
 
-_NOTHING = Spec(frames.from_code(1), (0,))
+_NOTHING = Spec(dtypes.uint8, (0,))
 
 
 def _amount_of(entry: ProgramEntry) -> Amount:

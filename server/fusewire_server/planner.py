@@ -113,7 +113,8 @@ class Planner:
 
     async def _ask(self, raw: bytes) -> Planned:
         process = await self._worker()
-        assert process.stdin is not None and process.stdout is not None, "both streams are pipes"
+        assert process.stdin is not None
+        assert process.stdout is not None, "both streams are pipes"
         process.stdin.write(len(raw).to_bytes(LENGTH_BYTES, "little") + raw)
         await process.stdin.drain()
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")

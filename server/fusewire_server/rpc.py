@@ -42,7 +42,7 @@ class FusewireService:
         self._access = access
         self._limits = engine.config.limits
 
-    def handler(self) -> grpc.GenericRpcHandler:
+    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """What `grpc.aio.Server.add_generic_rpc_handlers` takes."""
         return grpc.method_handlers_generic_handler(
             SERVICE,
@@ -125,7 +125,7 @@ class FusewireService:
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> memoryview:
         """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
         size_bytes = value.spec.size_bytes
-        data = memoryview(np.empty(size_bytes, np.uint8))
+        data = np.empty(size_bytes, np.uint8).data
         filled = 0
         while (raw := await self._next_chunk(chunks)) is not None:
             try:

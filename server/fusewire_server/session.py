@@ -23,7 +23,7 @@ from enum import Enum
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value
+from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Value
 
 
 class SessionState(Enum):
@@ -67,8 +67,8 @@ class Session:
     rejected_programs: dict[int, tuple[Failure, tuple[int, ...]]] = field(default_factory=dict)  # and live results
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order
     held_back: dict[int, Row] = field(default_factory=dict)  # by base: rows that wait for an upload
-    admitted: Amount = Amount()
-    completed: Amount = Amount()
+    admitted: Amount = NO_WORK
+    completed: Amount = NO_WORK
     live_bytes: int = 0
     device_ns: int = 0  # device time its rows have used
     answers: list[Answer] = field(default_factory=list)  # not yet sent

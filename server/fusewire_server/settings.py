@@ -129,6 +129,11 @@ class Setting(NamedTuple):
     reader: Reader
     about: str
 
+    @property
+    def is_switch(self) -> bool:
+        """Whether its flag alone, without a value, turns it on."""
+        return self.reader is read_flag
+
 
 def settings_of(section: type[Any]) -> Mapping[str, Setting]:
     """The settings of a section by the name of their field."""

@@ -48,6 +48,9 @@ class Amount(NamedTuple):
         return self.ops <= limit.ops and self.bytes <= limit.bytes and self.segments <= limit.segments
 
 
+NO_WORK = Amount()
+
+
 class ValueState(Enum):
     """How far a value has come.
 
@@ -97,7 +100,7 @@ class Row:
         "waits_for",
     )
 
-    def __init__(  # noqa: PLR0913 - a record of what a segment says
+    def __init__(  # noqa: PLR0913, PLR0917 - a record of what a segment says
         self,
         session: Session,
         entry: ProgramEntry,

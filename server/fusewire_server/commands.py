@@ -1,0 +1,170 @@
+"""The server's commands: `serve`, `token` and `config`. They join the one `fusewire` command as an entry point.
+
+A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 typed or
+configured wrongly. The service itself is imported when it is to run, so that help is fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fusewire_protos.errors import ConfigurationError, FusewireError
+from fusewire_server.auth import Scope, mint, read_tokens, revoke
+from fusewire_server.config import SETTINGS, Loaded, flag_of, load, value_of
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+# The sections whose settings have flags; the others are set in a file or in the environment.
+_FLAG_SECTIONS = ("listen.", "device.")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command of the server's own; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="fusewire")
+    register(parser.add_subparsers(required=True, metavar="COMMAND"))
+    parsed = parser.parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+    except FusewireError as error:
+        print(f"fusewire: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, ConfigurationError) else FAILED
+    return status
+
+
+def register(commands: Commands) -> None:
+    """Adds the server's commands to a parser's."""
+    serve = commands.add_parser("serve", help="run a server", description="Run a server until SIGTERM or SIGINT.")
+    _add_settings(serve)
+    serve.set_defaults(run=_serve)
+    _register_token(commands.add_parser("token", help="make, revoke and list tokens"))
+    _register_config(commands.add_parser("config", help="show the settings"))
+
+
+def _register_token(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    minting = actions.add_parser("mint", help="make a token; it is shown once, the file keeps its hash")
+    minting.add_argument("--tenant", required=True, help="whom the token's sessions belong to")
+    minting.add_argument(
+        "--scope", choices=[scope.value for scope in Scope], default="use", help="what it is for (%(default)s)"
+    )
+    minting.add_argument("--days", type=_positive, help="how long it is valid (for ever)")
+    minting.set_defaults(run=_mint_token)
+    revoking = actions.add_parser("revoke", help="remove a token; a running server refuses it from then on")
+    revoking.add_argument("token_id", metavar="ID", help="the part of the token before the dot")
+    revoking.set_defaults(run=_revoke_token)
+    listing = actions.add_parser("ls", help="list tokens, without their secrets")
+    listing.set_defaults(run=_list_tokens)
+    for action in (minting, revoking, listing):
+        action.add_argument("--config", type=Path, metavar="FILE", help="the server's TOML file")
+        action.add_argument("--token-file", dest="listen.token_file", metavar="FILE", help="the file of hashed tokens")
+    for action in (minting, listing):
+        action.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _register_config(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    show = actions.add_parser("show", help="print each setting, its value and where that came from")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    _add_settings(show)
+    show.set_defaults(run=_show_config)
+
+
+def _add_settings(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
+    for name, setting in SETTINGS.items():
+        if not name.startswith(_FLAG_SECTIONS):
+            continue
+        if setting.is_switch:
+            parser.add_argument(flag_of(name), dest=name, nargs="?", const=True, metavar="BOOL", help=setting.about)
+        else:
+            parser.add_argument(flag_of(name), dest=name, metavar="VALUE", help=setting.about)
+
+
+def _loaded(parsed: argparse.Namespace) -> Loaded:
+    flags = {name: value for name, value in vars(parsed).items() if name in SETTINGS and value is not None}
+    return load(parsed.config, os.environ, flags)
+
+
+def _serve(parsed: argparse.Namespace) -> int:
+    config = _loaded(parsed).config
+    try:
+        from fusewire_server.app import run  # noqa: PLC0415 - gRPC, FastAPI and the compiler are slow to import
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("fusewire"):
+            raise
+        print(f"fusewire serve needs {missing.name}: pip install 'fusewire[server]'", file=sys.stderr)
+        return FAILED
+    return run(config)
+
+
+def _mint_token(parsed: argparse.Namespace) -> int:
+    expires = None if parsed.days is None else datetime.now(UTC) + timedelta(days=parsed.days)
+    token = mint(_token_file(parsed), tenant=parsed.tenant, scope=Scope(parsed.scope), expires=expires)
+    if parsed.json:
+        print(json.dumps({"token": token, "id": token.partition(".")[0], "expires": expires and expires.isoformat()}))
+        return DONE
+    print(token)
+    print("Keep it now: it cannot be shown again. Clients take it from FUSEWIRE_TOKEN.", file=sys.stderr)
+    return DONE
+
+
+def _revoke_token(parsed: argparse.Namespace) -> int:
+    revoke(_token_file(parsed), parsed.token_id)
+    return DONE
+
+
+def _list_tokens(parsed: argparse.Namespace) -> int:
+    rows = [
+        {
+            "id": record.token_id,
+            "tenant": record.tenant,
+            "scope": record.scope.value,
+            "expires": record.expires and record.expires.isoformat(),
+        }
+        for record in read_tokens(_token_file(parsed))
+    ]
+    if parsed.json:
+        print(json.dumps(rows))
+        return DONE
+    for row in rows:
+        print(f"{row['id']:<10} {row['tenant']:<20} {row['scope']:<8} {row['expires'] or 'never expires'}")
+    return DONE
+
+
+def _token_file(parsed: argparse.Namespace) -> Path:
+    path = _loaded(parsed).config.listen.token_file
+    if path is None:
+        raise ConfigurationError("which file? Give --token-file, or set listen.token_file")
+    return path
+
+
+def _show_config(parsed: argparse.Namespace) -> int:
+    config, origins = _loaded(parsed)
+    values = {name: _plain(value_of(config, name)) for name in SETTINGS}
+    if parsed.json:
+        print(json.dumps({name: {"value": values[name], "origin": origins[name]} for name in SETTINGS}, indent=2))
+        return DONE
+    for name, value in values.items():
+        print(f"{name:<32} {'(unset)' if value is None else value!s:<24} {origins[name]}")
+    return DONE
+
+
+def _plain(value: object) -> object:
+    """The value as JSON has it."""
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("expected a number above 0")
+    return value

@@ -1,0 +1,72 @@
+"""The worker process of the planner: program bytes in, a plan and its compiled files out.
+
+It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
+bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
+
+import msgpack
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.plan_codec import encode_plan
+from fusewire_kernels.toolchains import toolchain_of
+
+from fusewire_kernels.plan import KernelSource
+from fusewire_protos.errors import CaseError, FusewireError
+from fusewire_protos.program import ProgramLimits, decode
+from fusewire_server.planner import LENGTH_BYTES
+
+NICENESS = 5
+
+Compile = Callable[[Sequence[KernelSource]], tuple[tuple[str, ...], int]]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serves requests on the standard streams until they end."""
+    dialect, architecture, memory_bytes = arguments
+    os.nice(NICENESS)
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # a stray print must not look like an answer
+    toolchain = toolchain_of(dialect, architecture)
+    while (raw := _read(requests)) is not None:
+        answer = msgpack.packb(_answer(raw, dialect, toolchain.compile))
+        answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
+        answers.flush()
+    return 0
+
+
+def _answer(raw: bytes, dialect: str, compile_sources: Compile) -> tuple[Any, ...]:
+    """(plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,)."""
+    began_ns = time.perf_counter_ns()
+    try:
+        plan = build_plan(decode(raw, _UNLIMITED), dialect)
+        planned_ns = time.perf_counter_ns()
+        binaries, compiled = compile_sources(plan.kernels)
+    except (FusewireError, CaseError) as error:
+        return (f"{type(error).__name__}: {error}",)
+    except MemoryError:
+        return ("planning needs more than planner.memory_bytes",)
+    return (encode_plan(plan), binaries, planned_ns - began_ns, time.perf_counter_ns() - planned_ns, compiled)
+
+
+def _read(stream: BinaryIO) -> bytes | None:
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    return stream.read(int.from_bytes(head, "little"))
+
+
+# The server has checked the program against its own limits before it asks.
+_UNLIMITED = ProgramLimits(program_ops=sys.maxsize, program_bytes=sys.maxsize, array_bytes=sys.maxsize)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
