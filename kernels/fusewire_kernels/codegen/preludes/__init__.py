@@ -1,17 +1,22 @@
-"""The text that every generated kernel starts with: a target's primitives, then the math common to all targets."""
+"""The text that every generated kernel starts with: a target's primitives, the math and the order of reductions common
+to all targets, and a target's way to keep that order.
+"""
 
 from functools import cache
 from importlib.resources import files
 
-_TARGET_FILES = {"c": "c.h", "cuda": "cuda.h"}
+_FILES = {
+    "c": ("c.h", "math.h", "order.h", "order_c.h"),
+    "cuda": ("cuda.h", "math.h", "order.h"),
+}
 
 
 @cache
 def prelude(dialect: str) -> str:
     """The prelude's source for `dialect`, "c" or "cuda"; ValueError for any other."""
-    if dialect not in _TARGET_FILES:
-        raise ValueError(f"no prelude for dialect {dialect!r}; there is one for {', '.join(_TARGET_FILES)}")
-    return _read(_TARGET_FILES[dialect]) + "\n" + _read("math.h")
+    if dialect not in _FILES:
+        raise ValueError(f"no prelude for dialect {dialect!r}; there is one for {', '.join(_FILES)}")
+    return "\n".join(_read(name) for name in _FILES[dialect])
 
 
 def _read(name: str) -> str:

@@ -1,0 +1,1 @@
+"""From a kernel to its text: pure functions, one body for every dialect."""

@@ -1,0 +1,177 @@
+"""The scalar bodies as data: what each op is in generated text, for each class of dtypes.
+
+An expression names its operands `{0}`, `{1}`, … and `{t}`, the suffix of the type it computes in. A function `fw_…`
+is the prelude's; a plain operator stands where it means the same in every dialect. Booleans are held as 0 and 1 in
+`uint8_t`. float16 and bfloat16 are held as the float they equal, computed in float and rounded
+after each op, except by an op that only selects among values they already have.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+
+class TextType(NamedTuple):
+    """A dtype in generated text: `suffix` names it, `value` holds it in a variable, `stored` in memory."""
+
+    suffix: str
+    compute_suffix: str
+    value: str
+    stored: str
+
+
+TYPES: dict[DType, TextType] = {
+    dtypes.bool_: TextType("b8", "b8", "uint8_t", "uint8_t"),
+    dtypes.uint8: TextType("u8", "u8", "uint8_t", "uint8_t"),
+    dtypes.int32: TextType("i32", "i32", "int32_t", "int32_t"),
+    dtypes.int64: TextType("i64", "i64", "int64_t", "int64_t"),
+    dtypes.float16: TextType("f16", "f32", "float", "uint16_t"),
+    dtypes.bfloat16: TextType("bf16", "f32", "float", "uint16_t"),
+    dtypes.float32: TextType("f32", "f32", "float", "float"),
+    dtypes.float64: TextType("f64", "f64", "double", "double"),
+}
+
+
+class Body(NamedTuple):
+    """An op's expression for floating, integer and boolean operands; None where the catalogue has no such op.
+
+    `only_selects`: the result is a value that the op's dtype already has, so it needs no rounding.
+    """
+
+    floating: str | None
+    integer: str | None = None
+    boolean: str | None = None
+    only_selects: bool = False
+
+
+def _function(op: str, operands: int) -> str:
+    """The call of the prelude's function for an op."""
+    return f"fw_{op}_{{t}}({', '.join(f'{{{number}}}' for number in range(operands))})"
+
+
+def _of_floats(op: str, operands: int = 1) -> Body:
+    return Body(_function(op, operands))
+
+
+def _of_numbers(op: str, operands: int, *, floating: str | None = None, only_selects: bool = False) -> Body:
+    call = _function(op, operands)
+    return Body(floating or call, call, None, only_selects)
+
+
+def _of_all(op: str, operands: int, *, floating: str | None = None, only_selects: bool = False) -> Body:
+    call = _function(op, operands)
+    return Body(floating or call, call, call, only_selects)
+
+
+def _operator(text: str) -> Body:
+    return Body(text, text, text, only_selects=True)
+
+
+BODIES: dict[str, Body] = {
+    "add": _of_all("add", 2, floating="{0} + {1}"),
+    "subtract": _of_numbers("subtract", 2, floating="{0} - {1}"),
+    "multiply": _of_all("multiply", 2, floating="{0} * {1}"),
+    "divide": Body("{0} / {1}"),
+    "floor_divide": _of_numbers("floor_divide", 2),
+    "remainder": _of_numbers("remainder", 2),
+    "power": _of_numbers("power", 2),
+    "minimum": _of_all("minimum", 2, only_selects=True),
+    "maximum": _of_all("maximum", 2, only_selects=True),
+    "atan2": _of_floats("atan2", 2),
+    "clip": _of_all("clip", 3, only_selects=True),
+    "where": _operator("{0} ? {1} : {2}"),
+    "equal": _operator("{0} == {1}"),
+    "not_equal": _operator("{0} != {1}"),
+    "less": _operator("{0} < {1}"),
+    "less_equal": _operator("{0} <= {1}"),
+    "greater": _operator("{0} > {1}"),
+    "greater_equal": _operator("{0} >= {1}"),
+    "logical_and": Body(None, None, "{0} & {1}"),
+    "logical_or": Body(None, None, "{0} | {1}"),
+    "logical_xor": Body(None, None, "{0} ^ {1}"),
+    "logical_not": Body(None, None, "{0} ^ 1"),
+    "bitwise_and": Body(None, "{0} & {1}", "{0} & {1}"),
+    "bitwise_or": Body(None, "{0} | {1}", "{0} | {1}"),
+    "bitwise_xor": Body(None, "{0} ^ {1}", "{0} ^ {1}"),
+    "bitwise_invert": Body(None, "~{0}", "{0} ^ 1"),
+    "isnan": _of_all("isnan", 1, only_selects=True),
+    "isinf": _of_all("isinf", 1, only_selects=True),
+    "isfinite": _of_all("isfinite", 1, only_selects=True),
+    "negative": _of_numbers("negative", 1, floating="-{0}", only_selects=True),
+    "abs": _of_all("abs", 1, only_selects=True),
+    "sign": _of_numbers("sign", 1, only_selects=True),
+    "square": _of_all("square", 1),
+    "round": _of_all("round", 1, only_selects=True),
+    "floor": _of_all("floor", 1, only_selects=True),
+    "ceil": _of_all("ceil", 1, only_selects=True),
+    "trunc": _of_all("trunc", 1, only_selects=True),
+    "sqrt": _of_floats("sqrt"),
+    "rsqrt": _of_floats("rsqrt"),
+    "exp": _of_floats("exp"),
+    "expm1": _of_floats("expm1"),
+    "log": _of_floats("log"),
+    "log1p": _of_floats("log1p"),
+    "exp2": _of_floats("exp2"),
+    "log2": _of_floats("log2"),
+    "log10": _of_floats("log10"),
+    "sin": _of_floats("sin"),
+    "cos": _of_floats("cos"),
+    "tan": _of_floats("tan"),
+    "tanh": _of_floats("tanh"),
+    "sigmoid": _of_floats("sigmoid"),
+    "relu": _of_numbers("relu", 1, only_selects=True),
+    "gelu": _of_floats("gelu"),
+    "silu": _of_floats("silu"),
+    "softplus": _of_floats("softplus"),
+    "erf": _of_floats("erf"),
+}
+
+
+def expression(op: str, operand_dtype: DType, dtype: DType, operands: tuple[str, ...]) -> str:
+    """The text of a scalar body over named operands, rounded to `dtype`. Raises KeyError for an op without one."""
+    text_type = TYPES[operand_dtype]
+    template = _template(op, operand_dtype)
+    if template is None:
+        raise KeyError(f"{op} has no body for {operand_dtype.name}")
+    text = template.format(*operands, t=text_type.compute_suffix)
+    return text if BODIES[op].only_selects else rounded(text, dtype)
+
+
+def rounded(text: str, dtype: DType) -> str:
+    """A computed expression brought to the values that `dtype` has."""
+    return f"fw_round_{TYPES[dtype].suffix}({text})" if dtype.is_half else text
+
+
+def conversion(operand: str, source: DType, target: DType) -> str:
+    """A value of `source` as one of `target`: an integer saturates, NaN becomes 0, a boolean is ≠ 0."""
+    if source is target:
+        return operand
+    if target.is_boolean:
+        return f"{operand} != 0"
+    if target.is_half:
+        return f"fw_cast_{TYPES[source].compute_suffix}_{TYPES[target].suffix}({operand})"
+    if TYPES[source].compute_suffix == TYPES[target].compute_suffix:
+        return operand
+    return f"fw_cast_{TYPES[source].compute_suffix}_{TYPES[target].suffix}({operand})"
+
+
+def loaded(location: str, dtype: DType) -> str:
+    """The value read from a place in memory."""
+    if dtype.is_half:
+        return f"fw_load_{TYPES[dtype].suffix}({location})"
+    return f"{location} != 0" if dtype.is_boolean else location
+
+
+def storable(value: str, dtype: DType) -> str:
+    """What is written to memory for a value."""
+    return f"fw_store_{TYPES[dtype].suffix}({value})" if dtype.is_half else value
+
+
+def _template(op: str, dtype: DType) -> str | None:
+    body = BODIES[op]
+    if dtype.is_floating:
+        return body.floating
+    return body.boolean if dtype.is_boolean else body.integer

@@ -1,0 +1,322 @@
+"""A loop kernel as a C function, for one instance of one row.
+
+Pointwise: nested loops, each value computed in the outermost loop that knows it. With an inner dimension: for each
+outer point the reductions phase by phase, inner values that a later phase needs computed again, then the stores.
+
+Two schedules for reductions, one order of summation. *Rows*: the innermost loop runs over 32 neighbours along the
+inner dimension, one for each lane. *Columns*: where memory is contiguous along the last outer dimension instead, the
+innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes.
+
+`ivdep` is a promise to the compiler that holds here: an output shares memory with an input only where both are at the
+same element at each point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+
+from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.statements import (
+    LoopBody,
+    accumulator_type,
+    analyse,
+    argument_lines,
+    is_positional,
+    reduction_name,
+    result_of_reduction,
+)
+from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+
+SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
+INDEPENDENT = "#pragma GCC ivdep"
+
+
+def loop_text(kernel: LoopKernel) -> str:
+    """The C function of a loop kernel."""
+    body = analyse(kernel)
+    lines = Lines()
+    with lines.block(SIGNATURE.format(key=kernel.key)):
+        lines.add(*argument_lines(body))
+        if not kernel.has_inner:
+            _write_pointwise(lines, body)
+        elif runs_along_columns(kernel):
+            _Columns(lines, body).write()
+        else:
+            _Rows(lines, body).write()
+    return lines.text()
+
+
+def runs_along_columns(kernel: LoopKernel) -> bool:
+    """Whether more inputs are contiguous along the last outer dimension than along the inner one."""
+    if kernel.rank == 0:
+        return False
+    arrays = [argument for argument in kernel.inputs if argument.kind is ArgumentKind.ARRAY]
+    along_rows = sum(_is_contiguous(argument, -1) for argument in arrays)
+    along_columns = sum(_is_contiguous(argument, -2) for argument in arrays)
+    return along_columns > along_rows
+
+
+def _is_contiguous(argument: Argument, dim: int) -> bool:
+    return argument.strides[dim] is Stride.UNIT
+
+
+def _loop(dim: int) -> str:
+    return f"for (int64_t i{dim} = 0; i{dim} < n{dim}; i{dim}++)"
+
+
+def _write_pointwise(lines: Lines, body: LoopBody) -> None:
+    values = body.needed(body.stored)
+    with ExitStack() as loops:
+        for level in range(body.dims + 1):
+            if level > 0:
+                if level == body.dims:
+                    lines.add(INDEPENDENT)
+                loops.enter_context(lines.block(_loop(level - 1)))
+            lines.add(*(body.declaration(value) for value in values if body.levels[value] == level))
+        lines.add(*(body.storing(output) for output in range(len(body.kernel.stores))))
+
+
+class _Rows:
+    """The schedule whose innermost loop runs along the inner dimension."""
+
+    def __init__(self, lines: Lines, body: LoopBody) -> None:
+        self._lines = lines
+        self._body = body
+        self._inner = body.kernel.rank
+
+    def write(self) -> None:
+        lines, body = self._lines, self._body
+        with ExitStack() as loops:
+            for level in range(body.kernel.rank + 1):
+                if level > 0:
+                    loops.enter_context(lines.block(_loop(level - 1)))
+                self._write_outer_values(level, stage=0)
+            for phase in range(body.phases):
+                self._write_phase(phase)
+                self._write_outer_values(body.kernel.rank, stage=phase + 1)
+            self._write_inner_stores()
+            self._write_outer_stores()
+
+    def _write_outer_values(self, level: int, stage: int) -> None:
+        body = self._body
+        for value in body.needed(body.stored):
+            is_here = body.levels[value] == level and body.stages[value] == stage
+            if is_here and not body.is_inner(value) and not body.is_reduction(value):
+                self._lines.add(body.declaration(value))
+
+    def _write_phase(self, phase: int) -> None:
+        lines, extent = self._lines, f"n{self._inner}"
+        reductions = [_Reduction(self._body, value, "1") for value in self._body.reductions(phase)]
+        for reduction in reductions:
+            lines.add(*reduction.declarations())
+        with lines.block("for (int64_t begin = 0, chunk = 0;; begin += FW_CHUNK, chunk++)"):
+            lines.add(f"const int64_t end = {extent} - begin > FW_CHUNK ? begin + FW_CHUNK : {extent};")
+            lines.add(*(reduction.opening() for reduction in reductions))
+            lines.add("int64_t base = begin;")
+            with lines.block("for (; base + FW_LANES <= end; base += FW_LANES)"):
+                self._write_lanes(reductions, "FW_LANES")
+            self._write_lanes(reductions, "end - base")
+            for reduction in reductions:
+                lines.add(*reduction.closing(extent))
+            lines.add(f"if (end == {extent}) break;")
+        for reduction in reductions:
+            lines.add(reduction.ending(extent), reduction.result("0"))
+
+    def _write_lanes(self, reductions: list[_Reduction], count: str) -> None:
+        lines, position = self._lines, f"i{self._inner}"
+        lines.add(INDEPENDENT)
+        with lines.block(f"for (int64_t lane = 0; lane < {count}; lane++)"):
+            lines.add(f"const int64_t {position} = base + lane;")
+            self._write_inner_values(reduction.operand for reduction in reductions)
+            lines.add(*(reduction.taking("lane", position) for reduction in reductions))
+
+    def _write_inner_values(self, targets: Iterable[int]) -> None:
+        body = self._body
+        values = body.needed(targets, is_at_hand=lambda value: not body.is_inner(value))
+        self._lines.add(*(body.declaration(value) for value in values))
+
+    def _write_inner_stores(self) -> None:
+        body = self._body
+        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        if not outputs:
+            return
+        self._lines.add(INDEPENDENT)
+        with self._lines.block(_loop(self._inner)):
+            self._write_inner_values(body.stored[output] for output in outputs)
+            self._lines.add(*(body.storing(output) for output in outputs))
+
+    def _write_outer_stores(self) -> None:
+        body = self._body
+        for output in range(len(body.stored)):
+            if not body.is_inner_store(output):
+                self._lines.add(body.storing(output))
+
+
+class _Columns:
+    """The schedule whose innermost loop runs over a block of the last outer dimension.
+
+    A value of the block's own level lives in an array, one element a column, from the section that computes it to
+    those that use it.
+    """
+
+    def __init__(self, lines: Lines, body: LoopBody) -> None:
+        self._lines = lines
+        self._body = body
+        self._column = body.kernel.rank - 1
+        self._inner = body.kernel.rank
+
+    def write(self) -> None:
+        lines, body = self._lines, self._body
+        with ExitStack() as loops:
+            for level in range(body.kernel.rank):
+                if level > 0:
+                    loops.enter_context(lines.block(_loop(level - 1)))
+                values = [value for value in body.needed(body.stored) if body.levels[value] == level]
+                lines.add(*(body.declaration(value) for value in values))
+            extent = f"n{self._column}"
+            loops.enter_context(lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_COLUMNS)"))
+            lines.add(f"const int64_t width = {extent} - first > FW_COLUMNS ? FW_COLUMNS : {extent} - first;")
+            self._write_block()
+
+    def _write_block(self) -> None:
+        self._write_column_values(stage=0)
+        for phase in range(self._body.phases):
+            self._write_phase(phase)
+            self._write_column_values(stage=phase + 1)
+        self._write_inner_stores()
+        self._write_outer_stores()
+
+    def _is_column_value(self, value: int) -> bool:
+        return self._body.levels[value] == self._body.kernel.rank
+
+    def _write_column_values(self, stage: int) -> None:
+        lines, body = self._lines, self._body
+        values = [
+            value
+            for value in body.needed(body.stored)
+            if self._is_column_value(value) and body.stages[value] == stage and not body.is_reduction(value)
+        ]
+        if not values:
+            return
+        lines.add(*(f"{TYPES[body.dtype(value)].value} c{value}[FW_COLUMNS];" for value in values))
+        with self._columns():
+            self._write_values_at_hand(values, made_here=set(values))
+            for value in values:
+                lines.add(body.declaration(value), f"c{value}[column] = v{value};")
+
+    def _columns(self) -> ExitStack:
+        stack = ExitStack()
+        self._lines.add(INDEPENDENT)
+        stack.enter_context(self._lines.block("for (int64_t column = 0; column < width; column++)"))
+        self._lines.add(f"const int64_t i{self._column} = first + column;")
+        return stack
+
+    def _write_values_at_hand(self, values: Iterable[int], made_here: set[int]) -> None:
+        """Takes what `values` use out of the arrays."""
+        body = self._body
+        used = {value for value in values if value not in made_here}
+        for value in values:
+            node = body.node(value)
+            if value in made_here and node is not None:
+                used.update(node.operands)
+        for value in sorted(used - made_here):
+            if self._is_column_value(value):
+                self._lines.add(self._from_array(value))
+
+    def _from_array(self, value: int) -> str:
+        body = self._body
+        if body.is_reduction(value):
+            return _Reduction(body, value, "FW_COLUMNS").result("column")
+        return f"const {TYPES[body.dtype(value)].value} v{value} = c{value}[column];"
+
+    def _write_phase(self, phase: int) -> None:
+        lines, extent, position = self._lines, f"n{self._inner}", f"i{self._inner}"
+        reductions = [_Reduction(self._body, value, "FW_COLUMNS") for value in self._body.reductions(phase)]
+        for reduction in reductions:
+            lines.add(*reduction.declarations())
+        with lines.block("for (int64_t begin = 0, chunk = 0;; begin += FW_CHUNK, chunk++)"):
+            lines.add(f"const int64_t end = {extent} - begin > FW_CHUNK ? begin + FW_CHUNK : {extent};")
+            lines.add(*(reduction.opening() for reduction in reductions))
+            with lines.block(f"for (int64_t {position} = begin; {position} < end; {position}++)"):
+                lines.add(f"const int64_t lane = ({position} - begin) % FW_LANES * FW_COLUMNS;")
+                with self._columns():
+                    self._write_inner_values([reduction.operand for reduction in reductions])
+                    lines.add(*(reduction.taking("lane + column", position) for reduction in reductions))
+            for reduction in reductions:
+                lines.add(*reduction.closing(extent))
+            lines.add(f"if (end == {extent}) break;")
+        lines.add(*(reduction.ending(extent) for reduction in reductions))
+
+    def _write_inner_values(self, targets: list[int]) -> None:
+        body = self._body
+        values = body.needed(targets, is_at_hand=lambda value: not body.is_inner(value))
+        outer_targets = [target for target in targets if not body.is_inner(target)]
+        self._write_values_at_hand(values + outer_targets, made_here=set(values))
+        self._lines.add(*(body.declaration(value) for value in values))
+
+    def _write_inner_stores(self) -> None:
+        body = self._body
+        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        if not outputs:
+            return
+        with self._lines.block(_loop(self._inner)), self._columns():
+            self._write_inner_values([body.stored[output] for output in outputs])
+            self._lines.add(*(body.storing(output) for output in outputs))
+
+    def _write_outer_stores(self) -> None:
+        body = self._body
+        outputs = [output for output in range(len(body.stored)) if not body.is_inner_store(output)]
+        if not outputs:
+            return
+        with self._columns():
+            self._write_values_at_hand([body.stored[output] for output in outputs], made_here=set())
+            self._lines.add(*(body.storing(output) for output in outputs))
+
+
+class _Reduction:
+    """The statements of one reduction in C: `width` sets of 32 lanes, and the two levels of chunk results above."""
+
+    def __init__(self, body: LoopBody, value: int, width: str) -> None:
+        node = body.node(value)
+        assert node is not None
+        self._node: Node = node
+        self._value = value
+        self._width = width
+        self._name = reduction_name(node)
+        (self.operand,) = node.operands
+
+    def declarations(self) -> list[str]:
+        return [line for level in ("", "u", "t") for line in self._declarations_of_level(f"{self._value}{level}")]
+
+    def _declarations_of_level(self, suffix: str) -> list[str]:
+        size = f"[FW_LANES * {self._width}]"
+        values = f"{accumulator_type(self._node)} r{suffix}{size};"
+        if not is_positional(self._node):
+            return [values, f"const fw_lanes_{self._name} l{suffix} = {{r{suffix}}};"]
+        positions = f"int64_t p{suffix}{size};"
+        return [values, positions, f"const fw_lanes_{self._name} l{suffix} = {{r{suffix}, p{suffix}}};"]
+
+    def opening(self) -> str:
+        return f"fw_open_{self._name}(l{self._value}, {self._width});"
+
+    def taking(self, lane: str, position: str) -> str:
+        element = f"v{self.operand}, {position}" if is_positional(self._node) else f"v{self.operand}"
+        return f"fw_take_{self._name}(l{self._value}, {lane}, {element});"
+
+    def closing(self, extent: str) -> list[str]:
+        return [
+            f"fw_tree_{self._name}(l{self._value}, {self._width});",
+            f"if ({extent} > FW_CHUNK) fw_fold_{self._name}({self._levels()}, chunk, {self._width});",
+        ]
+
+    def ending(self, extent: str) -> str:
+        return f"if ({extent} > FW_CHUNK) fw_total_{self._name}({self._levels()}, {extent}, {self._width});"
+
+    def result(self, place: str) -> str:
+        text = result_of_reduction(self._node, f"r{self._value}[{place}]", f"p{self._value}[{place}]")
+        return f"const {TYPES[self._node.dtype].value} v{self._value} = {text};"
+
+    def _levels(self) -> str:
+        return f"l{self._value}, l{self._value}u, l{self._value}t"

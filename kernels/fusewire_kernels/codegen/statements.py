@@ -1,0 +1,209 @@
+"""The body of a loop kernel, statement by statement: the same lines in every dialect and every schedule.
+
+Names in the text: `n0`, `n1`, … extents and `i0`, `i1`, … positions of the dimensions (the inner one last); `a0`, …
+inputs and `o0`, … outputs, with strides `a0s1`; of a gathered input the extent `a0n` and stride `a0g` of its axis;
+`v0`, … values. A schedule decides where a statement stands, by two numbers of its value:
+
+- level: how many of the outermost loops must be open (1 + the deepest dimension it depends on, 0 for none);
+- stage: how many rounds of reductions must have ended. A reduction over a value of stage s is done in phase s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fusewire_kernels.codegen.bodies import TYPES, conversion, expression, loaded, storable
+from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+
+@dataclass(frozen=True)
+class LoopBody:
+    """A loop kernel with what a schedule asks about its values."""
+
+    kernel: LoopKernel
+    levels: tuple[int, ...]
+    stages: tuple[int, ...]
+
+    @property
+    def dims(self) -> int:
+        """Dimensions of the whole space, the inner one among them."""
+        return self.kernel.rank + self.kernel.has_inner
+
+    @property
+    def phases(self) -> int:
+        return max((self.stages[value] for value in self.needed(self.stored)), default=0)
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        return tuple(store.value for store in self.kernel.stores)
+
+    def node(self, value: int) -> Node | None:
+        """The node that computes a value, None for an input."""
+        inputs = len(self.kernel.inputs)
+        return self.kernel.nodes[value - inputs] if value >= inputs else None
+
+    def is_reduction(self, value: int) -> bool:
+        node = self.node(value)
+        return node is not None and node.op == "reduce"
+
+    def is_inner(self, value: int) -> bool:
+        return self.kernel.has_inner and self.levels[value] == self.dims
+
+    def dtype(self, value: int) -> DType:
+        node = self.node(value)
+        return self.kernel.inputs[value].dtype if node is None else node.dtype
+
+    def needed(self, targets: Iterable[int], is_at_hand: Callable[[int], bool] = lambda value: False) -> list[int]:
+        """The values that `targets` rest on, themselves among them, in order; nothing below a value at hand."""
+        found: set[int] = set()
+        pending = list(targets)
+        while pending:
+            value = pending.pop()
+            if value in found or is_at_hand(value):
+                continue
+            found.add(value)
+            node = self.node(value)
+            pending.extend(node.operands if node else ())
+        return sorted(found)
+
+    def reductions(self, phase: int) -> list[int]:
+        """The reductions done in a phase."""
+        values = self.needed(self.stored)
+        return [value for value in values if self.is_reduction(value) and self.stages[value] == phase + 1]
+
+    def is_inner_store(self, output: int) -> bool:
+        """Whether an output receives something at each point of the inner dimension."""
+        store = self.kernel.stores[output]
+        moves = bool(store.argument.strides) and store.argument.strides[-1] is not Stride.ZERO
+        return self.kernel.has_inner and (moves or self.is_inner(store.value))
+
+    def declaration(self, value: int) -> str:
+        """The statement that makes a value, not for a reduction."""
+        return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value)};"
+
+    def storing(self, output: int) -> str:
+        """The statement that writes an output."""
+        store = self.kernel.stores[output]
+        place = _place(f"o{output}", store.argument)
+        return f"{place} = {storable(f'v{store.value}', store.argument.dtype)};"
+
+    def _right_side(self, value: int) -> str:
+        node = self.node(value)
+        if node is None:
+            argument = self.kernel.inputs[value]
+            scalar = f"*a{value}"
+            is_scalar = argument.kind is ArgumentKind.SCALAR
+            return loaded(scalar if is_scalar else _place(f"a{value}", argument), argument.dtype)
+        operands = tuple(f"v{operand}" for operand in node.operands)
+        if node.op == "index":
+            return f"i{node.detail}"
+        if node.op == "gather":
+            return self._gathered(node, operands[0])
+        if node.op == "cast":
+            return conversion(operands[0], node.operand_dtype, node.dtype)
+        return expression(node.op, node.operand_dtype, node.dtype, operands)
+
+    def _gathered(self, node: Node, position: str) -> str:
+        assert isinstance(node.detail, int)
+        name = f"a{node.detail}"
+        argument = self.kernel.inputs[node.detail]
+        along_axis = f"fw_clip_i64({position}, 0, {name}n - 1) * {name}g"
+        return loaded(_place(name, argument, along_axis), argument.dtype)
+
+
+def analyse(kernel: LoopKernel) -> LoopBody:
+    """Finds level and stage of every value."""
+    levels = [_level_of_argument(argument) for argument in kernel.inputs]
+    stages = [0] * len(kernel.inputs)
+    for node in kernel.nodes:
+        levels.append(_level_of_node(kernel, node, levels))
+        stage = max((stages[operand] for operand in node.operands), default=0)
+        stages.append(stage + (node.op == "reduce"))
+    return LoopBody(kernel, tuple(levels), tuple(stages))
+
+
+def argument_lines(body: LoopBody) -> list[str]:
+    """The statements that read extents, strides and operands from the three parameters of a kernel."""
+    kernel = body.kernel
+    lines = [f"const int64_t n{dim} = sizes[{dim}];" for dim in range(body.dims)]
+    position = body.dims
+    for number, (name, argument) in enumerate(_named_arguments(kernel)):
+        lines.append(_operand_line(name, argument, number))
+        names = [f"{name}s{dim}" for dim, stride in enumerate(argument.strides) if stride is Stride.ANY]
+        if argument.kind is ArgumentKind.GATHERED:
+            names += [f"{name}n", f"{name}g"]
+        lines += [f"const int64_t {stride} = sizes[{position + offset}];" for offset, stride in enumerate(names)]
+        position += len(names)
+    return lines
+
+
+def reduction_name(node: Node) -> str:
+    """The prelude's name for a reduction: `sum_f32`."""
+    return f"{node.detail}_{TYPES[node.operand_dtype].compute_suffix}"
+
+
+def is_positional(node: Node) -> bool:
+    """Whether a reduction gives a position, and so carries one beside each value."""
+    return node.detail in ("argmin", "argmax")
+
+
+def accumulator_type(node: Node) -> str:
+    return TYPES[node.operand_dtype].value
+
+
+def _named_arguments(kernel: LoopKernel) -> list[tuple[str, Argument]]:
+    inputs = [(f"a{number}", argument) for number, argument in enumerate(kernel.inputs)]
+    return inputs + [(f"o{number}", store.argument) for number, store in enumerate(kernel.stores)]
+
+
+def _operand_line(name: str, argument: Argument, number: int) -> str:
+    constant = "" if name.startswith("o") else "const "
+    stored = TYPES[argument.dtype].stored
+    if argument.kind is ArgumentKind.SCALAR:
+        return f"const {stored} *{name} = (const {stored} *)(slots + operands[{number}].column);"
+    address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
+    return f"{constant}{stored} *{name} = ({constant}{stored} *)({address});"
+
+
+def _level_of_argument(argument: Argument) -> int:
+    if argument.kind is ArgumentKind.SCALAR:
+        return 0
+    return max((dim + 1 for dim, stride in enumerate(argument.strides) if stride is not Stride.ZERO), default=0)
+
+
+def _level_of_node(kernel: LoopKernel, node: Node, levels: list[int]) -> int:
+    if node.op == "reduce":
+        return kernel.rank
+    if node.op == "index":
+        assert isinstance(node.detail, int)
+        return node.detail + 1
+    level = max((levels[operand] for operand in node.operands), default=0)
+    if node.op == "gather":
+        assert isinstance(node.detail, int)
+        level = max(level, _level_of_argument(kernel.inputs[node.detail]))
+    return level
+
+
+def _place(name: str, argument: Argument, along_axis: str | None = None) -> str:
+    """The element of an array argument at the current position."""
+    terms = [] if along_axis is None else [along_axis]
+    for dim, stride in enumerate(argument.strides):
+        if stride is Stride.UNIT:
+            terms.append(f"i{dim}")
+        elif stride is Stride.ANY:
+            terms.append(f"i{dim} * {name}s{dim}")
+    return f"{name}[{' + '.join(terms) or '0'}]"
+
+
+def result_of_reduction(node: Node, values: str, positions: str) -> str:
+    """The value of an ended reduction, from its accumulator or the position beside it."""
+    if is_positional(node):
+        return positions
+    is_arithmetic = node.detail in ("sum", "prod")
+    return f"fw_round_{TYPES[node.dtype].suffix}({values})" if is_arithmetic and node.dtype.is_half else values
+
+
+assert set(TYPES) == set(dtypes.ALL)

@@ -1,0 +1,288 @@
+"""The CPU as a device: compiled plans run on the calling thread, so every fence is reached when it is made.
+
+Memory comes from NumPy in size classes and is kept for the next block of its class, up to a bound. The arena is one
+range of addresses reserved at start; rows run one after another and share it, and only what plans touch becomes
+memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
+from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.plan import Launch, Plan
+from fusewire_protos import dtypes
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.shapes import Spec
+
+DEFAULT_ARENA_BYTES = 1 << 28
+DEFAULT_CACHED_BYTES = 1 << 30
+
+_ALIGNMENT_BYTES = 64
+_MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python names it from 3.13 on
+_UNBOUNDED_ROWS = 1 << 31  # rows share the arena
+
+
+class ReachedFence:
+    """Work on the CPU has ended when the call that told it returns."""
+
+    def is_reached(self) -> bool:
+        return True
+
+    def wait(self) -> None:
+        return
+
+
+_REACHED = ReachedFence()
+
+
+@dataclass(frozen=True)
+class HostCopy:
+    """A value copied when it was asked for: the block may be reused at once."""
+
+    copied: bytes
+
+    def data(self) -> memoryview:
+        return memoryview(self.copied)
+
+
+@dataclass(frozen=True, eq=False)
+class CpuPlan:
+    """A plan with the addresses that its launches need. `launches` is int64 in the layout of runtime.c, and points
+    into `integers`.
+    """
+
+    plan: Plan
+    launches: npt.NDArray[np.int64]
+    integers: npt.NDArray[np.int64]
+    launches_address: int
+    launch_count: int
+
+
+class CpuDevice:
+    """Implements `Device`. Without a C compiler it holds memory but loads no plans.
+
+    `memory_bytes` bounds the blocks in use and kept (None: the machine's memory), `cached_bytes` those kept;
+    `arena_bytes` is the size of the range reserved for arenas. `why` tells people why this device was chosen.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory_bytes: int | None = None,
+        arena_bytes: int = DEFAULT_ARENA_BYTES,
+        cached_bytes: int = DEFAULT_CACHED_BYTES,
+        why: str = "",
+        find: Callable[[], Toolchain | None] = find_compiler,
+    ) -> None:
+        toolchain = find()
+        limit_bytes = memory_bytes or _physical_memory_bytes()
+        self._pool = _Pool(limit_bytes, cached_bytes)
+        self._arena = _reserve(arena_bytes)
+        self._arena_address = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
+        self._libraries: dict[str, ctypes.CDLL] = {}
+        self._run = self._load_runtime(toolchain) if toolchain else None
+        self._info = DeviceInfo(
+            backend="cpu",
+            name=_processor_name(),
+            dialect="c" if toolchain else None,
+            architecture=platform.machine(),
+            memory_bytes=limit_bytes,
+            detail="; ".join(filter(None, (why, _detail(toolchain)))),
+        )
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._info
+
+    @property
+    def array_library(self) -> Any:
+        return np
+
+    def allocate(self, size_bytes: int) -> Block:
+        return self._pool.take(size_bytes)
+
+    def release(self, block: Block) -> None:
+        self._pool.give_back(block)
+
+    def write(self, block: Block, data: memoryview) -> None:
+        block.owner[: data.nbytes] = data.cast("B")
+
+    def read(self, block: Block, size_bytes: int) -> HostCopy:
+        return HostCopy(bytes(block.owner[:size_bytes]))
+
+    def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:
+        return np.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), block.owner)
+
+    def empty(self, spec: Spec) -> npt.NDArray[Any]:
+        try:
+            return np.empty(spec.shape, dtypes.to_numpy(spec.dtype))
+        except MemoryError as error:
+            raise OutOfMemory(f"the system has no room for {spec.size_bytes} bytes") from error
+
+    def address(self, array: npt.NDArray[Any]) -> int:
+        return array.ctypes.data
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
+        functions = [self._function(path, source.key) for path, source in zip(binaries, plan.kernels, strict=True)]
+        integers, places = _flatten(plan.launches)
+        base = integers.ctypes.data
+        launches = np.zeros((len(plan.launches), 5), np.int64)
+        for row, launch, place in zip(launches, plan.launches, places, strict=True):
+            arity = len(launch.instances[0]) if launch.instances else 0
+            sizes, operands = base + place * 8, base + (place + len(launch.sizes)) * 8
+            row[:] = functions[launch.kernel], sizes, operands, len(launch.instances), arity
+        return CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
+
+    def arena_address(self, arena_bytes: int, row: int) -> int:
+        if arena_bytes > len(self._arena):
+            raise OutOfMemory(f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {len(self._arena)}")
+        return self._arena_address
+
+    def rows_that_fit(self, arena_bytes: int) -> int:
+        return _UNBOUNDED_ROWS if arena_bytes <= len(self._arena) else 0
+
+    def launch(self, loaded: CpuPlan, table: npt.NDArray[np.int64]) -> None:
+        rows, columns = table.shape
+        if rows == 0:
+            return
+        assert self._run is not None
+        address = ctypes.addressof(ctypes.c_char.from_buffer(table.data))
+        self._run(loaded.launches_address, loaded.launch_count, address, rows, columns)
+
+    def fence(self) -> ReachedFence:
+        return _REACHED
+
+    def pool_bytes(self) -> int:
+        return self._pool.kept_bytes
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def _function(self, path: str, key: str) -> int:
+        library = self._library(path)
+        try:
+            address = ctypes.cast(library[key], ctypes.c_void_p).value
+        except AttributeError:
+            raise ServerFault(f"the compiled file {path} holds no kernel {key}") from None
+        assert address is not None
+        return address
+
+    def _library(self, path: str) -> ctypes.CDLL:
+        library = self._libraries.get(path)
+        if library is None:
+            library = self._libraries[path] = ctypes.CDLL(path)
+        return library
+
+    def _load_runtime(self, toolchain: Toolchain) -> Any:
+        text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
+        run = self._library(compile_library(text, toolchain)).fw_run
+        run.restype = None
+        run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        return run
+
+
+class _Pool:
+    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` the latter alone."""
+
+    def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._cached_bytes = cached_bytes
+        self._held_bytes = 0
+        self.kept_bytes = 0
+        self._kept: dict[int, list[Block]] = {}
+
+    def take(self, size_bytes: int) -> Block:
+        size_class = _size_class(size_bytes)
+        kept = self._kept.get(size_class)
+        if kept:
+            self.kept_bytes -= size_class
+            return kept.pop()
+        if self._held_bytes + size_class > self._limit_bytes:
+            self.clear()
+        if self._held_bytes + size_class > self._limit_bytes:
+            raise OutOfMemory(
+                f"the device has no room for {size_bytes} bytes: {self._held_bytes} of {self._limit_bytes} are in use"
+            )
+        self._held_bytes += size_class
+        return _new_block(size_class)
+
+    def give_back(self, block: Block) -> None:
+        if self.kept_bytes + block.size_bytes > self._cached_bytes:
+            self._held_bytes -= block.size_bytes
+            return
+        self.kept_bytes += block.size_bytes
+        self._kept.setdefault(block.size_bytes, []).append(block)
+
+    def clear(self) -> None:
+        """Gives the kept blocks back to the system."""
+        self._held_bytes -= self.kept_bytes
+        self.kept_bytes = 0
+        self._kept.clear()
+
+
+def _size_class(size_bytes: int) -> int:
+    """The next of four sizes an octave, so that a block is at most a quarter too large."""
+    size_bytes = max(size_bytes, _ALIGNMENT_BYTES)
+    step = max(1 << max(size_bytes.bit_length() - 3, 0), _ALIGNMENT_BYTES)
+    return -(-size_bytes // step) * step
+
+
+def _new_block(size_bytes: int) -> Block:
+    try:
+        memory = np.empty(size_bytes + _ALIGNMENT_BYTES, np.uint8)
+    except MemoryError as error:
+        raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from error
+    address = memory.ctypes.data
+    offset = -address % _ALIGNMENT_BYTES
+    return Block(address + offset, size_bytes, memory.data[offset : offset + size_bytes])
+
+
+def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Sizes, then operands of every launch behind one another, and where each launch's begin."""
+    integers: list[int] = []
+    places = []
+    for launch in launches:
+        places.append(len(integers))
+        integers.extend(launch.sizes)
+        for instance in launch.instances:
+            for operand in instance:
+                integers.extend(operand)
+    return np.array(integers, np.int64), places
+
+
+def _reserve(size_bytes: int) -> mmap.mmap:
+    """A range of addresses; memory only where it is touched."""
+    try:
+        return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
+    except OSError as error:
+        raise ConfigurationError(f"device.arena_bytes = {size_bytes} cannot be reserved: {error}") from error
+
+
+def _detail(toolchain: Toolchain | None) -> str:
+    return toolchain.version.splitlines()[-1] if toolchain else "no C compiler found: NumPy op by op"
+
+
+def _physical_memory_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _processor_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
