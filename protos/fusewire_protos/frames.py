@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from math import isqrt
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import msgpack
@@ -135,29 +137,31 @@ def decode_programs(raw: bytes) -> list[NewProgram]:
 
 
 def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The shortest head of `values` whose repetition is `values`."""
-    length = len(values)
-    listed = list(values)
-    for period in range(1, length // 2 + 1):
-        if length % period == 0 and listed[period:] == listed[:-period] and _same_types(listed, period):
-            return tuple(listed[:period])
-    return tuple(listed)
+    """The shortest head of `values` whose repetition is `values`, told apart as on the wire.
+
+    1, 1.0 and True are equal and yet other scalars, so are 0.0 and −0.0; NaN is the same as itself.
+    """
+    pack = msgpack.Packer().pack
+    sent = [pack(value) for value in values]
+    for period in _divisors(len(sent)):
+        if sent[period:] == sent[: len(sent) - period]:
+            return tuple(values[:period])
+    return ()
 
 
 def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any, ...]:
     """`period` repeated to `length` values. Raises CaseError if it does not divide it."""
     if len(period) == length:
         return period
-    if not period or length % len(period):
+    if not period or not length or length % len(period):
         raise CaseError("bad_binding", f"{len(period)} {what} do not repeat to {length}")
     return period * (length // len(period))
 
 
-def _same_types(values: list[Scalar], period: int) -> bool:
-    """1, 1.0 and True are equal and yet other scalars; so are 0.0 and −0.0."""
-    return all(
-        repr(a) == repr(b) for a, b in zip(values[period:], values, strict=False) if type(a) is not type(b) or a == 0
-    )
+def _divisors(number: int) -> list[int]:
+    """Ascending; none for 0. The root of a square comes twice."""
+    lower = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
+    return lower + [number // divisor for divisor in reversed(lower)]
 
 
 def _encode_segment(entry: Segment) -> tuple[Any, ...]:
@@ -249,7 +253,7 @@ def _dtype(code: Any) -> DType:
 
 def _number(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= MAX_HANDLE:
-        raise CaseError("undecodable_frame", f"{value!r} is no number in 0..2^63−1")
+        raise CaseError("undecodable_frame", f"{shortened(value)} is no number in 0..2^63−1")
     return value
 
 

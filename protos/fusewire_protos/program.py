@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
+from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import msgpack
@@ -121,6 +122,7 @@ def digest(raw: bytes) -> bytes:
 def unpack(raw: bytes, *, longest_array: int) -> Any:
     """One msgpack value as tuples, ints, floats, bools and bytes. Raises CaseError for anything else."""
     try:
+        _check_whole(raw)
         return msgpack.unpackb(
             raw,
             use_list=False,
@@ -132,6 +134,14 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
         )
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}") from None
+
+
+def _check_whole(raw: bytes) -> None:
+    """Raises if `raw` is cut off. Unpacking makes room for a list as long as its head says before it sees one item:
+    a few nested heads would take gigabytes. Once every item is known to be there, the room is a few times `raw`."""
+    unpacker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1))
+    unpacker.feed(raw)
+    unpacker.skip()
 
 
 def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
@@ -170,14 +180,16 @@ def _op(index: int, item: Any) -> ProgramOp:
         raise CaseError("bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}")
     for attribute, value in zip(op.attributes, item[2:], strict=True):
         if not _is_legal(attribute.kind, value):
-            raise CaseError("bad_attribute", f"op {index} {op.name}: {attribute.name} = {value!r}")
+            raise CaseError("bad_attribute", f"op {index} {op.name}: {attribute.name} = {shortened(value)}")
     return ProgramOp(op, _integers(item[1], f"operands of op {index}"), item[2:])
 
 
 def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
     known = len(specs)
     if any(not 0 <= operand < known for operand in op.operands):
-        raise CaseError("bad_operand", f"op {index} {op.op.name} has operands {op.operands}; {known} are known")
+        raise CaseError(
+            "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are known"
+        )
     try:
         return catalogue.infer(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
     except ShapeError as error:
@@ -191,7 +203,9 @@ def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
 def _check_live(live: Sequence[int], ops: int) -> None:
     ascending = all(a < b for a, b in pairwise(live))
     if not ascending or any(not 0 <= index < ops for index in live):
-        raise CaseError("bad_operand", f"live results {tuple(live)[:8]} are not ascending op indices below {ops}")
+        raise CaseError(
+            "bad_operand", f"live results {shortened(tuple(live))} are not ascending op indices below {ops}"
+        )
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:
@@ -203,7 +217,7 @@ def _check_sizes(program: Program, limits: ProgramLimits) -> None:
 
 def _integer(value: Any, what: str) -> int:
     if type(value) is not int:
-        raise CaseError("undecodable_frame", f"{what} {value!r} is no integer")
+        raise CaseError("undecodable_frame", f"{what} {shortened(value)} is no integer")
     return value
 
 
