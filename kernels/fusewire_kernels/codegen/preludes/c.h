@@ -26,8 +26,6 @@
 #define fw_abs_f64(x) __builtin_fabs(x)
 #define fw_copysign_f32(magnitude, sign) __builtin_copysignf((magnitude), (sign))
 #define fw_copysign_f64(magnitude, sign) __builtin_copysign((magnitude), (sign))
-#define fw_fmod_f32(a, b) fmodf((a), (b))
-#define fw_fmod_f64(a, b) fmod((a), (b))
 
 FW_FN uint32_t fw_bits_f32(float x) {
     uint32_t bits;

@@ -42,8 +42,6 @@ typedef unsigned long long uint64_t;
 #define fw_abs_f64(x) fabs(x)
 #define fw_copysign_f32(magnitude, sign) copysignf((magnitude), (sign))
 #define fw_copysign_f64(magnitude, sign) copysign((magnitude), (sign))
-#define fw_fmod_f32(a, b) fmodf((a), (b))
-#define fw_fmod_f64(a, b) fmod((a), (b))
 
 FW_FN uint32_t fw_bits_f32(float x) {
     return __float_as_uint(x);
