@@ -1,0 +1,8 @@
+"""`python -m fusewire …`: the same as `fusewire …`."""
+
+import sys
+
+from fusewire.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""The `fusewire` command: the client's own commands, and those that other packages add as entry points.
+
+A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 typed or
+configured wrongly. Whatever is slow to import is imported by the command that needs it, so that help is fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
+from typing import TYPE_CHECKING
+
+from fusewire._inspection import TOKEN_VARIABLE, inspect, sessions_text, status_text
+from fusewire_protos.errors import ConfigurationError, FusewireError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+ENTRY_POINT_GROUP = "fusewire.commands"
+
+_DEMO_MODULE = "fusewire.examples.digits"
+_EXTRA_OF_PACKAGE = {"matplotlib": "demo", "rich": "cli"}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit status."""
+    typed = sys.argv[1:] if arguments is None else arguments
+    try:
+        parsed = _parser(typed).parse_args(typed)
+        status: int = parsed.run(parsed)
+    except ModuleNotFoundError as missing:
+        return _tell_extra(missing)
+    except FusewireError as error:
+        print(f"fusewire: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, ConfigurationError) else FAILED
+    except KeyboardInterrupt:
+        return FAILED
+    return status
+
+
+def _parser(typed: list[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="fusewire", description="Array code on this machine, run on a Fusewire server's device."
+    )
+    parser.add_argument("--version", action="version", version=f"fusewire {_version()}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _register_demo(commands, is_typed=typed[:1] == ["demo"])
+    _register_inspection(commands)
+    for entry_point in entry_points(group=ENTRY_POINT_GROUP):
+        _register_added(commands, entry_point)
+    return parser
+
+
+def _register_added(commands: Commands, entry_point: EntryPoint) -> None:
+    try:
+        register = entry_point.load()
+    except ModuleNotFoundError as missing:
+        # The other commands work; a broken addition must not take them along.
+        print(f"fusewire: without the commands of {entry_point.value}: {missing}", file=sys.stderr)
+    else:
+        register(commands)
+
+
+def _tell_extra(missing: ModuleNotFoundError) -> int:
+    package = (missing.name or "").partition(".")[0]
+    if package not in _EXTRA_OF_PACKAGE:
+        raise missing
+    print(f"fusewire: {package} is missing: pip install 'fusewire[{_EXTRA_OF_PACKAGE[package]}]'", file=sys.stderr)
+    return FAILED
+
+
+def _register_demo(commands: Commands, *, is_typed: bool) -> None:
+    demo = commands.add_parser("demo", help="train on handwritten digits: one client, then several that coalesce")
+    # The demo says itself which arguments it takes; it is imported only for who asks for it.
+    if is_typed:
+        example = importlib.import_module(_DEMO_MODULE)
+        example.add_arguments(demo)
+        demo.set_defaults(run=example.run)
+
+
+def _register_inspection(commands: Commands) -> None:
+    status = commands.add_parser("status", help="show what a server is doing")
+    status.set_defaults(run=_status)
+    sessions = commands.add_parser("sessions", help="look at the sessions of a server")
+    actions = sessions.add_subparsers(required=True, metavar="ACTION")
+    listing = actions.add_parser("ls", help="list them")
+    listing.set_defaults(run=_list_sessions)
+    for parser in (status, listing):
+        parser.add_argument("--http", default="127.0.0.1:7424", metavar="HOST:PORT", help="inspection (%(default)s)")
+        parser.add_argument("--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE")
+        parser.add_argument("--json", action="store_true", help="print JSON")
+        parser.epilog = f"A token, where the server asks for one, is taken from {TOKEN_VARIABLE}."
+
+
+def _status(parsed: argparse.Namespace) -> int:
+    stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
+    print(json.dumps(stats, indent=2) if parsed.json else status_text(stats))
+    return DONE
+
+
+def _list_sessions(parsed: argparse.Namespace) -> int:
+    sessions = inspect("/v1/sessions", parsed.http, parsed.tls_ca)["sessions"]
+    print(json.dumps(sessions, indent=2) if parsed.json else sessions_text(sessions))
+    return DONE
+
+
+def _version() -> str:
+    try:
+        return version("fusewire")
+    except PackageNotFoundError:
+        return "(from a source tree)"
