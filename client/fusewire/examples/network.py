@@ -1,0 +1,91 @@
+"""A 64–128–10 network that learns to read digits: ordinary array code, the same for NumPy and for Fusewire.
+
+`xp` is the array module: `numpy` or `fusewire`. Nothing here knows which of the two it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire.examples.dataset import CLASSES, PIXELS
+
+HIDDEN = 128
+BATCH = 32
+START_SEED = 0
+
+
+class Weights(NamedTuple):
+    """The parameters, float32, arrays of `xp`."""
+
+    first: Any  # (64, 128)
+    first_bias: Any  # (128,)
+    second: Any  # (128, 10)
+    second_bias: Any  # (10,)
+
+
+class Trained(NamedTuple):
+    """What training gives."""
+
+    weights: Weights
+    losses: list[float]  # mean cross-entropy of each epoch's batches
+
+
+def start() -> Weights:
+    """The weights before training, in NumPy: the same every time."""
+    random = np.random.default_rng(START_SEED)
+    first = random.standard_normal((PIXELS, HIDDEN), dtype=np.float32) / np.float32(PIXELS**0.5)
+    second = random.standard_normal((HIDDEN, CLASSES), dtype=np.float32) / np.float32(HIDDEN**0.5)
+    return Weights(first, np.zeros(HIDDEN, np.float32), second, np.zeros(CLASSES, np.float32))
+
+
+def train(
+    xp: Any,
+    images: npt.NDArray[np.float32],
+    labels: npt.NDArray[np.float32],
+    *,
+    learning_rate: float,
+    epochs: int,
+    after_epoch: Callable[[], None],
+) -> Trained:
+    """Mini-batch gradient descent on the cross-entropy of a softmax, from `start()`.
+
+    `images` are (n, 64), `labels` (n, 10) of zeros and ones. The losses are read when all is done: a read waits for
+    its value, and what need not wait is left to run. `after_epoch` is told when an epoch's ops have been given.
+    """
+    x_all, y_all = xp.asarray(images), xp.asarray(labels)
+    w1, b1, w2, b2 = (xp.asarray(weight) for weight in start())
+    losses = []
+    for _ in range(epochs):
+        loss = xp.zeros((), dtype=xp.float32)
+        for i in range(0, len(x_all), BATCH):
+            x, y = x_all[i : i + BATCH], y_all[i : i + BATCH]
+
+            hidden = xp.tanh(x @ w1 + b1)
+            scores = hidden @ w2 + b2
+            scores = scores - scores.max(axis=1, keepdims=True)
+            exponentials = xp.exp(scores)
+            totals = exponentials.sum(axis=1, keepdims=True)
+            loss = loss + (xp.log(totals) - (y * scores).sum(axis=1, keepdims=True)).sum()
+
+            # The gradients of the batch's mean loss, from the last layer to the first.
+            d_scores = (exponentials / totals - y) / len(x)
+            d_hidden = (d_scores @ w2.T) * (1 - hidden * hidden)
+            w2 = w2 - learning_rate * (hidden.T @ d_scores)
+            b2 = b2 - learning_rate * d_scores.sum(axis=0)
+            w1 = w1 - learning_rate * (x.T @ d_hidden)
+            b1 = b1 - learning_rate * d_hidden.sum(axis=0)
+        losses.append(loss / len(x_all))
+        after_epoch()
+    return Trained(Weights(w1, b1, w2, b2), [float(loss) for loss in losses])
+
+
+def accuracy(xp: Any, weights: Weights, images: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> float:
+    """The share of `images`, (n, 64), that the network reads as `labels`, (n,), say."""
+    hidden = xp.tanh(xp.asarray(images) @ weights.first + weights.first_bias)
+    scores = hidden @ weights.second + weights.second_bias
+    hits = (scores.argmax(axis=1) == xp.asarray(labels)).sum()
+    return int(hits) / len(labels)
