@@ -211,9 +211,8 @@ def _alone(draw: DrawFn, count: int) -> tuple[Shape, ...]:
     return (draw(shapes()),) * count
 
 
-@st.composite
-def _only_scalars(draw: DrawFn, count: int) -> tuple[Shape, ...]:
-    return ((),) * count
+def _only_scalars(count: int) -> SearchStrategy[tuple[Shape, ...]]:
+    return st.just(((),) * count)
 
 
 _ShapesOf = Callable[[int], SearchStrategy[tuple[Shape, ...]]]

@@ -137,8 +137,11 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
 
 
 def _check_whole(raw: bytes) -> None:
-    """Raises if `raw` is cut off. Unpacking makes room for a list as long as its head says before it sees one item:
-    a few nested heads would take gigabytes. Once every item is known to be there, the room is a few times `raw`."""
+    """Raises ValueError or UnpackException if `raw` is cut off.
+
+    Unpacking may make room for a list as long as its head says before it sees one item, and a few nested heads would
+    take gigabytes. Once every item is known to be there, the room needed is a few times `raw`.
+    """
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1))
     unpacker.feed(raw)
     unpacker.skip()
