@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
@@ -13,8 +13,10 @@ from fusewire_server.auth import Authenticator, Scope, bearer
 OPEN_TENANT = "public"  # everybody's, where no tokens are configured
 METADATA_KEY = "authorization"
 
-Details = grpc.HandlerCallDetails
-Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any]]]
+if TYPE_CHECKING:
+    # gRPC's classes take type parameters in their stubs only.
+    Details = grpc.HandlerCallDetails
+    Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any]]]
 
 
 class Access:
@@ -31,7 +33,7 @@ class Access:
         return self._authenticator.check(bearer(header), Scope.USE).tenant
 
 
-class AccessInterceptor(grpc.aio.ServerInterceptor[Any, Any]):
+class AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not subscriptable when it runs
     """Refuses every method, health and reflection included, to a call without a valid token."""
 
     def __init__(self, access: Access) -> None:

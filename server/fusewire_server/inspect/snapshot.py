@@ -6,7 +6,7 @@ of the server (or of the session, or since the program was first seen); `_ns` an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fusewire_kernels.plan import Plan
@@ -34,20 +34,10 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Positive whole numbers, counted in buckets that end at 1, 2, 4, 8, …"""
+    """Positive whole numbers, counted in buckets that end at powers of two, ascending; `total` is their sum."""
 
     buckets: tuple[Bucket, ...] = ()
     total: int = 0
-
-
-def bucket_index(value: int) -> int:
-    """Which bucket of a histogram a positive value falls into."""
-    return (value - 1).bit_length()
-
-
-def histogram(counts: Sequence[int], total: int) -> Histogram:
-    """The histogram of counters kept by bucket index; `total` is the sum of the values counted."""
-    return Histogram(tuple(Bucket(1 << index, count) for index, count in enumerate(counts)), total)
 
 
 @dataclass(frozen=True)

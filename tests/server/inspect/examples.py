@@ -8,8 +8,10 @@ from fastapi import FastAPI
 
 from fusewire_server.inspect.snapshot import (
     BackendView,
+    Bucket,
     CompiledView,
     GroupView,
+    Histogram,
     Phases,
     PhaseTotal,
     ProgramDetail,
@@ -19,7 +21,6 @@ from fusewire_server.inspect.snapshot import (
     SourceView,
     Stats,
     Totals,
-    histogram,
 )
 
 STATS = Stats(
@@ -32,7 +33,7 @@ STATS = Stats(
     programs=2,
     totals=Totals(ops=600, segments=3, rows=3, launches=6, submissions=2, failures={"bad_shape": 1}),
     phases=Phases(device=PhaseTotal(count=2, total_ns=5_000)),
-    rows_per_launch=histogram([1, 1], 3),
+    rows_per_launch=Histogram((Bucket(1, 1), Bucket(2, 1)), 3),
 )
 SESSION = SessionView(
     session="0123456789ab",

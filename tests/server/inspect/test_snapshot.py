@@ -1,34 +1,18 @@
-"""The snapshot: buckets, shown ids, plans for people, and that all of it is JSON."""
+"""The snapshot: shown ids, plans for people, and that all of it is JSON."""
 
 import dataclasses
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fusewire_kernels.plan import Cost, KernelSource, Launch, OperandRef, Plan
 from fusewire_server.inspect.snapshot import (
-    Bucket,
     GroupView,
     SourceView,
-    bucket_index,
     compiled_view,
-    histogram,
     shown_id,
 )
 from tests.server.inspect.examples import SNAPSHOT
-
-
-@given(st.integers(1, 1 << 40))
-def test_a_value_falls_into_the_first_bucket_that_holds_it(value: int) -> None:
-    index = bucket_index(value)
-    assert value <= 1 << index
-    assert index == 0 or value > 1 << (index - 1)
-
-
-def test_a_histogram_names_the_end_of_each_bucket() -> None:
-    assert histogram([4, 0, 2], 11).buckets == (Bucket(1, 4), Bucket(2, 0), Bucket(4, 2))
 
 
 def test_a_shown_id_is_too_short_to_resume_a_session() -> None:
