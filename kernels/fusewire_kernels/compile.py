@@ -81,6 +81,11 @@ def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tu
     return tuple(str(entry.resolve()) for entry in entries)
 
 
+def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> int:
+    """How many of these the cache does not hold."""
+    return sum(not _entry(source.text, toolchain, prelude("c")).exists() for source in sources)
+
+
 def compile_library(text: str, toolchain: Toolchain) -> str:
     """The path of the library of a complete C source, without the prelude. Raises ServerFault."""
     entry = _entry(text, toolchain, "")

@@ -101,7 +101,7 @@ class ServerFault(FusewireError):
     """Something failed in the server that no request should be able to cause."""
 
 
-class Failure(Enum):
+class Reach(Enum):
     """How far a case reaches."""
 
     PROTOCOL = "protocol"  # ends the session
@@ -118,13 +118,13 @@ class Case:
 
     code: int
     name: str
-    failure: Failure
+    reach: Reach
     status: str
     exception: type[FusewireError] | None
     summary: str
 
 
-_P, _O, _D = Failure.PROTOCOL, Failure.OPERATION, Failure.DEFINED_VALUE
+_P, _O, _D = Reach.PROTOCOL, Reach.OPERATION, Reach.DEFINED_VALUE
 
 CASES: tuple[Case, ...] = (
     Case(

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +21,7 @@ from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Read
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.tier0 import OneOps, run_op_by_op
+from fusewire_server.tier0 import run_op_by_op
 from fusewire_server.work import Fetching, Row, Submission, Value, ValueState
 
 
@@ -121,8 +122,7 @@ class DeviceThread:
         self._report = report
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
-        self._tables: dict[ProgramEntry, npt.NDArray[np.int64]] = {}
-        self.one_ops = OneOps(device)
+        self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
         self._donations = 0
@@ -184,7 +184,7 @@ class DeviceThread:
         rows, failed, spare = self._allocate_rows(submission)
         if entry.loaded is None:
             for row in rows:
-                run_op_by_op(self._device, self.one_ops, row)
+                run_op_by_op(self._device, row)
         elif rows:
             self._launch(entry, rows)
         for block in spare:

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 from fusewire_kernels.slots import SlotLayout
 
@@ -28,7 +29,7 @@ from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
 from fusewire_server.intake import Arrival, Intake, Taken
 from fusewire_server.planner import Planned, Planner, PlannerRefusal
-from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable
+from fusewire_server.programs import OneOp, PlanState, ProgramEntry, ProgramTable
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
 
@@ -67,6 +68,7 @@ class Engine:
         self._device_thread = DeviceThread(device, self._take_report)
         self._outstanding: dict[int, Batch] = {}
         self._submissions = 0
+        self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited_calls: dict[OneOpCall, list[ProgramEntry]] = {}  # one-op plans asked for, and by whom
         self._declarations: dict[tuple[bytes, int], asyncio.Future[Value]] = {}  # uploads that came before their entry
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
@@ -409,9 +411,10 @@ class Engine:
         if entry.is_prepared or self._planner is None:
             return
         entry.is_prepared = True
-        one_ops = self._device_thread.one_ops
         for call in calls_of(entry.program):
-            if call in one_ops:
+            one_op = self._one_ops.get(call)
+            if one_op is not None:
+                entry.one_ops[call] = one_op
                 continue
             entry.missing_calls.add(call)
             waiting = self._awaited_calls.setdefault(call, [])
@@ -441,7 +444,7 @@ class Engine:
             key.state = PlanState.REFUSED
             key.refusal = text
             return
-        self._finish_call(key)
+        self._finish_call(key, None)
 
     def _finish_loading(self, loaded: orders.Loaded) -> None:
         key = loaded.key
@@ -451,12 +454,15 @@ class Engine:
             key.state = PlanState.LOADED
             key.loaded = loaded.loaded
         elif isinstance(key, OneOpCall):
-            self._device_thread.one_ops.add(key, loaded.loaded)
-            self._finish_call(key)
+            one_op = OneOp(loaded.loaded, SlotLayout(loaded.loaded.plan), key.result())
+            self._one_ops[key] = one_op
+            self._finish_call(key, one_op)
 
-    def _finish_call(self, call: OneOpCall) -> None:
+    def _finish_call(self, call: OneOpCall, one_op: OneOp | None) -> None:
         """A one-op plan is there, or will never be (then the array library stands in for it)."""
         for entry in self._awaited_calls.pop(call, []):
+            if one_op is not None:
+                entry.one_ops[call] = one_op
             entry.missing_calls.discard(call)
 
 

@@ -366,7 +366,8 @@ class Intake:
 
     def forget(self, session: Session, value: Value) -> None:
         """Takes a dead value out of its session's table."""
-        if session.values.pop(value.handle, None) is not None:
+        if session.values.get(value.handle) is value:
+            del session.values[value.handle]
             session.live_bytes -= value.spec.size_bytes
 
     def _mint(self, session: Session, handle: int, spec: Spec, state: ValueState) -> Value:

@@ -10,22 +10,19 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import msgpack
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan_codec import encode_plan
-from fusewire_kernels.toolchains import toolchain_of
 
-from fusewire_kernels.plan import KernelSource
+from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
 from fusewire_server.planner import LENGTH_BYTES
 
 NICENESS = 5
-
-Compile = Callable[[Sequence[KernelSource]], tuple[tuple[str, ...], int]]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,21 +32,21 @@ def main(arguments: Sequence[str]) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer
-    toolchain = toolchain_of(dialect, architecture)
+    compiler = compiler_of(dialect, architecture)
     while (raw := _read(requests)) is not None:
-        answer = msgpack.packb(_answer(raw, dialect, toolchain.compile))
+        answer = msgpack.packb(_answer(raw, dialect, compiler))
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
         answers.flush()
     return 0
 
 
-def _answer(raw: bytes, dialect: str, compile_sources: Compile) -> tuple[Any, ...]:
+def _answer(raw: bytes, dialect: str, compiler: DialectCompiler) -> tuple[Any, ...]:
     """(plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,)."""
     began_ns = time.perf_counter_ns()
     try:
         plan = build_plan(decode(raw, _UNLIMITED), dialect)
         planned_ns = time.perf_counter_ns()
-        binaries, compiled = compile_sources(plan.kernels)
+        binaries, compiled = compiler.compile(plan.kernels)
     except (FusewireError, CaseError) as error:
         return (f"{type(error).__name__}: {error}",)
     except MemoryError:

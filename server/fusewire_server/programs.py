@@ -16,6 +16,7 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
+from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
 
 
@@ -27,6 +28,15 @@ class PlanState(Enum):
     LOADING = "loading"
     LOADED = "loaded"
     REFUSED = "refused"  # the planner failed or ran out of time: tier 0 for good
+
+
+@dataclass(frozen=True, eq=False)
+class OneOp:
+    """A one-op plan that is loaded. Shared by all programs that need it, dropped with the last of them."""
+
+    loaded: LoadedPlan
+    layout: SlotLayout
+    result: Spec
 
 
 @dataclass(eq=False)
@@ -51,6 +61,7 @@ class ProgramEntry:
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
     missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
+    one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
 
     @property
     def tier(self) -> int:
@@ -69,7 +80,6 @@ class ProgramTable:
     promote_fragment_after: int
     capacity: int
     entries: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)
-    evicted: list[ProgramEntry] = field(default_factory=list)  # whose plans the device may unload
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
         """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
@@ -93,7 +103,7 @@ class ProgramTable:
         for name in [name for name, entry in self.entries.items() if entry.holders == 0][:-1]:
             if len(self.entries) <= self.capacity:
                 return
-            self.evicted.append(self.entries.pop(name))
+            del self.entries[name]
 
 
 def bucket(count: int) -> int:

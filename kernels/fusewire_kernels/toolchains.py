@@ -1,0 +1,47 @@
+"""The compiler of each dialect, behind one door: kernel sources in, paths of compiled files out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from fusewire_kernels.compile import Toolchain, compile_kernels, find_compiler, missing_kernels
+from fusewire_kernels.plan import KernelSource
+from fusewire_protos.errors import ServerFault
+
+
+class Compiled(NamedTuple):
+    """The file that holds each kernel, in the order asked, and how many no cache held."""
+
+    paths: tuple[str, ...]
+    fresh: int
+
+
+class DialectCompiler(Protocol):
+    """Compiles the sources of one dialect for one architecture. Used by one thread."""
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        """Raises ServerFault if the compiler rejects a source."""
+
+
+class CCompiler:
+    """The machine's C compiler."""
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        self._toolchain = toolchain
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        fresh = missing_kernels(sources, self._toolchain)
+        return Compiled(compile_kernels(sources, self._toolchain), fresh)
+
+
+def compiler_of(dialect: str, architecture: str) -> DialectCompiler:
+    """The compiler of a dialect; `architecture` matters to "cuda" alone. Raises ServerFault if there is none."""
+    if dialect == "cuda":
+        from fusewire_kernels.compile_cuda import CudaCompiler  # noqa: PLC0415 - needs NVRTC
+
+        return CudaCompiler(architecture)
+    toolchain = find_compiler()
+    if toolchain is None:
+        raise ServerFault("the C compiler that was found at start is gone")
+    return CCompiler(toolchain)
