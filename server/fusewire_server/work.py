@@ -8,12 +8,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusewire_kernels.devices.base import Block
 from fusewire_protos.errors import Case, CaseError
 from fusewire_protos.frames import Scalar
 from fusewire_protos.shapes import Spec
 
 if TYPE_CHECKING:
+    from fusewire_kernels.devices.base import Block
     from fusewire_server.programs import ProgramEntry
     from fusewire_server.session import Session
 
