@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from fusewire_kernels.slots import SlotLayout
-
-from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
+
+if TYPE_CHECKING:
+    from fusewire_kernels.slots import SlotLayout
+
+    from fusewire_kernels.devices.base import LoadedPlan
 
 
 class PlanState(Enum):
