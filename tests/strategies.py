@@ -132,7 +132,12 @@ def _is_always_scalar(op: Op, place: int) -> bool:
 @cache
 def legal_dtypes(op: Op, operands: int) -> tuple[tuple[DType, ...], ...]:
     """Every combination of dtypes that so many operands of `op` may have."""
-    return tuple(chosen for chosen in product(dtypes.ALL, repeat=operands) if _is_legal(op, chosen))
+    return tuple(chosen for chosen in dtype_tuples(operands) if _is_legal(op, chosen))
+
+
+def dtype_tuples(count: int) -> list[tuple[DType, ...]]:
+    """Every combination of `count` dtypes."""
+    return list(product(dtypes.ALL, repeat=count))
 
 
 def _is_legal(op: Op, chosen: tuple[DType, ...]) -> bool:

@@ -1,0 +1,232 @@
+"""What a frame carries survives the wire, and malformed bytes are refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgpack
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire_protos import dtypes, frames
+from fusewire_protos.errors import CaseError, Reach
+from fusewire_protos.frames import (
+    Abandon,
+    Cancel,
+    Entry,
+    Fetch,
+    Forget,
+    Free,
+    NewProgram,
+    Scalar,
+    Segment,
+    Upload,
+)
+from fusewire_protos.shapes import Spec
+from tests import golden_files, strategies
+
+NAN = float("nan")
+numbers = st.integers(0, frames.MAX_HANDLE)
+handles = st.lists(numbers, max_size=5).map(tuple)
+whole = st.integers(-(2**63), 2**63 - 1)
+scalars = st.one_of(st.booleans(), whole, st.floats(allow_nan=False))
+entries = st.one_of(
+    st.builds(
+        Segment,
+        numbers,
+        numbers,
+        handles,
+        st.lists(scalars, max_size=4).map(tuple),
+        st.lists(whole, max_size=4).map(tuple),
+        st.lists(whole, max_size=4).map(tuple),
+    ),
+    st.builds(Upload, numbers, strategies.specs(), st.one_of(st.none(), numbers)),
+    st.builds(Free, handles),
+    st.builds(Fetch, numbers, numbers),
+    st.builds(Abandon, numbers),
+    st.just(Cancel()),
+    st.builds(Forget, numbers),
+)
+# Few values, equal ones of other types and signs among them: what periods are found in.
+few = st.sampled_from((0, 1, True, False, 1.0, 0.0, -0.0, NAN))
+periodic = st.builds(lambda head, times: head * times, st.lists(few, max_size=4), st.integers(0, 5))
+
+ONE_OF_EACH: list[Entry] = [
+    Segment(3, 2**40 + 1, (7, 2**40 - 1, 0), (0.5, 1, True, -0.0), (0, 32, 2**33), (0, 2)),
+    Upload(2**39, Spec(dtypes.bfloat16, (1797, 64)), None),
+    Upload(2**39 + 1, Spec(dtypes.bool_, ()), 0),
+    Free((1, 2, 300, 70_000)),
+    Fetch(1, 2**63 - 1),
+    Abandon(1),
+    Cancel(),
+    Forget(3),
+]
+
+
+def _refusal(raw: bytes) -> str:
+    with pytest.raises(CaseError) as caught:
+        frames.decode_entries(raw)
+    assert caught.value.case.reach is Reach.PROTOCOL
+    assert len(caught.value.text) < 1000
+    return caught.value.case.name
+
+
+def _sent(values: Any) -> list[bytes]:
+    return [msgpack.packb(value) for value in values]
+
+
+def test_the_bytes_of_entries_never_change_unnoticed() -> None:
+    golden_files.check_bytes("protos/entries.hex", frames.encode_entries(ONE_OF_EACH))
+
+
+def test_the_bytes_of_new_programs_never_change_unnoticed() -> None:
+    raw = frames.encode_programs([NewProgram(0, is_fragment=False, raw=b"\x94"), NewProgram(300, True, b"")])
+    golden_files.check_bytes("protos/new_programs.hex", raw)
+
+
+@given(st.lists(entries, max_size=6))
+def test_entries_come_back_in_order(sent: list[Entry]) -> None:
+    assert frames.decode_entries(frames.encode_entries(sent)) == sent
+
+
+@given(st.lists(st.builds(NewProgram, numbers, st.booleans(), st.binary()), max_size=4))
+def test_new_programs_come_back_in_order(sent: list[NewProgram]) -> None:
+    assert frames.decode_programs(frames.encode_programs(sent)) == sent
+
+
+def test_no_bytes_are_no_entries_and_no_programs() -> None:
+    assert frames.decode_entries(b"") == []
+    assert frames.decode_programs(b"") == []
+
+
+def test_a_known_segment_is_short() -> None:
+    segment = Segment(4, 2**40 + 123_456, tuple(range(2**40 + 1, 2**40 + 5)), (0.1,), (32,), (0, 1))
+    assert len(frames.encode_entries([segment])) <= 100
+
+
+# ---- malformed bytes ----
+
+SEGMENT = [0, 1, 2, [3], [0.5], [4], [0]]
+MALFORMED: dict[str, Any] = {
+    "no list": 5,
+    "a map": {},
+    "an entry that is no list": [5],
+    "an empty entry": [[]],
+    "an unknown kind": [[7, 1]],
+    "a kind that is a bool": [[True, 1, 2, 3, 4]],
+    "a kind that is a list": [[[0], 1]],
+    "a segment cut short": [SEGMENT[:-1]],
+    "a segment with more": [[*SEGMENT, 0]],
+    "a negative program number": [[0, -1, *SEGMENT[2:]]],
+    "a base of 2^63": [[0, 1, 2**63, *SEGMENT[3:]]],
+    "inputs that are no list": [[0, 1, 2, 3, *SEGMENT[4:]]],
+    "an input of 2^64−1": [[0, 1, 2, [2**64 - 1], *SEGMENT[4:]]],
+    "an input −1": [[0, 1, 2, [-1], *SEGMENT[4:]]],
+    "an input that is a bool": [[0, 1, 2, [True], *SEGMENT[4:]]],
+    "a scalar that is bytes": [[*SEGMENT[:4], [b"1"], [4], [0]]],
+    "a scalar that is nothing": [[*SEGMENT[:4], [None], [4], [0]]],
+    "a start that is a float": [[*SEGMENT[:5], [1.0], [0]]],
+    "dying that is no list": [[*SEGMENT[:6], 0]],
+    "an upload of an unknown dtype": [[1, 5, 8, [2], None]],
+    "an upload of a dtype that is a list": [[1, 5, [], [2], None]],
+    "an upload of dim −1": [[1, 5, 6, [-1], None]],
+    "an upload of dim 2^31": [[1, 5, 6, [2**31], None]],
+    "an upload of dim 2^63": [[1, 5, 6, [2**63], None]],
+    "an upload of dim 2^64−1": [[1, 5, 6, [2**64 - 1], None]],
+    "an upload whose product overflows": [[1, 5, 6, [2**31 - 1] * 3, None]],
+    "an upload of rank 9": [[1, 5, 6, [1] * 9, None]],
+    "an upload with a shape of bytes": [[1, 5, 6, b"22", None]],
+    "an upload with tensor −1": [[1, 5, 6, [2], -1]],
+    "a fetch of nothing": [[3, None, 1]],
+    "a fetch with a float": [[3, 1.0, 1]],
+    "a huge integer in bytes": [[4, b"\xff" * 5000]],
+}
+
+
+@pytest.mark.parametrize("items", MALFORMED.values(), ids=MALFORMED.keys())
+def test_malformed_entries_are_refused(items: Any) -> None:
+    assert _refusal(msgpack.packb(items)) == "undecodable_frame"
+
+
+@pytest.mark.parametrize(
+    "items", [5, [5], [[]], [[1, 0, b""]], [[1, True, "text"]], [[-1, True, b""]], [[2**63, True, b""]]]
+)
+def test_malformed_new_programs_are_refused(items: Any) -> None:
+    with pytest.raises(CaseError) as caught:
+        frames.decode_programs(msgpack.packb(items))
+    assert caught.value.case.name == "undecodable_frame"
+
+
+def test_every_truncation_is_refused() -> None:
+    raw = frames.encode_entries(ONE_OF_EACH)
+    assert {_refusal(raw[:length]) for length in range(1, len(raw))} == {"undecodable_frame"}
+
+
+@pytest.mark.parametrize("depth", [4, 1000, 100_000])
+def test_deep_nesting_is_refused(depth: int) -> None:
+    assert _refusal(b"\x91" * depth + b"\x00") == "undecodable_frame"
+
+
+@given(st.binary(min_size=1, max_size=200))
+def test_random_bytes_give_entries_or_a_refusal(raw: bytes) -> None:
+    try:
+        frames.decode_entries(raw)
+    except CaseError as error:
+        assert error.case.name == "undecodable_frame"  # noqa: PT017 - either outcome is right
+
+
+@given(st.lists(entries, min_size=1, max_size=6), st.data())
+def test_a_changed_byte_gives_entries_or_a_refusal(sent: list[Entry], data: st.DataObject) -> None:
+    raw = bytearray(frames.encode_entries(sent))
+    raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        frames.decode_entries(bytes(raw))
+    except CaseError as error:
+        assert error.case.name == "undecodable_frame"  # noqa: PT017 - either outcome is right
+
+
+# ---- periods ----
+
+
+@given(periodic)
+def test_a_shortest_period_repeats_to_the_values_it_came_from(values: list[Scalar]) -> None:
+    period = frames.shortest_period(values)
+    assert _sent(frames.repeat_period(period, len(values), "scalars")) == _sent(values)
+
+
+@given(periodic)
+def test_no_shorter_head_repeats_to_the_values(values: list[Scalar]) -> None:
+    sent = _sent(values)
+    for length in range(1, len(frames.shortest_period(values))):
+        assert len(sent) % length or sent[:length] * (len(sent) // length) != sent
+
+
+@pytest.mark.parametrize(
+    ("values", "length"),
+    [
+        ([], 0),
+        ([0.5], 1),
+        ([0.5] * 64, 1),
+        ([1, 2, 1, 2], 2),
+        ([1, 2, 1], 3),
+        ([1, 1.0], 2),
+        ([1, True], 2),
+        ([0, False, 0, False], 2),
+        ([0.0, -0.0], 2),
+        ([NAN, NAN], 1),
+        ([math.inf, -math.inf], 2),
+    ],
+)
+def test_values_of_other_types_and_zeros_of_other_signs_differ_and_nan_does_not(
+    values: list[Scalar], length: int
+) -> None:
+    assert len(frames.shortest_period(values)) == length
+
+
+@pytest.mark.parametrize(("period", "length"), [((), 1), ((1, 2), 3), ((1, 2), 1), ((1,), 0), ((1,) * 8, 4)])
+def test_a_period_that_does_not_divide_is_refused(period: tuple[int, ...], length: int) -> None:
+    with pytest.raises(CaseError, match="bad_binding") as caught:
+        frames.repeat_period(period, length, "starts")
+    assert caught.value.case.reach is Reach.OPERATION
