@@ -74,11 +74,15 @@ def default_cache_folder() -> Path:
 
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
     """The path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
-    entries = [_entry(source.text, toolchain, prelude("c")) for source in sources]
-    missing = {entry: source for entry, source in zip(entries, sources, strict=True) if not entry.exists()}
+    missing = _missing(sources, toolchain)
     if missing:
         _compile_missing(missing, toolchain)
-    return tuple(str(entry.resolve()) for entry in entries)
+    return tuple(str(_kernel_entry(source, toolchain).resolve()) for source in sources)
+
+
+def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> int:
+    """How many of the kernels are not in the cache."""
+    return len(_missing(sources, toolchain))
 
 
 def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> int:
@@ -101,6 +105,16 @@ class _Compilation:
     process: subprocess.Popen[str]
     source_path: Path
     library_path: Path
+
+
+def _missing(sources: Sequence[KernelSource], toolchain: Toolchain) -> dict[Path, KernelSource]:
+    """The sources whose entries the cache lacks, by entry."""
+    entries = {_kernel_entry(source, toolchain): source for source in sources}
+    return {entry: source for entry, source in entries.items() if not entry.exists()}
+
+
+def _kernel_entry(source: KernelSource, toolchain: Toolchain) -> Path:
+    return _entry(source.text, toolchain, prelude("c"))
 
 
 def _compile_missing(missing: dict[Path, KernelSource], toolchain: Toolchain) -> None:

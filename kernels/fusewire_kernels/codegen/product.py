@@ -1,0 +1,159 @@
+"""A product kernel as a C function, for one instance of one row.
+
+Every element is one chain of fma over ascending k, so tiles, blocks and packing are free choices that never change a
+bit: between blocks of k the accumulators are stored and loaded again exactly.
+
+- A *tile* of up to 8 × 2 vectors of accumulators stays in registers while k runs over a block.
+- b is packed into panels as wide as a tile, a into columns as high as one, where they would be walked too often in
+  strides, have to be converted, or are ragged. With few rows both are read where they are.
+- One row streams whole rows of b, a few at a time.
+- Where the accumulator's type is not the stored one (float16, uint8, …), accumulators live in scratch memory.
+
+All product kernels of a dtype share the machinery, which stands in the text of each of them once guarded by its name.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from string import Template
+from typing import NamedTuple
+
+from fusewire_kernels.codegen import templates
+from fusewire_kernels.codegen.bodies import TYPES, loaded
+from fusewire_kernels.codegen.loops import SIGNATURE
+from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.kernel import ProductKernel
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+_TILES = ((8, 2), (8, 1), (4, 2), (4, 1), (1, 2), (1, 1))
+_ROWS_OF_K = 4
+
+
+def product_text(kernel: ProductKernel) -> str:
+    """The C function of a product kernel, behind the machinery of its dtype."""
+    lines = Lines()
+    with lines.block(SIGNATURE.format(key=kernel.key)):
+        _write_batches(lines, kernel)
+    return _machinery(kernel.dtype) + lines.text()
+
+
+def product_size_names(kernel: ProductKernel) -> list[str]:
+    """What `sizes` holds, in order."""
+    batch = range(kernel.batch_rank)
+    extents = [f"n{dim}" for dim in batch] + ["rows", "columns", "inner"]
+    a_strides = [f"as{dim}" for dim in batch] + ["a_row", "a_inner"]
+    b_strides = [f"bs{dim}" for dim in batch] + ["b_inner", "b_column"]
+    return extents + a_strides + b_strides
+
+
+def multiply_add(dtype: DType, a: str, b: str, c: str) -> str:
+    """a · b + c of one element, rounded once; integers wrap."""
+    if dtype.is_floating:
+        return f"fw_fma_{TYPES[dtype.accumulator].suffix}({a}, {b}, {c})"
+    return f"{a} * {b} + {c}"
+
+
+class AccumulatorType(NamedTuple):
+    """What the elements of a dtype are accumulated in, and the value that is stored of one."""
+
+    name: str
+    is_stored: bool
+
+
+def accumulator_of(dtype: DType) -> AccumulatorType:
+    """Integers accumulate in an unsigned type, where wrapping is defined."""
+    if dtype.is_floating:
+        return AccumulatorType(TYPES[dtype.accumulator].value, not dtype.is_half)
+    if dtype is dtypes.int64:
+        return AccumulatorType("uint64_t", is_stored=True)
+    return AccumulatorType("uint32_t", dtype is dtypes.int32)
+
+
+def finished(value: str, dtype: DType) -> str:
+    """An ended accumulator as it is stored."""
+    suffix, stored = TYPES[dtype].suffix, TYPES[dtype].stored
+    return f"fw_store_{suffix}({value})" if dtype.is_half else f"({stored}){value}"
+
+
+def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
+    stored = TYPES[kernel.dtype].stored
+    for position, name in enumerate(product_size_names(kernel)):
+        lines.add(f"const int64_t {name} = sizes[{position}];")
+    for number, (name, constant) in enumerate((("a", "const "), ("b", "const "), ("out", ""))):
+        address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
+        lines.add(f"{constant}{stored} *{name} = ({constant}{stored} *)({address});")
+    batch = range(kernel.batch_rank)
+    for dim in batch:
+        lines.add(f"for (int64_t i{dim} = 0; i{dim} < n{dim}; i{dim}++)")
+    with lines.block(""):
+        a = " + ".join(["a", *(f"i{dim} * as{dim}" for dim in batch)])
+        b = " + ".join(["b", *(f"i{dim} * bs{dim}" for dim in batch)])
+        unit = "1" if kernel.b_is_unit else "b_column"
+        name = f"fw_product_{TYPES[kernel.dtype].suffix}"
+        matrix = f"fw_matrix_{TYPES[kernel.dtype].suffix}"
+        lines.add(f"const {matrix} left = {{{a}, a_row, a_inner}}, right = {{{b}, b_inner, {unit}}};")
+        lines.add(f"{name}(rows, columns, inner, left, right, out);")
+        lines.add("out += rows * columns;")
+
+
+def _machinery(dtype: DType) -> str:
+    text_type, accumulator = TYPES[dtype], accumulator_of(dtype)
+    template = Template(files(templates).joinpath("product.c").read_text(encoding="utf-8"))
+    return template.substitute(
+        t=text_type.suffix,
+        S=text_type.stored,
+        A=accumulator.name,
+        loaded=loaded("*element", dtype),
+        finished=finished("value", dtype),
+        multiply_add=_vector_multiply_add(dtype),
+        is_stored=int(accumulator.is_stored),
+        tiles="\n".join(_tile(dtype, rows, vectors) for rows, vectors in _TILES),
+        unroll=_ROWS_OF_K,
+        rows_of_k=_rows_of_k(dtype),
+    )
+
+
+def _vector_multiply_add(dtype: DType) -> str:
+    if not dtype.is_floating:
+        return "return a * b + c;"
+    element = multiply_add(dtype, "a", "b[i]", "c[i]")
+    return f"for (int i = 0; i < FW_LANES_{TYPES[dtype].suffix}; i++) c[i] = {element};\n    return c;"
+
+
+def _tile(dtype: DType, rows: int, vectors: int) -> str:
+    """A tile of accumulators in registers: `rows` high, `vectors` vectors wide."""
+    t, accumulator = TYPES[dtype].suffix, accumulator_of(dtype).name
+    accumulators = [(row, vector) for row in range(rows) for vector in range(vectors)]
+    lines = Lines()
+    with lines.block(f"static void fw_tile_{rows}_{vectors}_{t}(const fw_tile_{t} *tile)"):
+        lines.add(f"const {accumulator} *a = tile->a, *b = tile->b;")
+        lines.add("const int64_t a_row = tile->a_row, a_inner = tile->a_inner, b_inner = tile->b_inner;")
+        lines.add("const int64_t inner = tile->inner, out_row = tile->out_row;")
+        lines.add(f"{accumulator} *out = tile->out;", f"const fw_vector_{t} zero = {{0}};")
+        for row, vector in accumulators:
+            place = _vector_at(t, f"out + {row} * out_row", vector)
+            lines.add(f"fw_vector_{t} c{row}_{vector} = tile->is_first ? zero : {place};")
+        with lines.block("for (int64_t k = 0; k < inner; k++)"):
+            for vector in range(vectors):
+                lines.add(f"const fw_vector_{t} b{vector} = {_vector_at(t, 'b + k * b_inner', vector)};")
+            for row, vector in accumulators:
+                element = f"a[{row} * a_row + k * a_inner]"
+                lines.add(f"c{row}_{vector} = fw_multiply_add_{t}({element}, b{vector}, c{row}_{vector});")
+        for row, vector in accumulators:
+            lines.add(f"{_vector_at(t, f'out + {row} * out_row', vector)} = c{row}_{vector};")
+    return lines.text()
+
+
+def _rows_of_k(dtype: DType) -> str:
+    """The steps of one vector of accumulators over neighbouring rows of b."""
+    t = TYPES[dtype].suffix
+    steps = []
+    for k in range(_ROWS_OF_K):
+        vector = f"*(const fw_vector_{t} *)(b_start + (k + {k}) * b.row + j)"
+        steps.append(f"            c = fw_multiply_add_{t}(a_start[(k + {k}) * a.column], {vector}, c);")
+    return "\n".join(steps)
+
+
+def _vector_at(t: str, address: str, vector: int) -> str:
+    return f"*(fw_vector_{t} *)({address} + {vector} * FW_LANES_{t})"
