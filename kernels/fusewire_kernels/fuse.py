@@ -1,0 +1,527 @@
+"""Vertical fusion: which values are computed in one kernel.
+
+Values are placed in groups in program order, greedily. A value joins the group of an operand if it can meet that
+operand at the same point of the group's space, if every other need is met before the group begins, and if the space
+still has loops (see `placement`). If several operands come from groups that could be one, they become one. Otherwise it
+begins a group of its own, and operands are read from memory.
+
+A group has at most one walk along which it reduces, so that its kernel has one inner dimension; values before a
+reduction and after it may be in one group. Values made of scalars and positions alone are *inlined*: computed again in
+each group that uses them, which costs less than memory.
+
+Groups wait for one another as a whole, so what must not happen is a circle. Each group keeps the set of groups it waits
+for, directly or not, as the bits of an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels import placement as places
+from fusewire_kernels import views
+from fusewire_kernels.graph import Form, Graph, Operand, Value
+from fusewire_kernels.placement import Partial, Placement, Walk
+from fusewire_kernels.views import Layout
+from fusewire_protos.shapes import Shape
+
+MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
+MOST_ARGUMENTS = 30  # arrays of a kernel
+MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
+
+_LEAVES = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
+_SLOTS = (Form.SCALAR, Form.CONSTANT)
+
+
+class Member(NamedTuple):
+    """A value of a group; `placement` is that of the points at which its work is done."""
+
+    value: int
+    placement: Placement
+
+
+class Access(NamedTuple):
+    """An operand that a group reads from memory, or writes, at the points of `placement`."""
+
+    operand: Operand
+    placement: Placement
+
+
+class Refusal(NamedTuple):
+    """Why a value is not in the group that computes one of its operands."""
+
+    value: int
+    producer: int
+    reason: str
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Values computed in one kernel. Members are in order of computation; the rest is what joining asks for."""
+
+    number: int
+    elements: int
+    is_product: bool = False
+    walk: Walk | None = None
+    members: list[Member] = field(default_factory=list)
+    breaks: frozenset[int] = frozenset()
+    uncut: set[Walk] = field(default_factory=set)  # axes whose position is asked for: each must be one loop
+    accesses: set[Access] = field(default_factory=set)
+    inlined: set[Member] = field(default_factory=set)
+    waits_for: set[int] = field(default_factory=set)  # groups that must end before it begins
+    has_waiting: bool = False  # whether a group waits for it
+    ancestors: int = 0  # the bits of those and of all that these wait for
+
+
+class Fusion(NamedTuple):
+    """The groups of a graph in an order in which they may run.
+
+    `group_of[value]` indexes `groups`; None for what belongs to none: leaves, assemblies and what is inlined.
+    `writers[assembly]` are its stores. `is_stored[value]`: the value needs a buffer, because another group reads it or
+    because it is live. `waits_for[group]` indexes the groups that must end before it begins.
+    """
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    group_of: tuple[int | None, ...]
+    writers: dict[int, list[int]]
+    is_stored: tuple[bool, ...]
+    waits_for: tuple[tuple[int, ...], ...]
+    refusals: tuple[Refusal, ...]
+
+
+def fuse(graph: Graph) -> Fusion:
+    """The graph's values in as few groups as the rules allow."""
+    return _Fuser(graph, is_fusing=True).run()
+
+
+def separate(graph: Graph) -> Fusion:
+    """Each value in a group of its own: the plainest plan, which computes the same bits."""
+    return _Fuser(graph, is_fusing=False).run()
+
+
+class _Links(NamedTuple):
+    """How a value relates to the groups of its operands.
+
+    `partials[group]`: where the value would lie in a group that it may join. `blocked`: groups that must end first.
+    """
+
+    partials: dict[int, Partial]
+    blocked: dict[int, str]
+
+
+class _Needs(NamedTuple):
+    """What members ask of the group they join."""
+
+    walk: Walk | None
+    breaks: frozenset[int]
+    uncut: frozenset[Walk]
+    accesses: frozenset[Access]
+    inlined: frozenset[Member]
+    members: int
+
+
+class _Fuser:
+    def __init__(self, graph: Graph, *, is_fusing: bool) -> None:
+        self._graph, self._values = graph, graph.values
+        self._is_fusing = is_fusing
+        self._groups: list[Group] = []
+        self._root: list[int] = []  # of each group number, the group it was merged into
+        self._group_of: list[int | None] = [None] * len(graph.values)
+        self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
+        self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
+        self._writers: dict[int, list[int]] = {}
+        self._refusals: list[Refusal] = []
+
+    def run(self) -> Fusion:
+        for number, value in enumerate(self._values):
+            if self._graph.is_needed[number]:
+                self._add(number, value)
+        for number in self._graph.outputs:
+            if self._nodes_inside[number]:
+                self._materialise(number)
+        return self._fusion()
+
+    def _add(self, number: int, value: Value) -> None:
+        if value.form in _LEAVES:
+            return
+        if value.form is Form.ASSEMBLY:
+            self._writers[number] = []
+        elif value.form is Form.PRODUCT:
+            self._begin_product(number, value)
+        elif self._is_fusing and self._can_inline(value):
+            self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
+        else:
+            self._place(number, value)
+
+    # ---- inlining ----
+
+    def _can_inline(self, value: Value) -> bool:
+        if value.form not in (Form.POINTWISE, Form.INDEX):
+            return False
+        nodes = 1
+        for base, layout in value.operands:
+            inside = self._nodes_inside[base]
+            if inside == 0 and self._values[base].form not in _SLOTS:
+                return False
+            if inside and not _is_invertible(layout, self._values[base].shape):
+                return False
+            nodes += inside
+        return nodes <= MOST_INLINED
+
+    def _materialise(self, number: int) -> None:
+        """Gives an inlined value a group and a buffer."""
+        self._nodes_inside[number] = 0
+        self._place(number, self._values[number])
+
+    def _materialise_operands(self, value: Value) -> None:
+        for operand in value.operands:
+            if self._nodes_inside[operand.value]:
+                self._materialise(operand.value)
+
+    def _inlined(self, operand: Operand, placement: Placement) -> Iterator[Member]:
+        """The members that an inlined operand brings into a group, met at the points of `placement`."""
+        value = self._values[operand.value]
+        place = places.behind_view(operand.layout, value.shape, placement)
+        assert place is not None, "only what can be placed is inlined"
+        for inner in value.operands:
+            if self._nodes_inside[inner.value]:
+                yield from self._inlined(inner, place)
+        yield Member(operand.value, place)
+
+    # ---- placing a value ----
+
+    def _begin_product(self, number: int, value: Value) -> None:
+        self._materialise_operands(value)
+        links = self._links(value)
+        group = self._new_group(prod(value.shape))
+        group.is_product = True
+        group.members.append(Member(number, ()))
+        self._group_of[number] = group.number
+        self._wait(group, links.blocked)
+
+    def _place(self, number: int, value: Value) -> None:
+        links = self._links(value)
+        group = self._join_one(number, value, links) if self._is_fusing else None
+        if group is None:
+            group = self._begin(number, value)
+        elif len(links.partials) > 1:
+            self._merge_others(group, number, links)
+        if value.target is not None:
+            self._writers[value.target.value].append(number)
+        self._wait(group, links.blocked)
+        self._wait(group, links.partials)
+        for blocked, reason in links.blocked.items():
+            self._refuse(number, self._groups[blocked], reason)
+
+    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
+        """Makes the value a member of the latest group that takes it."""
+        for candidate in sorted(links.partials, reverse=True):
+            group = self._groups[candidate]
+            needs = self._needs_in(group, value, links)
+            if isinstance(needs, _Needs):
+                placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
+                assert placement is not None, "its needs were found there"
+                self._enter(group, number, value, placement, needs)
+                return group
+            self._refuse(number, group, needs)
+        return None
+
+    def _needs_in(self, group: Group, value: Value, links: _Links) -> _Needs | str:
+        """What the value would need in a group, or why it cannot be there."""
+        placement = places.complete(value.domain, links.partials[group.number], group.elements, group.walk)
+        if placement is None:
+            return "it has other points"
+        for other in (*links.partials, *links.blocked):
+            if self._groups[other].ancestors >> group.number & 1:
+                return "it needs what itself waits for that"
+        needs = self._needs(group, value, placement)
+        return needs if isinstance(needs, str) else _misfit(group, needs) or needs
+
+    def _begin(self, number: int, value: Value) -> Group:
+        """A new group for a value. What cannot be computed again there is read from memory."""
+        group = self._new_group(prod(value.domain))
+        placement = views.dense_strides(value.domain)
+        needs = self._needs(group, value, placement)
+        if isinstance(needs, str) or _misfit(group, needs) is not None:
+            self._materialise_operands(value)
+            self._wait(group, self._links(value).partials)
+            self._wait(group, self._links(value).blocked)
+            needs = self._needs(group, value, placement)
+        assert isinstance(needs, _Needs), f"an empty group takes any {value.form}"
+        assert _misfit(group, needs) is None, f"an empty group takes any {value.form}"
+        self._enter(group, number, value, placement, needs)
+        return group
+
+    def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: _Needs) -> None:
+        _meet(group, needs)
+        group.members.append(Member(number, placement))
+        self._group_of[number] = group.number
+        if value.form is Form.REDUCTION:
+            placement = tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
+        self._placement[number] = placement
+
+    def _links(self, value: Value) -> _Links:
+        partials: dict[int, Partial] = {}
+        blocked: dict[int, str] = {}
+        for position, operand in enumerate(value.operands):
+            base = operand.value
+            if self._nodes_inside[base] and not _is_invertible(operand.layout, self._values[base].shape):
+                self._materialise(base)
+            for store in self._writers.get(base, ()):
+                blocked[self._group(store).number] = "its operand is assembled from parts"
+            if self._group_of[base] is not None:
+                group = self._group(base)
+                reason = self._link(partials, group, operand, is_data=value.form is Form.GATHER and position == 0)
+                if reason is not None:
+                    blocked[group.number] = reason
+        for store in value.after:
+            blocked[self._group(store).number] = "it overwrites a part of what that stores"
+        for number in blocked:
+            partials.pop(number, None)
+        return _Links(partials, blocked)
+
+    def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
+        """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
+        if group.is_product:
+            return "a product stands alone"
+        if is_data:
+            return "it gathers from anywhere in it"
+        shape = self._values[operand.value].shape
+        partial = places.through_view(operand.layout, shape, self._placement[operand.value])
+        if partial is None:
+            return "it reads a part of it, or in an order without common loops"
+        known = partials.get(group.number)
+        together = partial if known is None else places.agree(known, partial)
+        if together is None:
+            return "it reads it at two points at once"
+        partials[group.number] = together
+        return None
+
+    # ---- what a value needs ----
+
+    def _needs(self, group: Group, value: Value, placement: Placement) -> _Needs | str:
+        walk = group.walk
+        if value.form is Form.REDUCTION:
+            walk = places.walk_of_axes(value.domain, placement, value.axes)
+            if walk is None:
+                return "what it reduces is not evenly apart"
+            if group.walk not in (None, walk):
+                return "it reduces along other axes"
+        inlined: set[Member] = set()
+        accesses = set() if value.target is None else {Access(value.target, placement)}
+        for operand in value.operands:
+            if self._nodes_inside[operand.value]:
+                inlined.update(self._inlined(operand, placement))
+            elif self._is_memory(operand, group):
+                accesses.add(Access(operand, placement))
+        breaks, uncut = places.breaks_of(value.domain, placement), _positions(value, placement)
+        for number, place in inlined:
+            breaks |= places.breaks_of(self._values[number].shape, place)
+            uncut |= _positions(self._values[number], place)
+        return _Needs(walk, breaks, uncut, frozenset(accesses), frozenset(inlined), 1)
+
+    def _is_memory(self, operand: Operand, group: Group) -> bool:
+        """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
+        if self._group_of[operand.value] is not None:
+            return self._group(operand.value) is not group
+        return self._values[operand.value].form not in _SLOTS
+
+    # ---- merging ----
+
+    def _merge_others(self, group: Group, number: int, links: _Links) -> None:
+        """Takes in the other groups in which value `number`, now a member, could have been."""
+        self._wait(group, links.blocked)
+        waiting = [other for other in links.partials if other != group.number]
+        for candidate in sorted(waiting, reverse=True):
+            other = self._groups[candidate]
+            reason = self._reason_not_to_merge(group, other, links.partials[candidate])
+            if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
+                reason = "it needs what itself waits for that"
+            if reason is None:
+                self._absorb(group, other)
+                waiting.remove(candidate)
+                del links.partials[candidate]
+            else:
+                self._refuse(number, other, reason)
+
+    def _reason_not_to_merge(self, group: Group, other: Group, partial: Partial) -> str | None:
+        """`partial` is where the last member of `group` would lie in `other`."""
+        have_one_walk = group.walk is None or other.walk is None or group.walk == other.walk
+        if group.elements != other.elements or not have_one_walk:
+            return "it has other points"
+        if places.agree(partial, group.members[-1].placement) is None:
+            return "it has other points"
+        if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
+            return "it needs what itself waits for that"
+        return _misfit(group, _needs_of(group, other))
+
+    def _absorb(self, group: Group, other: Group) -> None:
+        _meet(group, _needs_of(group, other))
+        group.members = sorted(group.members + other.members)
+        self._root[other.number] = group.number
+        group.waits_for |= other.waits_for
+        group.has_waiting |= other.has_waiting
+        both = 1 << group.number | 1 << other.number
+        group.ancestors |= other.ancestors
+        for third in self._groups:
+            if third.ancestors & both:
+                third.ancestors |= both | group.ancestors
+
+    # ---- groups ----
+
+    def _new_group(self, elements: int) -> Group:
+        group = Group(len(self._groups), elements)
+        self._groups.append(group)
+        self._root.append(group.number)
+        return group
+
+    def _group(self, value: int) -> Group:
+        """The group of a value that has one."""
+        number = self._group_of[value]
+        assert number is not None, "the value has a group"
+        while self._root[number] != number:
+            number = self._root[number]
+        self._group_of[value] = number
+        return self._groups[number]
+
+    def _wait(self, group: Group, others: Iterable[int]) -> None:
+        """Lets a group begin only after others have ended."""
+        added = 0
+        for other in others:
+            if other != group.number:
+                group.waits_for.add(other)
+                self._groups[other].has_waiting = True
+                added |= self._groups[other].ancestors | 1 << other
+        if added | group.ancestors == group.ancestors:
+            return
+        group.ancestors |= added
+        if group.has_waiting:
+            for third in self._groups:
+                if third.ancestors >> group.number & 1:
+                    third.ancestors |= added
+
+    def _refuse(self, number: int, group: Group, reason: str) -> None:
+        self._refusals.append(Refusal(number, group.members[-1].value, reason))
+
+    def _fusion(self) -> Fusion:
+        alive = [group for group in self._groups if self._root[group.number] == group.number and group.members]
+        # Whatever waits has more ancestors than what it waits for.
+        alive.sort(key=lambda group: (group.ancestors.bit_count(), group.members[0].value))
+        index_of = {group.number: index for index, group in enumerate(alive)}
+        group_of = [
+            None if number is None else index_of[self._group(value).number]
+            for value, number in enumerate(self._group_of)
+        ]
+        waits_for = [tuple(sorted({index_of[self._top(other)] for other in group.waits_for})) for group in alive]
+        return Fusion(
+            self._graph,
+            tuple(alive),
+            tuple(group_of),
+            self._writers,
+            _stored(self._graph, alive, group_of),
+            tuple(waits_for),
+            tuple(self._refusals),
+        )
+
+    def _top(self, number: int) -> int:
+        while self._root[number] != number:
+            number = self._root[number]
+        return number
+
+
+def _positions(value: Value, placement: Placement) -> frozenset[Walk]:
+    """The axis whose position a value asks for, if it does."""
+    return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is Form.INDEX else frozenset()
+
+
+def _misfit(group: Group, needs: _Needs) -> str | None:
+    """Why a group cannot meet these needs, or None."""
+    if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
+        return f"a kernel has at most {MOST_NODES} nodes"
+    if len(group.accesses) + len(needs.accesses) > MOST_ARGUMENTS:
+        return f"a kernel has at most {MOST_ARGUMENTS} arrays"
+    if needs.breaks <= group.breaks and not needs.uncut and needs.walk == group.walk:
+        return _uneven(needs.accesses, needs.walk)
+    breaks = _all_breaks(group, needs)
+    uncut = group.uncut | needs.uncut
+    if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
+        return "its axes and those of the group have no common loops"
+    if any(_is_part(axis, needs.walk) for axis in uncut):
+        return "it asks for a position inside what is reduced"
+    return _uneven(needs.accesses, needs.walk) or (_uneven(group.accesses, needs.walk) if group.walk is None else None)
+
+
+def _uneven(accesses: AbstractSet[Access], walk: Walk | None) -> str | None:
+    """Why some array is no single strided dimension along the walk, or None."""
+    if walk is None:
+        return None
+    for (_, layout), placement in accesses:
+        if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
+            return "an array is not evenly apart along what is reduced"
+    return None
+
+
+def _is_part(axis: Walk, walk: Walk | None) -> bool:
+    is_inside = walk is not None and walk.stride <= axis.stride < walk.stride * walk.extent
+    return is_inside and axis != walk
+
+
+def _all_breaks(group: Group, needs: _Needs) -> frozenset[int]:
+    walk = needs.walk
+    of_walk = frozenset() if walk is None or walk.extent == 1 else frozenset((walk.stride, walk.stride * walk.extent))
+    return group.breaks | needs.breaks | of_walk
+
+
+def _meet(group: Group, needs: _Needs) -> None:
+    group.breaks = _all_breaks(group, needs)
+    group.walk = needs.walk
+    group.uncut |= needs.uncut
+    group.accesses |= needs.accesses
+    group.inlined |= needs.inlined
+
+
+def _needs_of(group: Group, other: Group) -> _Needs:
+    """What all members of another group together need."""
+    walk = group.walk if other.walk is None else other.walk
+    return _Needs(
+        walk,
+        other.breaks,
+        frozenset(other.uncut),
+        frozenset(other.accesses),
+        frozenset(other.inlined),
+        len(other.members),
+    )
+
+
+@lru_cache(1 << 14)
+def _is_invertible(layout: Layout, shape: Shape) -> bool:
+    """Whether a value seen through this view can be computed at the points of the view."""
+    return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
+
+
+def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
+    """The member that stands for an operand computed again in this group, or None if it is not."""
+    value = values[operand.value]
+    if not group.inlined or value.form not in (Form.POINTWISE, Form.INDEX):
+        return None
+    place = places.behind_view(operand.layout, value.shape, placement)
+    member = None if place is None else Member(operand.value, place)
+    return member if member in group.inlined else None
+
+
+def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:
+    is_stored = [False] * len(graph.values)
+    for index, group in enumerate(groups):
+        for number, placement in group.members:
+            for operand in graph.values[number].operands:
+                is_elsewhere = group_of[operand.value] not in (None, index)
+                if is_elsewhere and inlined_as(graph.values, group, operand, placement) is None:
+                    is_stored[operand.value] = True
+    for number in graph.outputs:
+        is_stored[number] = graph.values[number].form is not Form.ASSEMBLY
+    return tuple(is_stored)

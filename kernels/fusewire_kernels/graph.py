@@ -1,0 +1,471 @@
+"""A program as a graph of primitive values: casts written out, composites expanded, views turned into addressing.
+
+Every value is computed once from values before it. What a user's op becomes:
+
+    pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape
+    composite      its expansion
+    reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
+                   dimension are first copied, so the order of elements is row-major whatever the view
+    product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]
+    view           no value: a layout over another value's buffer, copied only where no strides express it
+    concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
+    take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
+
+Ops that nothing live needs are left out. Every live result is a whole buffer in C order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels import views
+from fusewire_kernels.expand import expand
+from fusewire_kernels.views import Layout
+from fusewire_protos import catalogue, dtypes, shapes
+from fusewire_protos.catalogue import Category, DtypeSignature
+from fusewire_protos.dtypes import DType
+from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.shapes import Shape, Spec
+
+
+class Form(Enum):
+    """What a value is."""
+
+    INPUT = "input"
+    SCALAR = "scalar"
+    CONSTANT = "constant"
+    POINTWISE = "pointwise"
+    INDEX = "index"
+    GATHER = "gather"
+    REDUCTION = "reduction"
+    PRODUCT = "product"
+    ASSEMBLY = "assembly"
+    STORE = "store"
+
+
+class Operand(NamedTuple):
+    """A view of a value's buffer."""
+
+    value: int
+    layout: Layout
+
+
+class Gathered(NamedTuple):
+    """The axis of a gather's data that the index picks from, in elements."""
+
+    extent: int
+    stride: int
+
+
+class Value(NamedTuple):
+    """One primitive value; `shape` is that of its dense buffer, if it gets one.
+
+    Operands of POINTWISE and GATHER values are views of the value's own shape; `body` names the scalar body, the
+    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the index of the program's op.
+    """
+
+    form: Form
+    dtype: DType
+    shape: Shape
+    origin: int
+    operands: tuple[Operand, ...] = ()
+    body: str = ""
+    operand_dtype: DType = dtypes.bool_
+    number: int = 0  # of an input or scalar, in the program
+    constant: int | float = 0
+    axes: Shape = ()  # that a reduction reduces
+    gathered: Gathered | None = None
+    target: Operand | None = None  # what a store fills
+    after: tuple[int, ...] = ()  # stores that must come before this one
+
+    @property
+    def domain(self) -> Shape:
+        """The shape of the points at which this value's work is done."""
+        return self.operands[0].layout.shape if self.form is Form.REDUCTION else self.shape
+
+
+class Graph(NamedTuple):
+    """The values of a program. `outputs[position]` is the value whose buffer is that live result.
+
+    `is_needed[value]`: some output depends on it. (The others are casts that turned out to be of nothing.)
+    """
+
+    values: tuple[Value, ...]
+    outputs: tuple[int, ...]
+    is_needed: tuple[bool, ...]
+
+
+def build_graph(program: Program) -> Graph:
+    """The graph of a program."""
+    needed = needed_ops(program)
+    builder = _Builder(program, needed)
+    first_start = 0
+    for index, op in enumerate(program.ops):
+        if needed[index]:
+            builder.add_op(index, op, first_start)
+        else:
+            builder.skip_op()
+        first_start += op.op.starts(op.attributes)
+    outputs = builder.outputs()
+    return Graph(tuple(builder.values), outputs, _needed_values(builder.values, outputs))
+
+
+def needed_ops(program: Program) -> list[bool]:
+    """Of each op, whether a live result depends on it."""
+    first = program.first_result
+    needed = [False] * len(program.ops)
+    for index in program.live:
+        needed[index] = True
+    for index in range(len(program.ops) - 1, -1, -1):
+        if needed[index]:
+            for operand in program.ops[index].operands:
+                if operand >= first:
+                    needed[operand - first] = True
+    return needed
+
+
+class _Builder:
+    """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became."""
+
+    def __init__(self, program: Program, needed: list[bool]) -> None:
+        self.values: list[Value] = []
+        self._program = program
+        self._origin = 0
+        self._first_start = 0
+        self._casts: dict[tuple[Operand, DType], Operand] = {}
+        self._leaves: dict[tuple[Form, int | float, DType], Operand] = {}
+        self._stores_of: dict[int, list[int]] = {}  # of each assembly
+        self._uses = _count_uses(program, needed)
+        self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
+        self._numbered: list[Operand | None] = []
+        for number, spec in enumerate(program.inputs):
+            self._numbered.append(self._add(Value(Form.INPUT, spec.dtype, spec.shape, 0, number=number)))
+        for number, dtype in enumerate(program.scalars):
+            self._numbered.append(self._add(Value(Form.SCALAR, dtype, (), 0, number=number)))
+
+    # ---- the ops of the program ----
+
+    def add_op(self, index: int, op: ProgramOp, first_start: int) -> None:
+        """Adds what op `index` becomes; its slice starts are numbered from `first_start`."""
+        self._origin, self._first_start = index, first_start
+        operands = [self._operand(number) for number in op.operands]
+        self._numbered.append(self._result(op, operands, self._program.result_spec(index)))
+
+    def skip_op(self) -> None:
+        """Numbers an op whose result nothing needs."""
+        self._numbered.append(None)
+
+    def outputs(self) -> tuple[int, ...]:
+        """The value of each live result: the one that holds it if that is a whole buffer, otherwise a copy."""
+        found: list[int] = []
+        for index in self._program.live:
+            self._origin = index
+            operand = self._operand(self._program.first_result + index)
+            if operand.value in found or not self._is_whole_result(operand):
+                operand = self._copy(operand)
+            found.append(operand.value)
+        return tuple(found)
+
+    def _operand(self, number: int) -> Operand:
+        operand = self._numbered[number]
+        assert operand is not None, "what is needed was built"
+        return operand
+
+    def _result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        if prod(spec.shape) == 0:
+            return self._add(Value(Form.ASSEMBLY, spec.dtype, spec.shape, self._origin))
+        maker = _MAKER_OF_CATEGORY.get(op.op.category) or _MAKER_OF_OP[op.op.name]
+        return maker(self, op, operands, spec)
+
+    # ---- one kind of op each ----
+
+    def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._signature(op, operands)
+        if op.op.name == "astype":
+            return self._cast(operands[0], result)
+        ready = [self._fit(operand, wanted[i], spec.shape) for i, operand in enumerate(operands)]
+        return self._point(op.op.name, tuple(ready), wanted[-1], result, spec.shape)
+
+    def composite(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        specs = tuple([Spec(self.values[operand.value].dtype, operand.layout.shape) for operand in operands])
+        part, constants = expand(op.op, specs, op.attributes)
+        numbered = list(operands)
+        for value, dtype in zip(constants, part.scalars, strict=True):
+            numbered.append(self._constant(value, dtype))
+        for index, inner in enumerate(part.ops):
+            numbered.append(self._result(inner, [numbered[n] for n in inner.operands], part.result_spec(index)))
+        return numbered[-1]
+
+    def reduction(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axes: Shape = op.attributes[0]
+        wanted, result = self._signature(op, operands)
+        operand = self._cast(operands[0], wanted[0])
+        shape = operand.layout.shape
+        if prod(shape) == 0:
+            return self._fit(self._constant(_IDENTITIES[op.op.name], result), result, spec.shape)
+        if not _reduces_one_walk(operand.layout, axes):
+            kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
+            operand = self._copy(Operand(operand.value, views.transpose(operand.layout, kept + axes)))
+            axes = tuple(range(len(kept), len(shape)))
+        kept_shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
+        value = Value(Form.REDUCTION, result, kept_shape, self._origin, (operand,), op.op.name, wanted[0], axes=axes)
+        return self._viewed(self._add(value), spec.shape)
+
+    def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._signature(op, operands)
+        a, b = [self._in_memory(self._cast(operand, wanted[i])) for i, operand in enumerate(operands)]
+        walked_a, walked_b = _as_matrices(a.layout, b.layout)
+        if walked_a.shape[-1] == 0:
+            return self._fit(self._constant(0, result), result, spec.shape)
+        matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
+        return self._add(Value(Form.PRODUCT, result, spec.shape, self._origin, matrices, "matmul", result))
+
+    def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._viewed(operands[0], spec.shape)
+
+    def transpose(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return Operand(operands[0].value, views.transpose(operands[0].layout, op.attributes[0]))
+
+    def broadcast_to(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return Operand(operands[0].value, views.broadcast_to(operands[0].layout, spec.shape))
+
+    def slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        part = catalogue.region_of(op.attributes)
+        return Operand(operands[0].value, views.region(operands[0].layout, part, self._first_start))
+
+    def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axis: int = op.attributes[0]
+        result = self._assembly(spec.dtype, spec.shape)
+        position = 0
+        for operand in operands:
+            shape = operand.layout.shape
+            region = views.piece(result.layout, axis, position, shape)
+            self._store(self._cast(operand, spec.dtype), result.value, region)
+            position += shape[axis]
+        self._owner[result.value] = self._program.first_result + self._origin
+        return result
+
+    def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        target, value = operands
+        result = target if self._is_ours_alone(target, op.operands[0]) else self._copy(target)
+        region = views.region(result.layout, catalogue.region_of(op.attributes), self._first_start)
+        source = self._fit(value, spec.dtype, region.shape)
+        self._store(source, result.value, region, after=tuple(self._stores_of[result.value]))
+        self._owner[result.value] = self._program.first_result + self._origin
+        return result
+
+    def take(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        data, axis = operands[0], op.attributes[0]
+        indices = self._cast(operands[1], dtypes.int64)
+        shape, strides, offset, moves = data.layout
+        still = (0,) * len(indices.layout.shape)
+        walked = Operand(data.value, Layout(spec.shape, strides[:axis] + still + strides[axis + 1 :], offset, moves))
+        if self._is_slot(data):
+            return walked
+        position = Operand(indices.value, views.before_axes(indices.layout, spec.shape, len(shape) - axis - 1))
+        picked = Gathered(shape[axis], strides[axis])
+        operands = [walked, position]
+        return self._add(
+            Value(
+                Form.GATHER,
+                spec.dtype,
+                spec.shape,
+                self._origin,
+                tuple(operands),
+                "gather",
+                spec.dtype,
+                gathered=picked,
+            )
+        )
+
+    def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        indices = self._cast(operands[0], dtypes.int64)
+        wanted = Operand(indices.value, views.before_axes(indices.layout, spec.shape, 1))
+        return self._matches(wanted, self._index(spec.shape, len(spec.shape) - 1), spec)
+
+    def full(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._fit(operands[0], spec.dtype, spec.shape)
+
+    def arange(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._progression(operands, spec, spec.dtype)
+
+    def linspace(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._progression(operands, spec, dtypes.float64)
+
+    def eye(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        diagonal = self._fit(self._constant(op.attributes[2], dtypes.int64), dtypes.int64, spec.shape)
+        row = self._index(spec.shape, 0)
+        shifted = self._point("add", (row, diagonal), dtypes.int64, dtypes.int64, spec.shape)
+        return self._matches(shifted, self._index(spec.shape, 1), spec)
+
+    # ---- what ops are made of ----
+
+    def _add(self, value: Value) -> Operand:
+        self.values.append(value)
+        return Operand(len(self.values) - 1, views.dense(value.shape))
+
+    def _point(
+        self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
+    ) -> Operand:
+        return self._add(Value(Form.POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype))
+
+    def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
+        return op.op.dtype_rule(tuple([self.values[operand.value].dtype for operand in operands]), op.attributes)
+
+    def _cast(self, operand: Operand, dtype: DType) -> Operand:
+        source = self.values[operand.value].dtype
+        if source is dtype:
+            return operand
+        if prod(operand.layout.shape) == 0:
+            return self._add(Value(Form.ASSEMBLY, dtype, operand.layout.shape, self._origin))
+        known = self._casts.get((operand, dtype))
+        if known is None:
+            known = self._casts[operand, dtype] = self._point("cast", (operand,), source, dtype, operand.layout.shape)
+        return known
+
+    def _fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
+        """The operand cast to a dtype and broadcast to a shape."""
+        cast = self._cast(operand, dtype)
+        return cast if cast.layout.shape == shape else Operand(cast.value, views.broadcast_to(cast.layout, shape))
+
+    def _constant(self, value: int | float, dtype: DType) -> Operand:
+        return self._leaf(Value(Form.CONSTANT, dtype, (), self._origin, constant=value), value)
+
+    def _index(self, shape: Shape, axis: int) -> Operand:
+        """The position along an axis, at every point of `shape`."""
+        extent = shape[axis]
+        if extent == 1:
+            return self._fit(self._constant(0, dtypes.int64), dtypes.int64, shape)
+        vector = self._leaf(Value(Form.INDEX, dtypes.int64, (extent,), self._origin, body="index"), extent)
+        return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
+
+    def _leaf(self, value: Value, name: int | float) -> Operand:
+        key = (value.form, name, value.dtype)
+        known = self._leaves.get(key)
+        if known is None:
+            known = self._leaves[key] = self._add(value)
+        return known
+
+    def _matches(self, a: Operand, b: Operand, spec: Spec) -> Operand:
+        hits = self._point("equal", (a, b), dtypes.int64, dtypes.bool_, spec.shape)
+        return self._cast(hits, spec.dtype)
+
+    def _progression(self, scalars: list[Operand], spec: Spec, given: DType) -> Operand:
+        """start + position · step, the scalars in the `given` dtype and the work in its accumulator; then cast."""
+        computed = given.accumulator
+        start, step = [self._fit(self._cast(scalar, given), computed, spec.shape) for scalar in scalars]
+        position = self._cast(self._index(spec.shape, 0), computed)
+        ramp = self._point("multiply", (position, step), computed, computed, spec.shape)
+        return self._cast(self._point("add", (start, ramp), computed, computed, spec.shape), spec.dtype)
+
+    def _viewed(self, operand: Operand, shape: Shape) -> Operand:
+        layout = views.reshape(operand.layout, shape)
+        if layout is not None:
+            return Operand(operand.value, layout)
+        return self._viewed(self._copy(operand), shape)
+
+    def _assembly(self, dtype: DType, shape: Shape) -> Operand:
+        result = self._add(Value(Form.ASSEMBLY, dtype, shape, self._origin))
+        self._stores_of[result.value] = []
+        return result
+
+    def _store(self, source: Operand, assembly: int, region: Layout, *, after: tuple[int, ...] = ()) -> None:
+        """Fills a region of an assembly, once the stores `after` are done."""
+        if prod(region.shape) == 0:
+            return
+        self._stores_of[assembly].append(len(self.values))
+        dtype, target = self.values[assembly].dtype, Operand(assembly, region)
+        self._add(Value(Form.STORE, dtype, region.shape, self._origin, (source,), target=target, after=after))
+
+    def _copy(self, operand: Operand) -> Operand:
+        """A buffer of its own that holds the elements of a view in C order."""
+        result = self._assembly(self.values[operand.value].dtype, operand.layout.shape)
+        self._store(operand, result.value, result.layout)
+        return result
+
+    def _is_slot(self, operand: Operand) -> bool:
+        return self.values[operand.value].form in (Form.SCALAR, Form.CONSTANT)
+
+    def _in_memory(self, operand: Operand) -> Operand:
+        return self._copy(operand) if self._is_slot(operand) else operand
+
+    def _is_whole_result(self, operand: Operand) -> bool:
+        value = self.values[operand.value]
+        is_computed = value.form not in (Form.INPUT, Form.SCALAR, Form.CONSTANT)
+        return is_computed and operand.layout.is_dense and prod(value.shape) == prod(operand.layout.shape)
+
+    def _is_ours_alone(self, target: Operand, number: int) -> bool:
+        """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
+        return self._owner.get(target.value) == number and self._uses[number] == 1
+
+
+def _count_uses(program: Program, needed: list[bool]) -> list[int]:
+    """How often each operand number is used by needed ops, or is live."""
+    uses = [0] * len(program.specs)
+    for op, is_needed in zip(program.ops, needed, strict=True):
+        if is_needed:
+            for number in op.operands:
+                uses[number] += 1
+    for index in program.live:
+        uses[program.first_result + index] += 1
+    return uses
+
+
+def _needed_values(values: list[Value], outputs: tuple[int, ...]) -> tuple[bool, ...]:
+    is_needed = [False] * len(values)
+    for number in outputs:
+        is_needed[number] = True
+    for number in range(len(values) - 1, -1, -1):
+        value = values[number]
+        if value.target is not None:
+            is_needed[number] = is_needed[value.target.value]
+        if is_needed[number]:
+            for operand in value.operands:
+                is_needed[operand.value] = True
+    return tuple(is_needed)
+
+
+@lru_cache(1024)
+def _reduces_one_walk(layout: Layout, axes: Shape) -> bool:
+    shape = tuple([layout.shape[axis] for axis in axes])
+    return views.is_one_walk(shape, tuple([layout.strides[axis] for axis in axes]))
+
+
+@lru_cache(1024)
+def _as_matrices(a: Layout, b: Layout) -> tuple[Layout, Layout]:
+    """The operands of a product as batches of matrices: a lone vector is one row of a, one column of b."""
+    rows = a if len(a.shape) > 1 else Layout((1, *a.shape), (0, *a.strides), a.offset, a.moves)
+    columns = b if len(b.shape) > 1 else Layout((*b.shape, 1), (*b.strides, 0), b.offset, b.moves)
+    batch = shapes.broadcast(rows.shape[:-2], columns.shape[:-2])
+    return views.broadcast_to(rows, batch + rows.shape[-2:]), views.broadcast_to(columns, batch + columns.shape[-2:])
+
+
+_IDENTITIES: dict[str, int] = {"sum": 0, "prod": 1, "any": 0, "all": 1}
+
+_Maker = Callable[[_Builder, ProgramOp, list[Operand], Spec], Operand]
+
+_MAKER_OF_CATEGORY: dict[Category, _Maker] = {
+    Category.POINTWISE: _Builder.pointwise,
+    Category.COMPOSITE: _Builder.composite,
+    Category.REDUCTION: _Builder.reduction,
+    Category.PRODUCT: _Builder.product,
+}
+
+_MAKER_OF_OP: dict[str, _Maker] = {
+    "reshape": _Builder.reshape,
+    "transpose": _Builder.transpose,
+    "broadcast_to": _Builder.broadcast_to,
+    "slice": _Builder.slice,
+    "concat": _Builder.concat,
+    "assign_slice": _Builder.assign_slice,
+    "take": _Builder.take,
+    "one_hot": _Builder.one_hot,
+    "full": _Builder.full,
+    "arange": _Builder.arange,
+    "linspace": _Builder.linspace,
+    "eye": _Builder.eye,
+}

@@ -1,0 +1,404 @@
+"""A group as a kernel: loops found, dimensions merged, values numbered.
+
+What decides the kernel is first written down without names of values (`Recipe`), so that the groups of a repeated loop
+body, which differ in buffers only, are lowered once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels import placement as places
+from fusewire_kernels import views
+from fusewire_kernels.fuse import Fusion, Group, inlined_as
+from fusewire_kernels.graph import Form, Gathered, Operand, Value
+from fusewire_kernels.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LoopKernel,
+    Node,
+    ProductKernel,
+    Store,
+    Stride,
+)
+from fusewire_kernels.placement import Placement, Walk
+from fusewire_kernels.views import Layout
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+_SLOTS = (Form.SCALAR, Form.CONSTANT)
+
+
+class Task(NamedTuple):
+    """One instance of a kernel: what a group is when it runs.
+
+    `operands` are in the order of the kernel's arguments; the last `outputs` of them are written. `points` are all
+    points of its space (a product: its multiplications).
+    """
+
+    kernel: Kernel
+    sizes: tuple[int, ...]
+    operands: tuple[Operand, ...]
+    outputs: int
+    points: int
+
+
+class Walked(NamedTuple):
+    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
+
+    buffer: int
+    dtype: DType
+    is_slot: bool
+    shape: Shape = ()
+    strides: Shape = ()
+    placement: Placement = ()
+    gathered: Gathered | None = None
+
+
+class Step(NamedTuple):
+    """A node of a recipe; an operand is a step's number or an argument."""
+
+    form: str
+    body: str
+    operand_dtype: DType
+    dtype: DType
+    operands: tuple[int | Walked, ...]
+    axis: Walk | None  # whose position an index is
+
+
+class Recipe(NamedTuple):
+    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
+
+    elements: int
+    walk: Walk | None
+    breaks: frozenset[int]
+    steps: tuple[Step, ...]
+    stores: tuple[tuple[int | Walked, Walked], ...]
+
+
+def lower(fusion: Fusion) -> list[Task]:
+    """The task of each group."""
+    return [
+        _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index)
+        for index, group in enumerate(fusion.groups)
+    ]
+
+
+# ---- products ----
+
+
+def _lower_product(fusion: Fusion, group: Group) -> Task:
+    number = group.members[0].value
+    value = fusion.graph.values[number]
+    a, b = value.operands
+    kernel, sizes = _product_kernel(a.layout, b.layout, value.dtype)
+    multiplications = prod(value.shape) * a.layout.shape[-1]
+    return Task(kernel, sizes, (a, b, Operand(number, views.dense(value.shape))), 1, multiplications)
+
+
+@lru_cache(1024)
+def _product_kernel(a: Layout, b: Layout, dtype: DType) -> tuple[ProductKernel, tuple[int, ...]]:
+    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    batch = _merge_batch(a, b)
+    if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
+        # One matrix b for the whole batch: its products are the rows of one.
+        row_stride = a.strides[-2] if rows != 1 else batch[0][1]
+        rows, batch = rows * batch[0][0], []
+    else:
+        row_stride = a.strides[-2]
+    is_unit = b.strides[-1] == 1 or columns == 1
+    sizes = (
+        *(extent for extent, _, _ in batch),
+        *(rows, columns, inner),
+        *(stride for _, stride, _ in batch),
+        *(row_stride, a.strides[-1]),
+        *(stride for _, _, stride in batch),
+        *(b.strides[-2], 1 if columns == 1 else b.strides[-1]),
+    )
+    return ProductKernel(dtype, len(batch), is_unit), sizes
+
+
+def _merge_batch(a: Layout, b: Layout) -> list[tuple[int, int, int]]:
+    """The (extent, stride of a, stride of b) of the fewest batch dimensions."""
+    merged: list[tuple[int, int, int]] = []
+    for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
+        if extent == 1:
+            continue
+        if merged and merged[-1][1:] == (of_a * extent, of_b * extent):
+            merged[-1] = (merged[-1][0] * extent, of_a, of_b)
+        else:
+            merged.append((extent, of_a, of_b))
+    return merged
+
+
+# ---- loops: from a group to its recipe ----
+
+
+def _lower_loops(fusion: Fusion, index: int) -> Task:
+    group = fusion.groups[index]
+    writer = _RecipeWriter(fusion, index)
+    for number, placement in group.members:
+        writer.add(number, placement)
+    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
+    kernel, sizes, order = _loop_kernel(recipe)
+    operands = tuple([writer.buffers[buffer] for buffer in order])
+    return Task(kernel, sizes, operands, len(writer.stores), group.elements)
+
+
+class _RecipeWriter:
+    def __init__(self, fusion: Fusion, index: int) -> None:
+        self.steps: list[Step] = []
+        self.stores: list[tuple[int | Walked, Walked]] = []
+        self.buffers: list[Operand] = []
+        self._values, self._is_stored = fusion.graph.values, fusion.is_stored
+        self._group_of, self._index = fusion.group_of, index
+        self._group = fusion.groups[index]
+        self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
+        self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
+
+    def add(self, number: int, placement: Placement) -> None:
+        """Writes the steps of a member, and a store of it where it needs one."""
+        value = self._values[number]
+        if value.target is not None:
+            target = self._walked(value.target, placement)
+            self.stores.append((self._operand(value.operands[0], placement), target))
+            return
+        step = self._step_of[number] = self._step(value, placement)
+        if self._is_stored[number]:
+            kept = tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
+            self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
+
+    def _step(self, value: Value, placement: Placement) -> int:
+        if value.form is Form.GATHER:
+            data, position = value.operands
+            operands: tuple[int | Walked, ...] = (
+                self._walked(data, placement, value.gathered),
+                self._operand(position, placement),
+            )
+        else:
+            operands = tuple([self._operand(operand, placement) for operand in value.operands])
+        axis = Walk(value.shape[0], placement[0]) if value.form is Form.INDEX else None
+        self.steps.append(Step(value.form.value, value.body, value.operand_dtype, value.dtype, operands, axis))
+        return len(self.steps) - 1
+
+    def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
+        base = operand.value
+        if self._group_of[base] == self._index:
+            return self._step_of[base]
+        if self._values[base].form in _SLOTS:
+            return self._slot(operand)
+        member = inlined_as(self._values, self._group, operand, placement)
+        if member is None:
+            return self._walked(operand, placement)
+        known = self._step_of.get(member)
+        if known is None:
+            known = self._step_of[member] = self._step(self._values[member.value], member.placement)
+        return known
+
+    def _slot(self, operand: Operand) -> Walked:
+        whole = Operand(operand.value, views.dense(()))
+        return Walked(self._buffer(whole), self._values[operand.value].dtype, is_slot=True)
+
+    def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
+        layout, dtype = operand.layout, self._values[operand.value].dtype
+        return Walked(self._buffer(operand), dtype, False, layout.shape, layout.strides, placement, gathered)
+
+    def _buffer(self, operand: Operand) -> int:
+        """The number of a place in memory: a value's buffer from an offset on."""
+        key = (operand.value, operand.layout.offset, operand.layout.moves)
+        known = self._buffer_of.get(key)
+        if known is None:
+            known = self._buffer_of[key] = len(self.buffers)
+            self.buffers.append(operand)
+        return known
+
+
+# ---- loops: from a recipe to a kernel ----
+
+
+class _Loop(NamedTuple):
+    """One loop over a space: `extent` points, `stride` apart. `is_inner`: along the walk."""
+
+    extent: int
+    stride: int
+    is_inner: bool
+
+
+@lru_cache(4096)
+def _loop_kernel(recipe: Recipe) -> tuple[LoopKernel, tuple[int, ...], tuple[int, ...]]:
+    """The kernel of a recipe, its sizes, and the buffer of each argument in order."""
+    return _KernelWriter(recipe).written()
+
+
+class _KernelWriter:
+    """Numbers arguments and nodes; loops are merged where every argument allows it."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._inputs = _inputs_of(recipe)
+        self._outputs = [target for _, target in recipe.stores]
+        axes = {step.axis for step in recipe.steps if step.axis is not None}
+        arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
+        loops = _loops(recipe)
+        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
+        self._outer = [loop for loop in merged.loops if not loop.is_inner]
+        self._inner = [loop for loop in merged.loops if loop.is_inner]
+        assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
+        order = [*self._outer, *self._inner]
+        self._moves = {
+            argument: tuple([strides[merged.loops.index(loop)] for loop in order])
+            for argument, strides in zip(arrays, merged.strides, strict=True)
+        }
+        self._nodes: list[Node] = []
+        self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
+        self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
+
+    def written(self) -> tuple[LoopKernel, tuple[int, ...], tuple[int, ...]]:
+        for index, step in enumerate(self._recipe.steps):
+            self._number[index] = self._add_step(step)
+        stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
+        inputs = tuple([self._argument(argument) for argument in self._inputs])
+        has_inner = self._recipe.walk is not None
+        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
+        return kernel, self._sizes(), tuple([argument.buffer for argument in (*self._inputs, *self._outputs)])
+
+    def _add_step(self, step: Step) -> int:
+        if step.form == "index":
+            assert step.axis is not None, "an index has an axis"
+            dimension = self._dimension(step.axis)
+            is_inner = dimension == len(self._outer)
+            return self._node("index", (), step, is_inner=is_inner, detail=dimension)
+        operands = tuple([self._number[operand] for operand in step.operands])
+        if step.form == "gather":
+            data, position = operands
+            is_inner = self._is_inner[data] or self._is_inner[position]
+            return self._node("gather", (position,), step, is_inner=is_inner, detail=data)
+        if step.form == "reduction":
+            inner = self._as_inner(operands[0], step.operand_dtype)
+            return self._node("reduce", (inner,), step, is_inner=False, detail=step.body)
+        return self._node(step.body, operands, step, is_inner=any(self._is_inner[number] for number in operands))
+
+    def _node(
+        self, op: str, operands: tuple[int, ...], step: Step, *, is_inner: bool, detail: str | int | None = None
+    ) -> int:
+        self._nodes.append(Node(op, operands, step.operand_dtype, step.dtype, is_inner, detail))
+        self._is_inner.append(is_inner)
+        return len(self._is_inner) - 1
+
+    def _as_inner(self, number: int, dtype: DType) -> int:
+        """The value at every inner point, also where it is the same at all of them."""
+        if self._is_inner[number]:
+            return number
+        self._nodes.append(Node("cast", (number,), dtype, dtype, True))
+        self._is_inner.append(True)
+        return len(self._is_inner) - 1
+
+    def _store(self, source: int | Walked, target: Walked) -> Store:
+        number = self._number[source]
+        if self._moves_inside(target):
+            number = self._as_inner(number, target.dtype)
+        return Store(number, self._argument(target))
+
+    def _moves_inside(self, argument: Walked) -> bool:
+        return bool(self._inner) and not argument.is_slot and self._moves[argument][-1] != 0
+
+    def _dimension(self, axis: Walk) -> int:
+        for dimension, loop in enumerate((*self._outer, *self._inner)):
+            if (loop.extent, loop.stride) == axis:
+                return dimension
+        raise AssertionError("an axis whose position is asked for is one loop")
+
+    def _argument(self, argument: Walked) -> Argument:
+        if argument.is_slot:
+            return Argument(ArgumentKind.SCALAR, argument.dtype, ())
+        kind = ArgumentKind.ARRAY if argument.gathered is None else ArgumentKind.GATHERED
+        return Argument(kind, argument.dtype, self._classes(argument))
+
+    def _classes(self, argument: Walked) -> tuple[Stride, ...]:
+        last_outer = len(self._outer) - 1
+        classes = [
+            Stride.ZERO if stride == 0 else Stride.UNIT if stride == 1 and position >= last_outer else Stride.ANY
+            for position, stride in enumerate(self._moves[argument])
+        ]
+        if self._recipe.walk is not None and not self._inner:
+            classes.append(Stride.ZERO)  # one element is reduced to one
+        return tuple(classes)
+
+    def _sizes(self) -> tuple[int, ...]:
+        sizes = [loop.extent for loop in (*self._outer, *self._inner)]
+        if self._recipe.walk is not None and not self._inner:
+            sizes.append(1)
+        for argument in (*self._inputs, *self._outputs):
+            if argument.is_slot:
+                continue
+            classes = self._classes(argument)
+            moves = self._moves[argument]
+            sizes += [stride for stride, kind in zip(moves, classes, strict=False) if kind is Stride.ANY]
+            sizes += argument.gathered or ()
+        return tuple(sizes)
+
+
+class _Merged(NamedTuple):
+    loops: list[_Loop]
+    strides: list[list[int]]  # of each array, one for each loop
+
+
+def _inputs_of(recipe: Recipe) -> list[Walked]:
+    """The arguments that are read, each once, in order of first use."""
+    found: dict[Walked, None] = {}
+    for step in recipe.steps:
+        for operand in step.operands:
+            if isinstance(operand, Walked):
+                found[operand] = None
+    for source, _ in recipe.stores:
+        if isinstance(source, Walked):
+            found[source] = None
+    return list(found)
+
+
+def _loops(recipe: Recipe) -> list[_Loop]:
+    """The loops between neighbouring breaks, outermost first."""
+    cuts = sorted(recipe.breaks | {1, recipe.elements})
+    walk = recipe.walk or Walk(1, 0)
+    loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
+    return loops[::-1]
+
+
+def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
+    """By how many elements an argument moves in each loop."""
+    axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
+    found = []
+    for loop in loops:
+        around = [axis for axis in axes if axis[1] <= loop.stride < axis[1] * axis[0]]
+        found.append(around[0][2] * (loop.stride // around[0][1]) if around else 0)
+    return found
+
+
+def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _Merged:
+    """Neighbouring loops as one wherever every array walks them as one."""
+    kept: list[_Loop] = []
+    columns: list[list[int]] = []
+    for loop, column in sorted(
+        ((loop, [moves[i] for moves in strides]) for i, loop in enumerate(loops)),
+        key=lambda entry: entry[0].is_inner,
+    ):
+        is_free = not kept or (_axis(loop) not in axes and _axis(kept[-1]) not in axes)
+        if kept and is_free and kept[-1].is_inner == loop.is_inner and _is_continued(columns[-1], column, loop.extent):
+            kept[-1] = _Loop(kept[-1].extent * loop.extent, loop.stride, loop.is_inner)
+            columns[-1] = column
+        else:
+            kept.append(loop)
+            columns.append(column)
+    return _Merged(kept, [list(moves) for moves in zip(*columns, strict=True)] if kept else [[] for _ in strides])
+
+
+def _axis(loop: _Loop) -> Walk:
+    return Walk(loop.extent, loop.stride)
+
+
+def _is_continued(outer: list[int], inner: list[int], extent: int) -> bool:
+    return all(far == near * extent for far, near in zip(outer, inner, strict=True))
