@@ -16,6 +16,7 @@ from fusewire.examples.dataset import CLASSES, PIXELS
 HIDDEN = 128
 BATCH = 32
 START_SEED = 0
+SMALLEST_RATE, LARGEST_RATE = 0.02, 0.8  # too small to finish in 20 epochs; as large as still settles
 
 
 class Weights(NamedTuple):
@@ -32,6 +33,14 @@ class Trained(NamedTuple):
 
     weights: Weights
     losses: list[float]  # mean cross-entropy of each epoch's batches
+
+
+def learning_rates(count: int) -> tuple[float, ...]:
+    """So many learning rates, in equal ratios; a single one from the middle."""
+    if count == 1:
+        return learning_rates(3)[1:2]
+    ratio = (LARGEST_RATE / SMALLEST_RATE) ** (1 / (count - 1))
+    return tuple(float(f"{SMALLEST_RATE * ratio**index:.2g}") for index in range(count))
 
 
 def start() -> Weights:

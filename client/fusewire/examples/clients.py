@@ -1,0 +1,131 @@
+"""Runs client processes that begin at the same moment, follows their progress and gathers what they tell."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any, TypeVar
+
+from fusewire._errors import FusewireError
+from fusewire.examples.figures import ClientRun, Run
+
+START = "start\n"
+
+_READY_WITHIN_S = 60.0
+_DONE_WITHIN_S = 300.0
+_END_WITHIN_S = 10.0
+
+Process = subprocess.Popen[str]
+Result = TypeVar("Result")
+Advance = Callable[[int], None]  # takes the index of a client that has gone one epoch on; called from any thread
+
+
+class ClientFailed(FusewireError):
+    """A client process ended early, or not in time."""
+
+
+def train_together(target: str, rates: Sequence[float], *, epochs: int, advance: Advance) -> tuple[ClientRun, ...]:
+    """One client process for each learning rate, all begun when all are connected. Raises ClientFailed."""
+    commands = [_command(target, rate, epochs) for rate in rates]
+    with ThreadPoolExecutor(len(rates)) as followers, _running(commands) as processes:
+        _results([followers.submit(_await_ready, process) for process in processes], _READY_WITHIN_S)
+        for process in processes:
+            _begin(process)
+        followed = [followers.submit(_follow, process, index, advance) for index, process in enumerate(processes)]
+        return _results(followed, _DONE_WITHIN_S)
+
+
+def _results(futures: Sequence[Future[Result]], within_s: float) -> tuple[Result, ...]:
+    """What all of them give; raises what the first one that fails raises, without waiting for the others."""
+    done, pending = wait(futures, within_s, FIRST_EXCEPTION)
+    failures = [failure for future in done if (failure := future.exception()) is not None]
+    if failures:
+        raise failures[0]
+    if pending:
+        raise ClientFailed(f"{len(pending)} of {len(futures)} clients were not done after {within_s} s")
+    return tuple(future.result() for future in futures)
+
+
+def _command(target: str, rate: float, epochs: int) -> list[str]:
+    worker = [sys.executable, "-m", "fusewire.examples.worker", "--target", target]
+    return [*worker, "--learning-rate", repr(rate), "--epochs", str(epochs)]
+
+
+@contextmanager
+def _running(commands: Sequence[list[str]]) -> Iterator[list[Process]]:
+    with ExitStack() as processes:
+        yield [processes.enter_context(_process(command)) for command in commands]
+
+
+@contextmanager
+def _process(command: list[str]) -> Iterator[Process]:
+    """A process that is expected to be about to end when this does, and is killed if anything fails before."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        yield process
+        _await_end(process)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+def _await_end(process: Process) -> None:
+    try:
+        status = process.wait(_END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        raise ClientFailed(f"a client was done and had not ended {_END_WITHIN_S} s later") from None
+    if status != 0:
+        raise ClientFailed(f"a client was done and ended with status {status}; it says why above")
+
+
+def _await_ready(process: Process) -> None:
+    if _next_line(process)["event"] != "ready":
+        raise ClientFailed("a client said something else before it was ready")
+
+
+def _begin(process: Process) -> None:
+    assert process.stdin is not None
+    try:
+        process.stdin.write(START)
+        process.stdin.flush()
+    except BrokenPipeError:
+        raise ClientFailed("a client ended before it began to train") from None
+
+
+def _follow(process: Process, index: int, advance: Advance) -> ClientRun:
+    """Reports each epoch until the client is done, and returns what it tells then."""
+    while True:
+        told = _next_line(process)
+        if told["event"] == "done":
+            return _client_run(told)
+        advance(index)
+
+
+def _next_line(process: Process) -> dict[str, Any]:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise ClientFailed(f"a client ended early, with status {process.wait()}; it says why above")
+    told: dict[str, Any] = json.loads(line)
+    return told
+
+
+def _client_run(told: dict[str, Any]) -> ClientRun:
+    run = told["run"]
+    return ClientRun(
+        run=Run(run["learning_rate"], run["accuracy"], tuple(run["losses"]), run["duration_s"]),
+        ops=told["ops"],
+        segments=told["segments"],
+        fragments=told["fragments"],
+        sent_bytes=told["sent_bytes"],
+        programs=tuple(told["programs"]),
+    )

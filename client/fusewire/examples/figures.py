@@ -1,0 +1,139 @@
+"""What the demo measures, as plain data, and what follows from it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# NumPy's accuracy and ours may differ by as much: sums are taken in another order.
+LARGEST_DIFFERENCE = 0.01
+GOOD_ACCURACY = 0.95
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training with one learning rate."""
+
+    learning_rate: float
+    accuracy: float  # share of the held-out images read rightly
+    losses: tuple[float, ...]  # one an epoch
+    duration_s: float  # from the first op to the last value read
+
+
+@dataclass(frozen=True)
+class ClientRun:
+    """One training by a client process, and what its session counted meanwhile."""
+
+    run: Run
+    ops: int
+    segments: int
+    fragments: int
+    sent_bytes: int
+    programs: tuple[str, ...]  # digests of what it sent that is no fragment, sorted
+
+
+@dataclass(frozen=True)
+class ServerCount:
+    """Totals of a server, or how much they grew."""
+
+    ops: int
+    launches: int
+    rows: int
+    submissions: int
+    device_ns: int
+    plans: int
+    kernels_compiled: int
+
+    def since(self, earlier: ServerCount) -> ServerCount:
+        """How much the totals grew."""
+        return ServerCount(
+            ops=self.ops - earlier.ops,
+            launches=self.launches - earlier.launches,
+            rows=self.rows - earlier.rows,
+            submissions=self.submissions - earlier.submissions,
+            device_ns=self.device_ns - earlier.device_ns,
+            plans=self.plans - earlier.plans,
+            kernels_compiled=self.kernels_compiled - earlier.kernels_compiled,
+        )
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Clients that trained at the same time; `server` is None where it would not tell."""
+
+    clients: tuple[ClientRun, ...]
+    server: ServerCount | None
+
+    @property
+    def duration_s(self) -> float:
+        return max(client.run.duration_s for client in self.clients)
+
+    @property
+    def ops(self) -> int:
+        return sum(client.ops for client in self.clients)
+
+    @property
+    def programs(self) -> frozenset[str]:
+        """All programs that any of the clients sent, without fragments."""
+        return frozenset(digest for client in self.clients for digest in client.programs)
+
+    @property
+    def are_programs_shared(self) -> bool:
+        """Whether every client sent the same programs."""
+        return len({client.programs for client in self.clients}) == 1
+
+
+@dataclass(frozen=True)
+class PeakBytes:
+    """The most bytes that buffers of one client's training took at once."""
+
+    with_donation: int
+    without_donation: int
+
+
+@dataclass(frozen=True)
+class ServerName:
+    """What ran the ops."""
+
+    target: str
+    backend: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Everything the demo measured. `peak` is None for a server that the demo did not start itself."""
+
+    epochs: int
+    server: ServerName
+    numpy: tuple[Run, ...]  # one a client of `together`, of the same learning rates
+    alone: Phase
+    together: Phase
+    peak: PeakBytes | None
+
+    @property
+    def differences(self) -> tuple[float, ...]:
+        """Accuracy of each client of `together` less NumPy's."""
+        return tuple(
+            client.run.accuracy - run.accuracy for client, run in zip(self.together.clients, self.numpy, strict=True)
+        )
+
+    @property
+    def has_passed(self) -> bool:
+        """Whether every client learned what NumPy did."""
+        return all(abs(difference) <= LARGEST_DIFFERENCE for difference in self.differences)
+
+    @property
+    def good_rates(self) -> int:
+        """How many clients reached a good accuracy."""
+        return sum(client.run.accuracy >= GOOD_ACCURACY for client in self.together.clients)
+
+    @property
+    def is_op_by_op(self) -> bool:
+        """Whether the server compiled nothing, though clients sent what it would have."""
+        counts = (self.alone.server, self.together.server)
+        return all(count is not None and count.plans == 0 for count in counts)
+
+
+def per(total: float, count: float) -> float | None:
+    """`total` for each of `count`; None if there are none."""
+    return total / count if count else None

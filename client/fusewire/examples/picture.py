@@ -1,0 +1,26 @@
+"""The loss curves as a picture. Needs matplotlib; draws into a file, so no display is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from fusewire.examples.figures import Figures
+
+
+def draw(figures: Figures, path: Path) -> None:
+    """Writes a PNG: one curve for each client that trained beside others."""
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.add_subplot()
+    for client in figures.together.clients:
+        epochs = range(1, len(client.run.losses) + 1)
+        label = f"{client.run.learning_rate:g}: {client.run.accuracy:.1%}"
+        axes.plot(epochs, client.run.losses, label=label, linewidth=1.5)
+    axes.set_yscale("log")
+    axes.set_xlabel("epoch")
+    axes.set_ylabel("mean cross-entropy while training")
+    axes.set_title(f"Handwritten digits, {len(figures.together.clients)} clients at once on {figures.server.backend}")
+    axes.grid(visible=True, which="both", linewidth=0.3)
+    axes.legend(title="learning rate: held-out accuracy")
+    figure.savefig(path, dpi=120, format="png")

@@ -1,0 +1,142 @@
+"""The figures of the demo in words: two tables and a verdict, or JSON. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from fusewire.examples.figures import GOOD_ACCURACY, LARGEST_DIFFERENCE, Figures, Phase, per
+
+UNKNOWN = "–"
+
+
+class Table(NamedTuple):
+    """The first column is to be read from the left, the others are figures."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(figures: Figures) -> tuple[Table, Table]:
+    """What was learned, and what that took."""
+    return _accuracy_table(figures), _work_table(figures)
+
+
+def closing_lines(figures: Figures) -> list[str]:
+    """What the tables leave to be said; the last line is the verdict."""
+    lines = [f"server: {figures.server.backend} at {figures.server.target}: {figures.server.detail}"]
+    if figures.is_op_by_op:
+        lines.append("tier 0 only: the server has no compiler, so every program ran op by op")
+    lines.append(_programs_line(figures.together))
+    if figures.peak is not None:
+        with_donation, without = figures.peak.with_donation, figures.peak.without_donation
+        lines.append(f"peak buffer bytes, 1 client: {with_donation:,} with donation, {without:,} without")
+    lines.append(f"{figures.good_rates} of {len(figures.numpy)} learning rates reach {GOOD_ACCURACY:.0%}")
+    return [*lines, _verdict(figures)]
+
+
+def as_json(figures: Figures) -> str:
+    """Everything measured, and the verdict."""
+    together = figures.together
+    document: dict[str, Any] = {
+        "passed": figures.has_passed,
+        "differences": figures.differences,
+        "good_rates": figures.good_rates,
+        "tier_0_only": figures.is_op_by_op,
+        "distinct_programs": len(together.programs),
+        "same_programs_in_all_clients": together.are_programs_shared,
+        **asdict(figures),
+    }
+    return json.dumps(document, indent=2)
+
+
+def plain(table: Table) -> str:
+    """The table in columns of equal width."""
+    lines = (table.columns, *table.rows)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(table.columns))]
+    return "\n".join((table.title, *(_line(line, widths) for line in lines)))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = cells
+    figures = "".join(f"  {cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True))
+    return f"  {first:<{widths[0]}}{figures}"
+
+
+def _accuracy_table(figures: Figures) -> Table:
+    clients = figures.together.clients
+    rows = [
+        (
+            f"{numpy.learning_rate:g}",
+            f"{numpy.accuracy:.4f}",
+            f"{client.run.accuracy:.4f}",
+            f"{difference:+.4f}",
+            f"{client.run.losses[-1]:.4f}",
+        )
+        for numpy, client, difference in zip(figures.numpy, clients, figures.differences, strict=True)
+    ]
+    title = f"Held-out accuracy after {figures.epochs} epochs, {_clients(len(clients))} at once"
+    return Table(title, ("learning rate", "NumPy", "Fusewire", "difference", "last loss"), tuple(rows))
+
+
+def _work_table(figures: Figures) -> Table:
+    alone, together = _work(figures.alone), _work(figures.together)
+    numpy = dict.fromkeys(alone, UNKNOWN) | _numpy_work(figures)
+    columns = ("", "NumPy", _clients(1), _clients(len(figures.together.clients)))
+    rows = tuple((name, numpy[name], alone[name], together[name]) for name in alone)
+    return Table("Work", columns, rows)
+
+
+def _work(phase: Phase) -> dict[str, str]:
+    clients, server = phase.clients, phase.server
+    sent_bytes = sum(client.sent_bytes for client in clients)
+    return {
+        "seconds": f"{phase.duration_s:.3f}",
+        "ops recorded": f"{phase.ops:,}",
+        "µs an op": _figure(per(phase.duration_s * 1e6, phase.ops)),
+        "bytes sent an op": _figure(per(sent_bytes, phase.ops)),
+        "segments": f"{sum(client.segments for client in clients):,}",
+        "of these fragments": f"{sum(client.fragments for client in clients):,}",
+        "distinct programs": f"{len(phase.programs):,}",
+        "launches": UNKNOWN if server is None else f"{server.launches:,}",
+        "ops a launch": UNKNOWN if server is None else _figure(per(server.ops, server.launches)),
+        "rows a launch": UNKNOWN if server is None else _figure(per(server.rows, server.submissions)),
+        "device µs an op": UNKNOWN if server is None else _figure(per(server.device_ns / 1e3, server.ops)),
+        "programs planned": UNKNOWN if server is None else f"{server.plans:,}",
+        "kernels compiled": UNKNOWN if server is None else f"{server.kernels_compiled:,}",
+    }
+
+
+def _numpy_work(figures: Figures) -> dict[str, str]:
+    """NumPy does the same ops, one learning rate after the other, in one process."""
+    duration_s = sum(run.duration_s for run in figures.numpy)
+    return {
+        "seconds": f"{duration_s:.3f}",
+        "µs an op": _figure(per(duration_s * 1e6, figures.together.ops)),
+    }
+
+
+def _programs_line(together: Phase) -> str:
+    count = f"{len(together.programs)} distinct programs"
+    if together.are_programs_shared:
+        return f"{count}, the same in all {_clients(len(together.clients))}"
+    each = ", ".join(str(len(client.programs)) for client in together.clients)
+    return f"{count}, not the same in all clients (they sent {each})"
+
+
+def _verdict(figures: Figures) -> str:
+    if figures.has_passed:
+        return f"PASSED: every accuracy is within {LARGEST_DIFFERENCE} of NumPy's"
+    worst = max(map(abs, figures.differences))
+    return f"FAILED: an accuracy is {worst:.4f} away from NumPy's, more than {LARGEST_DIFFERENCE}"
+
+
+def _clients(count: int) -> str:
+    return f"{count} client" if count == 1 else f"{count} clients"
+
+
+def _figure(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:,.2f}"

@@ -1,0 +1,86 @@
+"""The report says what was measured, marks what is unknown, and ends with the verdict."""
+
+import json
+from dataclasses import replace
+
+from fusewire.examples.figures import Figures
+from fusewire.examples.report import UNKNOWN, Table, as_json, closing_lines, plain, tables
+from tests.client.examples.canned import figures
+
+
+def work(measured: Figures) -> dict[str, tuple[str, ...]]:
+    return {row[0]: row[1:] for row in tables(measured)[1].rows}
+
+
+def test_each_learning_rate_has_a_row_beside_numpys() -> None:
+    accuracy, _ = tables(figures())
+    assert accuracy.rows == (
+        ("0.02", "0.9400", "0.9400", "+0.0000", "0.2500"),
+        ("0.8", "0.9700", "0.9750", "+0.0050", "0.2500"),
+    )
+
+
+def test_work_is_told_for_one_client_and_for_all() -> None:
+    rows = work(figures())
+    assert rows["ops recorded"] == (UNKNOWN, "1,000", "2,000")
+    assert rows["segments"] == (UNKNOWN, "12", "24")
+    assert rows["of these fragments"] == (UNKNOWN, "2", "4")
+    assert rows["distinct programs"] == (UNKNOWN, "2", "2")
+
+
+def test_ops_and_rows_a_launch_are_means() -> None:
+    rows = work(figures())
+    assert rows["ops a launch"] == (UNKNOWN, "20.00", "50.00")
+    assert rows["rows a launch"] == (UNKNOWN, "1.50", "1.50")
+
+
+def test_time_an_op_is_told_end_to_end_and_on_the_device() -> None:
+    rows = work(figures())
+    assert rows["µs an op"] == ("500.00", "500.00", "250.00")
+    assert rows["device µs an op"] == (UNKNOWN, "0.90", "0.45")
+
+
+def test_what_a_server_does_not_tell_is_marked() -> None:
+    measured = figures(peak=None)
+    silent = replace(
+        measured,
+        alone=replace(measured.alone, server=None),
+        together=replace(measured.together, server=None),
+    )
+    assert work(silent)["launches"] == (UNKNOWN,) * 3
+    assert not any("peak" in line or "tier 0" in line for line in closing_lines(silent))
+
+
+def test_peaks_with_and_without_donation_are_told() -> None:
+    assert "peak buffer bytes, 1 client: 100,000 with donation, 120,000 without" in closing_lines(figures())
+
+
+def test_programs_are_said_to_be_the_same_only_if_they_are() -> None:
+    assert "2 distinct programs, the same in all 2 clients" in closing_lines(figures())
+    lines = closing_lines(figures(others_programs=("cc",)))
+    assert "3 distinct programs, not the same in all clients (they sent 2, 1)" in lines
+
+
+def test_a_server_without_a_compiler_is_told() -> None:
+    assert any(line.startswith("tier 0 only") for line in closing_lines(figures(plans=0)))
+    assert not any(line.startswith("tier 0 only") for line in closing_lines(figures()))
+
+
+def test_the_last_line_is_the_verdict() -> None:
+    assert closing_lines(figures())[-1] == "PASSED: every accuracy is within 0.01 of NumPy's"
+    failed = closing_lines(figures(accuracies=(0.94, 0.95)))[-1]
+    assert failed == "FAILED: an accuracy is 0.0200 away from NumPy's, more than 0.01"
+
+
+def test_json_holds_the_figures_and_the_verdict() -> None:
+    document = json.loads(as_json(figures()))
+    assert document["passed"] is True
+    assert document["same_programs_in_all_clients"] is True
+    assert document["distinct_programs"] == 2
+    assert document["together"]["clients"][1]["run"]["learning_rate"] == 0.8
+    assert document["peak"] == {"with_donation": 100_000, "without_donation": 120_000}
+
+
+def test_a_plain_table_has_its_figures_below_one_another() -> None:
+    table = Table("Work", ("", "now"), (("ops", "5"), ("launches", "1,234")))
+    assert plain(table).splitlines() == ["Work", "              now", "  ops           5", "  launches  1,234"]

@@ -1,0 +1,26 @@
+"""Where no terminal is, tables are plain and nothing moves."""
+
+import pytest
+
+from fusewire.examples.report import Table
+from fusewire.examples.terminal import progress, show
+
+TABLE = Table("Work", ("", "now"), (("ops", "5"),))
+
+
+def test_a_table_is_plain_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    show(TABLE)
+    assert capsys.readouterr().out == "Work\n       now\n  ops    5\n\n"
+
+
+def test_progress_is_silent_where_no_terminal_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress(["one", "two"], 3) as advance:
+        advance(1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_moves_bars_in_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with progress(["one"], 3) as advance:
+        advance(0)
+    assert capsys.readouterr().out == ""
