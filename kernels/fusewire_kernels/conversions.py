@@ -42,6 +42,7 @@ def scalar(library: Any, value: int | float, dtype: DType) -> Any:
     return cast(library, library.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
 
 
+@np.errstate(all="ignore")
 def widen(library: Any, array: Any, dtype: DType) -> Any:
     """Halves as float32, exactly; any other dtype as it is."""
     if dtype is dtypes.bfloat16:

@@ -1,0 +1,179 @@
+"""Tier 0 runs programs op by op: results, what is handed to the device, and what is held meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusewire_kernels import interpreter
+from fusewire_kernels.conversions import scalar
+from fusewire_kernels.reference import twin
+from fusewire_protos import catalogue, dtypes
+from fusewire_protos.catalogue import Attributes, Category, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.shapes import Spec
+from tests import strategies
+from tests.tolerances import allowance, assert_close, assert_same_bytes
+
+Array = npt.NDArray[Any]
+VECTOR = Spec(dtypes.float32, (8,))
+
+
+def _program(
+    inputs: Sequence[Spec],
+    ops: Sequence[tuple[str, tuple[int, ...], Attributes]],
+    live: Sequence[int],
+    scalars: Sequence[DType] = (),
+) -> Program:
+    listed = [ProgramOp(catalogue.BY_NAME[name], operands, attributes) for name, operands, attributes in ops]
+    return build(inputs, scalars, listed, live)
+
+
+def _run(work: strategies.Work, run_inexact: interpreter.RunInexact | None = None) -> list[Array]:
+    return interpreter.run(work.program, np, work.inputs, work.scalars, work.starts, run_inexact)
+
+
+def _by_twin(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
+    result: Array = twin(op)(np, operands, attributes, ())
+    return result
+
+
+def _one_op_at_a_time(work: strategies.Work) -> list[Array]:
+    """Every op as a program of its own, each over the results of those before."""
+    program = work.program
+    values = [*work.inputs]
+    values += [scalar(np, value, dtype) for value, dtype in zip(work.scalars, program.scalars, strict=True)]
+    starts = list(work.starts)
+    for op in program.ops:
+        count = op.op.starts(op.attributes)
+        own_starts, starts = starts[:count], starts[count:]
+        specs = [program.specs[operand] for operand in op.operands]
+        single = build(specs, (), [ProgramOp(op.op, tuple(range(len(specs))), op.attributes)], [0])
+        values += interpreter.run(single, np, [values[operand] for operand in op.operands], (), own_starts, None)
+    return [values[program.first_result + index] for index in program.live]
+
+
+@given(strategies.programs())
+def test_a_program_gives_the_bits_of_its_ops_run_one_by_one(work: strategies.Work) -> None:
+    for actual, expected in zip(_run(work), _one_op_at_a_time(work), strict=True):
+        assert_same_bytes(actual, expected)
+
+
+@given(strategies.programs())
+def test_results_have_the_programs_specs_in_c_order(work: strategies.Work) -> None:
+    for index, result in zip(work.program.live, _run(work), strict=True):
+        assert Spec(dtypes.from_numpy(result.dtype), result.shape) == work.program.result_spec(index)
+        assert result.flags.c_contiguous
+
+
+@given(strategies.programs())
+def test_inputs_are_left_as_they_were(work: strategies.Work) -> None:
+    before = [array.copy() for array in work.inputs]
+    _run(work)
+    for array, copy in zip(work.inputs, before, strict=True):
+        assert_same_bytes(array, copy)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in catalogue.OPS if op.category is Category.COMPOSITE], ids=lambda op: op.name
+)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_expansion_of_a_composite_op_is_close_to_its_twin(op: Op, data: st.DataObject) -> None:
+    work = data.draw(strategies.programs_of(op))
+    single = work.program.ops[0]
+    values = [*work.inputs]
+    values += [scalar(np, value, dtype) for value, dtype in zip(work.scalars, work.program.scalars, strict=True)]
+    operands = [values[number] for number in single.operands]
+    dtype = work.program.result_spec(0).dtype
+    expected = twin(op)(np, operands, single.attributes, ())
+    assert_close(_run(work)[0], expected, op, dtype, allowance(op, operands, single.attributes, dtype))
+
+
+@given(strategies.programs())
+def test_the_device_is_given_inexact_primitives_alone_and_operands_in_c_order(work: strategies.Work) -> None:
+    def run_inexact(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
+        assert not op.is_exact
+        assert op.category is not Category.COMPOSITE
+        for spec, operand in zip(specs, operands, strict=True):
+            assert operand.flags.c_contiguous
+            assert Spec(dtypes.from_numpy(operand.dtype), operand.shape) == spec
+        return _by_twin(op, specs, attributes, operands)
+
+    for actual, expected in zip(_run(work, run_inexact), _run(work), strict=True):
+        assert_same_bytes(actual, expected)
+
+
+def test_a_value_is_let_go_after_its_last_use() -> None:
+    """exp → exp → … , each result used by the next op only; the first result is used again by the last op."""
+    length = 6
+    chain = [("exp", (number,), ()) for number in range(length)]
+    program = _program([VECTOR], [*chain, ("add", (length, 1), ()), ("exp", (length + 1,), ())], [length + 1])
+    results: list[weakref.ref[Array]] = []
+    alive: list[int] = []
+
+    def run_inexact(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
+        alive.append(sum(result() is not None for result in results))
+        result = _by_twin(op, specs, attributes, operands)
+        results.append(weakref.ref(result))
+        return result
+
+    gc.disable()
+    try:
+        interpreter.run(program, np, [np.zeros(8, np.float32)], (), (), run_inexact)
+    finally:
+        gc.enable()
+    # While an op runs: its operand, and the first result, which is needed until the sum.
+    assert alive == [0, 1, 2, 2, 2, 2, 0]
+
+
+def test_a_result_that_nothing_uses_is_let_go_at_once() -> None:
+    program = _program([VECTOR], [("exp", (0,), ()), ("exp", (0,), ()), ("log", (0,), ())], [2])
+    results: list[weakref.ref[Array]] = []
+
+    def run_inexact(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
+        assert all(result() is None for result in results)
+        result = _by_twin(op, specs, attributes, operands)
+        results.append(weakref.ref(result))
+        return result
+
+    interpreter.run(program, np, [np.ones(8, np.float32)], (), (), run_inexact)
+    assert len(results) == 3
+
+
+def test_a_live_result_may_be_used_by_later_ops() -> None:
+    program = _program([VECTOR], [("negative", (0,), ()), ("negative", (1,), ())], [0, 1])
+    array = np.arange(8, dtype=np.float32)
+    first, second = interpreter.run(program, np, [array], (), (), None)
+    assert_same_bytes(first, -array)
+    assert_same_bytes(second, array)
+
+
+def test_views_of_whole_rows_are_not_copied() -> None:
+    array = np.arange(64, dtype=np.float32)
+    ops = [("reshape", (0,), ((8, 8),)), ("slice", (1,), ((0,), (2,), (1,), ()))]
+    (result,) = interpreter.run(_program([Spec(dtypes.float32, (64,))], ops, [1]), np, [array], (), (3,), None)
+    assert np.shares_memory(result, array)
+    assert result.tolist() == array.reshape(8, 8)[3:5].tolist()
+
+
+def test_starts_are_taken_in_the_order_of_ops() -> None:
+    ops = [("slice", (0,), ((0,), (2,), (1,), ())), ("assign_slice", (0, 1), ((0,), (2,), (1,), ()))]
+    array = np.arange(8, dtype=np.float32)
+    (result,) = interpreter.run(_program([VECTOR], ops, [1]), np, [array], (), (5, 0), None)
+    assert result.tolist() == [5, 6, 2, 3, 4, 5, 6, 7]
+
+
+def test_scalars_take_the_programs_dtype() -> None:
+    program = _program([VECTOR], [("multiply", (0, 1), ())], [0], scalars=[dtypes.float32])
+    (result,) = interpreter.run(program, np, [np.ones(8, np.float32)], (0.1,), (), None)
+    assert_same_bytes(result, np.full(8, 0.1, np.float32))
