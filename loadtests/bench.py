@@ -1,0 +1,70 @@
+"""Measures every figure, prints one table and writes the raw numbers: `python -m loadtests.bench`.
+
+The exit status is 0 whether figures are kept or missed, 1 if one could not be measured or a result was wrong, 2 for
+a wrong argument.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from time import monotonic
+
+from loadtests import machine, report
+from loadtests.catalogue import SCENARIOS, choose
+from loadtests.context import Context
+from loadtests.figure import Figure, Scenario
+
+_RESULTS = Path(__file__).parent / "results"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    parsed = _parse(arguments)
+    try:
+        scenarios = choose(parsed.backend, frozenset(parsed.only))
+    except ValueError as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    described = machine.describe()
+    figures, failures = _measure(scenarios, Context(parsed.backend))
+    print(report.table(figures))
+    path = parsed.json or _RESULTS / f"bench-{parsed.backend}.json"
+    path.parent.mkdir(exist_ok=True)
+    told = report.document(parsed.backend, described, figures, failures)
+    path.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    for name, words in failures.items():
+        print(f"{name} failed: {words}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m loadtests.bench", description="Measures Fusewire's figures.")
+    parser.add_argument("--backend", choices=sorted(SCENARIOS), default="cpu")
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="figures to measure; all by default")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="where the raw numbers go")
+    return parser.parse_args(arguments)
+
+
+def _measure(scenarios: Sequence[Scenario], context: Context) -> tuple[list[Figure], dict[str, str]]:
+    """The figures, and why others could not be measured, by name."""
+    figures: list[Figure] = []
+    failures: dict[str, str] = {}
+    for scenario in scenarios:
+        names = ", ".join(scenario.names)
+        began_s = monotonic()
+        try:
+            figures += scenario.measure(context)
+        except Exception as reason:  # noqa: BLE001 - the other figures are measured all the same
+            traceback.print_exc()
+            failures[names] = f"{type(reason).__name__}: {reason}"
+        print(f"{names}: {monotonic() - began_s:.0f} s", file=sys.stderr)
+    return figures, failures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

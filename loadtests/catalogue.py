@@ -1,0 +1,34 @@
+"""Which scenarios each backend is measured in, in the order of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loadtests.figure import Scenario
+from loadtests.figures.bulk import BULK
+from loadtests.figures.far_ahead import FAR_AHEAD
+from loadtests.figures.fleet_throughput import FLEET
+from loadtests.figures.many_clients import MANY_CLIENTS
+from loadtests.figures.planning import PLANNING
+from loadtests.figures.pointwise import POINTWISE
+from loadtests.figures.recording import RECORDING
+from loadtests.figures.rnn import RNN
+from loadtests.figures.rnn_torch import RNN_TORCH_B1, RNN_TORCH_B64
+from loadtests.figures.round_trip import ROUND_TRIP
+from loadtests.figures.wire import WIRE
+
+_CPU = (RECORDING, WIRE, ROUND_TRIP, BULK, POINTWISE, RNN, MANY_CLIENTS, PLANNING, FAR_AHEAD)
+
+SCENARIOS: Mapping[str, tuple[Scenario, ...]] = {
+    "cpu": _CPU,
+    "cuda": (*_CPU, RNN_TORCH_B64, RNN_TORCH_B1, FLEET),
+}
+
+
+def choose(backend: str, names: frozenset[str]) -> tuple[Scenario, ...]:
+    """Those that measure any of the named figures; all if none is named. Raises ValueError for a name unknown."""
+    scenarios = SCENARIOS[backend]
+    known = {name for scenario in scenarios for name in scenario.names}
+    if names - known:
+        raise ValueError(f"no figure {', '.join(sorted(names - known))}; there are {', '.join(sorted(known))}")
+    return tuple(scenario for scenario in scenarios if not names or names & set(scenario.names))

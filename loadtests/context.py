@@ -1,0 +1,37 @@
+"""What a figure is measured with: the backend, and servers and sessions on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import fusewire as fw
+from loadtests.programs import Functions
+from loadtests.service import Service, serving
+
+
+class Context(NamedTuple):
+    """`backend` is the server's: "cpu" or "cuda"."""
+
+    backend: str
+
+    @contextmanager
+    def service(self) -> Iterator[Service]:
+        """A fresh server."""
+        with serving(self.backend) as service:
+            yield service
+
+    @contextmanager
+    def session(self) -> Iterator[tuple[Service, fw.Session]]:
+        """A fresh server, and one client of it in this process."""
+        with self.service() as service, fw.connect(service.target) as session:
+            yield service, session
+
+
+FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu)
+
+
+def upload(session: fw.Session, operands: Any) -> Any:
+    """The same named tuple of operands, as arrays of the session."""
+    return type(operands)(*(session.array(operand) for operand in operands))

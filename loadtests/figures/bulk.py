@@ -1,0 +1,84 @@
+"""How fast large arrays travel, against a bare gRPC stream of the same bytes in the same chunks.
+
+An upload has ended when an element of it has been fetched: the server has it all, and so has the device. A download
+has ended when the array is there. The bare stream's bytes are thrown away where they arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+import fusewire as fw
+from loadtests.context import Context
+from loadtests.figure import Figure, Peer, Scenario, Subject, WrongResult, at_least
+from loadtests.peers import bare_client, bare_server
+from loadtests.programs import Floats
+from loadtests.turns import elapsed_ns, summarise, take_turns
+from loadtests.workers import Worker
+
+_BYTES = 64 << 20
+_CHUNK_BYTES = 1 << 20  # what the server grants by default
+_TURNS = 6
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    data = np.random.default_rng(5).standard_normal(_BYTES // 4, np.float32)
+    with (
+        context.session() as (_, session),
+        Worker(bare_server.serve, _BYTES) as server,
+        Worker(bare_client.serve, server.answer(), _BYTES) as peer,
+    ):
+        array = session.array(data)
+        ways = {
+            "upload": lambda: [_rate(_upload_ns(session, data))],
+            "bare_upload": lambda: [_rate(peer.ask("upload", _CHUNK_BYTES))],
+            "download": lambda: [_rate(_download_ns(array, data))],
+            "bare_download": lambda: [_rate(peer.ask("download", _CHUNK_BYTES))],
+        }
+        take_turns(2, ways)
+        rates = take_turns(_TURNS, ways)
+    return tuple(_figure(direction, rates) for direction in ("upload", "download"))
+
+
+def _upload_ns(session: fw.Session, data: Floats) -> int:
+    last: list[object] = []
+
+    def upload() -> None:
+        last.append(session.array(data)[-1].numpy())
+
+    time_ns = elapsed_ns(upload)
+    if last != [data[-1]]:
+        raise WrongResult(f"the last element of an upload came back as {last} instead of {data[-1]}")
+    return time_ns
+
+
+def _download_ns(array: fw.Array, data: Floats) -> int:
+    fetched: list[Floats] = []
+    time_ns = elapsed_ns(lambda: fetched.append((array + 0).numpy()))
+    if not np.array_equal(fetched[0], data):
+        raise WrongResult("64 MiB came back changed")
+    return time_ns
+
+
+def _rate(time_ns: int) -> float:
+    return _BYTES / time_ns
+
+
+def _figure(direction: str, rates: dict[str, Sequence[float]] | dict[str, list[float]]) -> Figure:
+    bare = f"bare_{direction}"
+    ours, theirs = summarise(rates[direction]), summarise(rates[bare])
+    return Figure(
+        name=direction,
+        what=f"{direction} of 64 MiB",
+        value=ours.median,
+        unit="GB/s",
+        limit=at_least(0.8, Subject.RATIO),
+        peer=Peer("a bare stream", theirs.median, ours.median / theirs.median),
+        spread=ours.spread,
+        raw={direction: rates[direction], bare: rates[bare]},
+    )
+
+
+BULK = Scenario(("upload", "download"), _measure)

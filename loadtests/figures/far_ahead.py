@@ -1,0 +1,83 @@
+"""How much memory a fresh server takes for a loop over 4 MiB arrays, with the client as far ahead as credit lets it.
+
+The device is held until the client's thread waits for credit. Counted are the most bytes that all buffers took at
+once, and the arena that the largest plan keeps its interior values in.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+import fusewire as fw
+from loadtests.context import Context, upload
+from loadtests.figure import Figure, Scenario, at_most
+from loadtests.programs import Chain, Function, check_close, draw_chain
+from loadtests.service import Service
+
+_ELEMENTS = 1 << 20  # 4 MiB of float32
+_STEPS = 1000
+_CHECKED_STEPS = 20
+_MIB = 1 << 20
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    operands = draw_chain(_ELEMENTS, seed=13)
+    with context.session() as (service, session):
+        chain = upload(session, operands)
+        _check(chain, operands)
+        with service.held():
+            runner = threading.Thread(target=_run_to_the_end, args=(chain,))
+            runner.start()
+            ahead_ops = _wait_until_it_waits(service)
+        runner.join()
+        peak_bytes = service.stats()["memory"]["peak_bytes"]
+        arena_bytes = max(service.arena_bytes(digest) for digest in service.programs())
+    return (
+        Figure(
+            name="far_ahead",
+            what="peak buffer bytes, 1,000-step loop over 4 MiB arrays",
+            value=(peak_bytes + arena_bytes) / _MIB,
+            unit="MiB",
+            limit=at_most(64),
+            notes=(
+                f"buffers {peak_bytes / _MIB:.0f} MiB, largest arena {arena_bytes / _MIB:.0f} MiB",
+                f"{ahead_ops} ops ahead when the device began",
+            ),
+        ),
+    )
+
+
+def _wait_until_it_waits(service: Service) -> int:
+    """Returns when the client sends nothing more: how many ops are in flight then."""
+    before = 0
+    while True:
+        (now,) = service.in_flight_ops()
+        if now and now == before:
+            return now
+        before = now
+
+
+def _run_to_the_end(chain: Chain) -> None:
+    _run(chain, _STEPS, fw.tanh)[0].numpy()
+
+
+def _run(chain: Chain, steps: int, tanh: Function) -> Any:
+    """A loop of four ops a step, three of whose results die within it."""
+    x, b, z = chain
+    for _ in range(steps):
+        y = x * z
+        y = y + b
+        y = y * 0.5
+        x = tanh(y)
+    return x
+
+
+def _check(chain: Chain, operands: Chain) -> None:
+    expected = _run(operands, _CHECKED_STEPS, np.tanh)
+    check_close(_run(chain, _CHECKED_STEPS, fw.tanh).numpy(), expected, "a loop over 4 MiB arrays")
+
+
+FAR_AHEAD = Scenario(("far_ahead",), _measure)

@@ -1,0 +1,143 @@
+"""Eight client processes that run the same recurrent loop on data of their own: what coalescing makes of them.
+
+Running free, they show what an op costs the server's device thread, as the server itself counts it. Then the device
+is held until every client has used up its credit and waits; once it is released, each of their segments that is no
+fragment should run in a launch of eight rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from typing import NamedTuple
+
+from loadtests.context import Context
+from loadtests.figure import Figure, Scenario, at_least, at_most
+from loadtests.figures import rnn_client
+from loadtests.service import Program, Service
+from loadtests.turns import summarise
+from loadtests.workers import Fleet
+
+_CLIENTS = 8
+_HIDDEN = 64
+_WARMING_STEPS = 1500
+_STEPS = 4000
+_TURNS = 3
+_HELD_TURNS = 3
+_CREDIT_DEADLINE_S = 20.0
+
+
+class _Clients(NamedTuple):
+    fleet: Fleet
+    stop: Event
+
+
+class _Running(NamedTuple):
+    """What was seen while the clients ran."""
+
+    device_us: list[float]  # an op, of each turn
+    rows: list[float]  # a submission
+    client_us: list[float]  # an op, of each client and turn
+    is_warm: bool
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    with context.service() as service, _clients(service, _CLIENTS, _HIDDEN) as clients:
+        clients.fleet.ask("check")
+        free = _run_free(service, clients)
+        held = [_release_held(service, clients) for _ in range(_HELD_TURNS)]
+    return (_device_figure(free), _rows_figure(held))
+
+
+@contextmanager
+def _clients(service: Service, clients: int, hidden: int) -> Iterator[_Clients]:
+    stop = get_context("spawn").Event()
+    arguments = [(service.target, 1, hidden, seed, stop) for seed in range(clients)]
+    with Fleet(rnn_client.serve, arguments) as fleet:
+        yield _Clients(fleet, stop)
+
+
+def _run_free(service: Service, clients: _Clients) -> _Running:
+    is_warm = service.warm_up(lambda: clients.fleet.ask("run", _WARMING_STEPS))
+    device_us, rows, client_us = [], [], []
+    for _ in range(_TURNS):
+        before = service.count()
+        client_us += clients.fleet.ask("run", _STEPS)
+        spent = service.count().since(before)
+        device_us.append(spent.device_thread_ns / 1e3 / spent.ops)
+        rows.append(spent.rows / spent.submissions)
+    return _Running(device_us, rows, client_us, is_warm)
+
+
+def _release_held(service: Service, clients: _Clients) -> Counter[int]:
+    """How many launches had how many rows, of programs that are no fragments."""
+    before = service.programs()
+    clients.stop.clear()
+    with service.held():
+        clients.fleet.tell("run_until_stopped")
+        _wait_for_credit_to_end(service)
+        clients.stop.set()  # each stops at its next look: after the op that waits for credit now
+    clients.fleet.answers()
+    return _launches_since(before, service.programs())
+
+
+def _wait_for_credit_to_end(service: Service) -> None:
+    """Returns when all clients have work in flight and none of them sends more."""
+    deadline_s = time.monotonic() + _CREDIT_DEADLINE_S
+    before: tuple[int, ...] = ()
+    while time.monotonic() < deadline_s:
+        now = service.in_flight_ops()
+        if len(now) == _CLIENTS and all(now) and now == before:
+            return
+        before = now
+    raise TimeoutError(f"the clients did not use up their credit: {before} ops in flight")
+
+
+def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> Counter[int]:
+    launches: Counter[int] = Counter()
+    for digest, program in after.items():
+        if program.is_fragment:
+            continue
+        known = before[digest].rows_per_launch if digest in before else {}
+        for rows, count in program.rows_per_launch.items():
+            launches[rows] += count - known.get(rows, 0)
+    return +launches
+
+
+def _device_figure(free: _Running) -> Figure:
+    device, client = summarise(free.device_us), summarise(free.client_us)
+    return Figure(
+        name="clients_device",
+        what=f"{_CLIENTS} clients, RNN loop B1 H{_HIDDEN}: device thread, an op",
+        value=device.median,
+        unit="µs",
+        limit=at_most(0.4),
+        spread=device.spread,
+        notes=(
+            f"running free: {summarise(free.rows).median:.1f} rows a launch, a client's op {client.median:.1f} µs",
+            *(() if free.is_warm else ("run op by op: no fused plan came in time",)),
+        ),
+        raw={"device_us": free.device_us, "rows": free.rows, "client_us": free.client_us},
+    )
+
+
+def _rows_figure(held: list[Counter[int]]) -> Figure:
+    """The fewest of all turns' means; a bucket's launches count with its upper end, which is exact for full ones."""
+    means = [sum(rows * count for rows, count in turn.items()) / turn.total() for turn in held]
+    shown = "; ".join(", ".join(f"{count} of ≤ {rows}" for rows, count in sorted(turn.items())) for turn in held)
+    return Figure(
+        name="clients_rows",
+        what=f"{_CLIENTS} clients at credit before the device gate opens: rows a launch",
+        value=min(means),
+        unit="rows",
+        limit=at_least(_CLIENTS),
+        notes=(f"launches of each turn: {shown}",),
+        raw={"rows": means},
+    )
+
+
+MANY_CLIENTS = Scenario(("clients_device", "clients_rows"), _measure)

@@ -1,0 +1,189 @@
+"""What planning a new segment of 600 ops costs in the planner's process, and what another session feels of it.
+
+Two clients: one sends loops that the server has never seen, each with a body of 600 ops; the other runs a known
+loop and fetches the result of every step. Its steps while a new loop is being planned are compared to those before,
+when the first client rests.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import fusewire as fw
+from loadtests.context import FUSEWIRE, Context, upload
+from loadtests.figure import Figure, Peer, Scenario, Subject, at_most
+from loadtests.figures import rnn_client
+from loadtests.programs import NUMPY, Floats, Function, Functions, check_close
+from loadtests.service import Program, Service
+from loadtests.turns import percentile, summarise
+from loadtests.workers import Worker
+
+_BODY_OPS = 600
+_CELL_OPS = 6
+_KINDS = 4  # of cells in a body
+_ACTS = 6  # pointwise ops to choose from; the last keeps values small
+_WIDTH = 32
+_REPEATS = 5  # of a new body: a loop is known by its repetition
+_LOOPS = 10
+_WARMING_STEPS = 300
+_REST_S = 0.6
+_PLANNING_DEADLINE_S = 20.0
+
+
+class _Operands(NamedTuple):
+    """Of a new loop, of NumPy or of Fusewire."""
+
+    x: Any  # (1, width) float32
+    weights: Any  # (width, width) float32
+    b: Any  # (width,) float32
+    z: Any  # (width,) float32
+
+
+class _Cells(NamedTuple):
+    """A new loop's body: the pointwise ops of each kind of cell, and which kind each cell is of."""
+
+    kinds: tuple[tuple[int, ...], ...]
+    cells: tuple[int, ...]
+
+
+class _Window(NamedTuple):
+    """A time on the clock that processes share."""
+
+    began_ns: int
+    ended_ns: int
+
+
+class _Planned(NamedTuple):
+    """A new loop: what became its program, and when it was on its way."""
+
+    program: Program
+    window: _Window
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    stop = get_context("spawn").Event()
+    with context.session() as (service, session), Worker(rnn_client.serve, service.target, 1, 64, 1, stop) as other:
+        _send_loop(session, seed=0)
+        service.warm_up(lambda: other.ask("run", _WARMING_STEPS))
+        other.tell("step_until_stopped")
+        rests, planned = [], []
+        for seed in range(1, _LOOPS + 1):
+            rests.append(_rest())
+            planned.append(_plan_new_loop(service, session, seed))
+        stop.set()
+        steps = [_Window(*step) for step in other.answer()]
+    quiet_us = _step_times_us(steps, rests)
+    busy_us = _step_times_us(steps, [each.window for each in planned])
+    return (_planning_figure(planned), _neighbour_figure(quiet_us, busy_us))
+
+
+def _rest() -> _Window:
+    began_ns = time.monotonic_ns()
+    time.sleep(_REST_S)
+    return _Window(began_ns, time.monotonic_ns())
+
+
+def _plan_new_loop(service: Service, session: fw.Session, seed: int) -> _Planned:
+    known = service.programs().keys()
+    began_ns = time.monotonic_ns()
+    _send_loop(session, seed)
+    deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
+    while time.monotonic() < deadline_s:
+        new = [one for digest, one in service.programs().items() if digest not in known and one.ops >= _BODY_OPS]
+        if new and all(program.planning_ns for program in new):
+            return _Planned(new[0], _Window(began_ns, time.monotonic_ns()))
+    raise TimeoutError(f"a new loop was not planned within {_PLANNING_DEADLINE_S} s")
+
+
+def _send_loop(session: fw.Session, seed: int) -> None:
+    """Runs a loop that no other seed gives, and checks its result."""
+    operands = _draw_operands(seed)
+    actual = _run_loop(upload(session, operands), FUSEWIRE, seed).numpy()
+    check_close(actual, _run_loop(operands, NUMPY, seed), "a new loop")
+
+
+def _draw_operands(seed: int) -> _Operands:
+    random_numbers = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Floats:
+        return random_numbers.uniform(-1, 1, shape).astype(np.float32)
+
+    weights = draw(_WIDTH, _WIDTH) / np.float32(np.sqrt(_WIDTH))
+    return _Operands(draw(1, _WIDTH), weights, draw(_WIDTH), draw(_WIDTH))
+
+
+def _run_loop(operands: _Operands, functions: Functions, seed: int) -> Any:
+    """A body of 100 cells, several times. Each cell is a product and five pointwise ops of one of a few kinds."""
+    x, weights, b, z = operands
+    kinds, cells = _draw_cells(seed)
+    acts: tuple[Function, ...] = (
+        lambda x: x + b,
+        lambda x: x * z,
+        lambda x: x - z,
+        lambda x: -x,
+        functions.sigmoid,
+        functions.tanh,
+    )
+    for _ in range(_REPEATS):
+        for cell in cells:
+            x = x @ weights
+            for act in kinds[cell]:
+                x = acts[act](x)
+    return x
+
+
+def _draw_cells(seed: int) -> _Cells:
+    draw = random.Random(seed)  # noqa: S311 - a load test's own choice
+    kinds = tuple((*draw.choices(range(_ACTS), k=_CELL_OPS - 2), _ACTS - 1) for _ in range(_KINDS))
+    return _Cells(kinds, tuple(draw.choices(range(_KINDS), k=_BODY_OPS // _CELL_OPS)))
+
+
+def _step_times_us(steps: Sequence[_Window], windows: Sequence[_Window]) -> list[float]:
+    """Of the steps that overlap one of the windows."""
+    return [
+        (step.ended_ns - step.began_ns) / 1e3
+        for step in steps
+        if any(step.began_ns < window.ended_ns and step.ended_ns > window.began_ns for window in windows)
+    ]
+
+
+def _planning_figure(planned: Sequence[_Planned]) -> Figure:
+    costs_us = [each.program.planning_ns / 1e3 / each.program.ops for each in planned]
+    compiling_ms = [each.program.compiling_ns / 1e6 for each in planned]
+    summary = summarise(costs_us)
+    return Figure(
+        name="planning",
+        what="planning a new 600-op segment, an op",
+        value=summary.median,
+        unit="µs",
+        limit=at_most(30),
+        spread=summary.spread,
+        notes=(f"compiling its kernels: {summarise(compiling_ms).median:.0f} ms",),
+        raw={"planning_us": costs_us, "compiling_ms": compiling_ms},
+    )
+
+
+def _neighbour_figure(quiet_us: list[float], busy_us: list[float]) -> Figure:
+    quiet, busy = percentile(quiet_us, 99), percentile(busy_us, 99)
+    return Figure(
+        name="planning_neighbour",
+        what="p99 of another session's step meanwhile",
+        value=busy,
+        unit="µs",
+        limit=at_most(1.5, Subject.RATIO),
+        peer=Peer("before", quiet, busy / quiet),
+        notes=(
+            f"median {summarise(busy_us).median:.0f} µs against {summarise(quiet_us).median:.0f} µs",
+            f"of {len(busy_us)} steps meanwhile, {len(quiet_us)} before",
+        ),
+        raw={"meanwhile_us": busy_us, "before_us": quiet_us},
+    )
+
+
+PLANNING = Scenario(("planning", "planning_neighbour"), _measure)

@@ -1,0 +1,86 @@
+"""Five pointwise ops on a million float32, step after step, against NumPy op by op in the same process.
+
+Each step works on the result of the one before, so that none is superfluous. The client keeps ahead of the server,
+fetches nothing meanwhile and waits at the end for an element of the last result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import fusewire as fw
+from loadtests.context import FUSEWIRE, Context, upload
+from loadtests.figure import Figure, Peer, Scenario, Subject, at_least
+from loadtests.programs import CHAIN_OPS, NUMPY, Chain, check_close, draw_chain, run_chain
+from loadtests.turns import elapsed_ns, summarise, take_turns
+
+_ELEMENTS = 1_000_000
+_STEPS = 256  # enough for a steady stream of the largest segments
+_KEPT_STEPS = 32
+_NUMPY_STEPS = 8
+_CHECKED_STEPS = 8
+_TURNS = 5
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    operands = draw_chain(_ELEMENTS, seed=7)
+    with context.session() as (service, session):
+        chain = upload(session, operands)
+        _check(chain, operands)
+        ways = {
+            "fusewire": lambda: [_ms_a_step(_STEPS, lambda: _run_to_the_end(chain))],
+            "every_result_kept": lambda: [_ms_a_step(_KEPT_STEPS, lambda: _run_keeping_all(chain))],
+            "numpy": lambda: [_ms_a_step(_NUMPY_STEPS, lambda: run_chain(operands, _NUMPY_STEPS, NUMPY))],
+        }
+        is_warm = service.warm_up(lambda: _run_both(chain))
+        times_ms = take_turns(_TURNS, ways)
+    return (_figure(times_ms, is_warm=is_warm),)
+
+
+def _run_both(chain: Chain) -> None:
+    _run_to_the_end(chain)
+    _run_keeping_all(chain)
+
+
+def _run_to_the_end(chain: Chain) -> None:
+    run_chain(chain, _STEPS, FUSEWIRE)[0].numpy()
+
+
+def _run_keeping_all(chain: Chain) -> None:
+    """Every step's result stays alive, so that each must be written out."""
+    x, b, z = chain
+    kept = []
+    for _ in range(_KEPT_STEPS):
+        kept.append(x)
+        x = fw.relu(fw.tanh(fw.sigmoid((x + b) * z)))
+    x[0].numpy()
+
+
+def _check(chain: Chain, operands: Chain) -> None:
+    expected = run_chain(operands, _CHECKED_STEPS, NUMPY)
+    check_close(run_chain(chain, _CHECKED_STEPS, FUSEWIRE).numpy(), expected, "five pointwise ops")
+
+
+def _ms_a_step(steps: int, run: Callable[[], object]) -> float:
+    return elapsed_ns(run) / 1e6 / steps
+
+
+def _figure(times_ms: dict[str, list[float]], *, is_warm: bool) -> Figure:
+    ours, kept, numpy = (summarise(times_ms[name]) for name in ("fusewire", "every_result_kept", "numpy"))
+    return Figure(
+        name="pointwise",
+        what=f"{CHAIN_OPS} pointwise ops on 1 M float32, steady",
+        value=ours.median,
+        unit="ms",
+        limit=at_least(5, Subject.RATIO),
+        peer=Peer("NumPy, op by op", numpy.median, numpy.median / ours.median),
+        spread=ours.spread,
+        notes=(
+            f"with every step's result kept: {kept.median:.2f} ms, {numpy.median / kept.median:.1f} ×",
+            *(() if is_warm else ("run op by op: no fused plan came in time",)),
+        ),
+        raw=times_ms,
+    )
+
+
+POINTWISE = Scenario(("pointwise",), _measure)

@@ -1,0 +1,58 @@
+"""The recurrent loop of one client, batch 1 and 256 units, against NumPy in the client's own process."""
+
+from __future__ import annotations
+
+from loadtests.context import FUSEWIRE, Context, upload
+from loadtests.figure import Figure, Peer, Scenario, Subject, at_most
+from loadtests.programs import NUMPY, RNN_OPS, Rnn, check_close, draw_rnn, run_rnn
+from loadtests.turns import elapsed_ns, summarise, take_turns
+
+_STEPS = 3000
+_CHECKED_STEPS = 200
+_TURNS = 5
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    operands = draw_rnn(batch=1, hidden=256, seed=11)
+    with context.session() as (service, session):
+        rnn = upload(session, operands)
+        expected = run_rnn(operands, _CHECKED_STEPS, NUMPY.sigmoid)
+        check_close(run_rnn(rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+        is_warm = service.warm_up(lambda: _run_here(rnn))
+        before = service.count()
+        times_us = take_turns(
+            _TURNS,
+            {
+                "fusewire": lambda: [_us_an_op(elapsed_ns(lambda: _run_here(rnn)))],
+                "numpy": lambda: [_us_an_op(elapsed_ns(lambda: run_rnn(operands, _STEPS, NUMPY.sigmoid)))],
+            },
+        )
+        spent = service.count().since(before)
+    ours, numpy = summarise(times_us["fusewire"]), summarise(times_us["numpy"])
+    return (
+        Figure(
+            name="rnn",
+            what="RNN loop B1 H256, one client, an op",
+            value=ours.median,
+            unit="µs",
+            limit=at_most(1.5, Subject.RATIO),
+            peer=Peer("NumPy in its process", numpy.median, ours.median / numpy.median),
+            spread=ours.spread,
+            notes=(
+                f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
+                *(() if is_warm else ("run op by op: no fused plan came in time",)),
+            ),
+            raw=times_us,
+        ),
+    )
+
+
+def _run_here(rnn: Rnn) -> None:
+    run_rnn(rnn, _STEPS, FUSEWIRE.sigmoid).numpy()
+
+
+def _us_an_op(time_ns: int) -> float:
+    return time_ns / 1e3 / (_STEPS * RNN_OPS)
+
+
+RNN = Scenario(("rnn",), _measure)

@@ -1,0 +1,60 @@
+"""A client process that runs the recurrent loop on data of its own when it is told to."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
+from time import monotonic_ns
+
+import fusewire as fw
+from loadtests.context import FUSEWIRE, upload
+from loadtests.programs import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+from loadtests.workers import answer_commands
+
+_CHECKED_STEPS = 200
+_PIECE_STEPS = 20  # between two looks at whether to stop
+
+
+def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event) -> None:
+    """Answers `check`, `run STEPS`, `run_until_stopped` and `step_until_stopped`."""
+    with fw.connect(target) as session:
+        client = _RnnClient(session, batch, hidden, seed, stop)
+        commands = (client.check, client.run, client.run_until_stopped, client.step_until_stopped)
+        answer_commands(connection, {command.__name__: command for command in commands})
+
+
+class _RnnClient:
+    def __init__(self, session: fw.Session, batch: int, hidden: int, seed: int, stop: Event) -> None:
+        self._operands = draw_rnn(batch, hidden, seed)
+        self._rnn = upload(session, self._operands)
+        self._stop = stop
+
+    def check(self) -> None:
+        """Raises WrongResult if the loop comes to another result than NumPy's."""
+        expected = run_rnn(self._operands, _CHECKED_STEPS, NUMPY.sigmoid)
+        check_close(run_rnn(self._rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+
+    def run(self, steps: int) -> float:
+        """µs an op of `steps` steps, until their result is here."""
+        began_ns = monotonic_ns()
+        run_rnn(self._rnn, steps, FUSEWIRE.sigmoid).numpy()
+        return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
+
+    def run_until_stopped(self) -> int:
+        """How many steps it has run, without a pause and without fetching, until it was stopped."""
+        steps, rnn = 0, self._rnn
+        while not self._stop.is_set():
+            rnn = rnn._replace(state=run_rnn(rnn, _PIECE_STEPS, FUSEWIRE.sigmoid))
+            steps += _PIECE_STEPS
+        rnn.state.numpy()
+        return steps
+
+    def step_until_stopped(self) -> list[tuple[int, int]]:
+        """When each step began and ended, on the clock that processes share; every step's result is fetched."""
+        times, rnn = [], self._rnn
+        while not self._stop.is_set():
+            began_ns = monotonic_ns()
+            rnn = rnn._replace(state=run_rnn(rnn, 1, FUSEWIRE.sigmoid))
+            rnn.state.numpy()
+            times.append((began_ns, monotonic_ns()))
+        return times

@@ -1,0 +1,50 @@
+"""What the recurrent loop costs on the wire once the server knows its programs: all bytes of all frames sent."""
+
+from __future__ import annotations
+
+import fusewire as fw
+from loadtests.context import FUSEWIRE, Context, upload
+from loadtests.figure import Figure, Scenario, at_most
+from loadtests.programs import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+
+_STEPS = 20_000
+_CHECKED_STEPS = 200
+
+
+def _measure(context: Context) -> tuple[Figure, ...]:
+    operands = draw_rnn(batch=1, hidden=64, seed=3)
+    with context.session() as (service, session):
+        rnn = upload(session, operands)
+        expected = run_rnn(operands, _CHECKED_STEPS, NUMPY.sigmoid)
+        check_close(run_rnn(rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+        service.warm_up(lambda: run_rnn(rnn, 1000, FUSEWIRE.sigmoid).numpy())
+        before = session.stats
+        run_rnn(rnn, _STEPS, FUSEWIRE.sigmoid).numpy()
+        return _figures(before, session.stats)
+
+
+def _figures(before: fw.SessionStats, after: fw.SessionStats) -> tuple[Figure, ...]:
+    sent_bytes = after.sent_bytes - before.sent_bytes
+    segments = after.segments - before.segments
+    sizes = f"{sent_bytes} bytes, {segments} segments, {after.ops - before.ops} ops"
+    return (
+        Figure(
+            name="wire_op",
+            what="wire, steady RNN loop, an op",
+            value=sent_bytes / (_STEPS * RNN_OPS),
+            unit="bytes",
+            limit=at_most(0.25),
+            notes=(sizes,),
+        ),
+        Figure(
+            name="wire_segment",
+            what="wire, steady RNN loop, a known segment",
+            value=sent_bytes / segments,
+            unit="bytes",
+            limit=at_most(100),
+            notes=("frames and what else they carry included",),
+        ),
+    )
+
+
+WIRE = Scenario(("wire_op", "wire_segment"), _measure)

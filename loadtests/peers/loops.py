@@ -1,0 +1,15 @@
+"""The event loop of the peers: uvloop's where it is installed, as Fusewire does it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        uvloop = importlib.import_module("uvloop")
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop

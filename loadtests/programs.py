@@ -1,0 +1,106 @@
+"""The array code that is measured: written once, run by NumPy, by Fusewire and by whoever else has these operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from loadtests.figure import WrongResult
+
+Floats = npt.NDArray[np.float32]
+Function = Callable[[Any], Any]
+
+RNN_OPS = 6  # of one step
+CHAIN_OPS = 5  # of one step
+
+
+class Rnn(NamedTuple):
+    """The operands of the recurrent loop, of NumPy or of the library under test."""
+
+    state: Any  # (batch, hidden) float32
+    weights: Any  # (hidden, hidden) float32
+    bias: Any  # (hidden,) float32
+    scale: Any  # (hidden,) float32
+    residual: Any  # (batch, hidden) float32
+
+
+class Chain(NamedTuple):
+    """The operands of the pointwise loop, all (elements,) float32."""
+
+    x: Any
+    b: Any
+    z: Any
+
+
+class Functions(NamedTuple):
+    """What the loops need beyond operators."""
+
+    sigmoid: Function
+    tanh: Function
+    relu: Function
+
+
+def numpy_sigmoid(x: Any) -> Any:
+    """float32 stays float32."""
+    return 1 / (1 + np.exp(-x))
+
+
+def numpy_relu(x: Any) -> Any:
+    return np.maximum(x, 0)
+
+
+NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu)
+
+
+def draw_rnn(batch: int, hidden: int, seed: int) -> Rnn:
+    """Random operands with which the loop neither dies out nor grows."""
+    random = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Floats:
+        return random.standard_normal(shape, np.float32)
+
+    return Rnn(
+        state=draw(batch, hidden),
+        weights=draw(hidden, hidden) / np.float32(np.sqrt(hidden)),
+        bias=draw(hidden),
+        scale=draw(hidden),
+        residual=draw(batch, hidden),
+    )
+
+
+def draw_chain(elements: int, seed: int) -> Chain:
+    random = np.random.default_rng(seed)
+    return Chain(*(random.standard_normal(elements, np.float32) for _ in range(3)))
+
+
+def run_rnn(rnn: Rnn, steps: int, sigmoid: Function) -> Any:
+    """The recurrent loop, written inline as people write it; returns the last state."""
+    h, weights, bias, scale, residual = rnn
+    for _ in range(steps):
+        z = h @ weights
+        z = z + bias
+        z = z * scale
+        z = -z
+        z = sigmoid(z)
+        h = z + residual
+    return h
+
+
+def run_chain(chain: Chain, steps: int, functions: Functions) -> Any:
+    """Five pointwise ops a step, each step on the result of the one before; returns the last result."""
+    sigmoid, tanh, relu = functions
+    x, b, z = chain
+    for _ in range(steps):
+        x = relu(tanh(sigmoid((x + b) * z)))
+    return x
+
+
+def check_close(actual: Floats, expected: Floats, what: str) -> None:
+    """float32 results that went through different libraries. Raises WrongResult."""
+    try:
+        np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-5, equal_nan=False)
+    except AssertionError as difference:
+        raise WrongResult(f"{what}: {difference}") from None

@@ -1,0 +1,85 @@
+"""Figures for people, as a table, and for programs, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from loadtests.figure import Figure, Subject
+
+_HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "must", "")
+_TEXT_COLUMNS = {0, 3, 6}
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """One line a figure, and its notes below it."""
+    rows = [_cells(figure) for figure in figures]
+    widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
+    lines = [_line(_HEADINGS, widths), "  ".join("─" * width for width in widths)]
+    for figure, row in zip(figures, rows, strict=True):
+        lines.append(_line(row, widths))
+        lines += [f"    {note}" for note in figure.notes]
+    return "\n".join(lines)
+
+
+def document(
+    backend: str, machine: Mapping[str, object], figures: Sequence[Figure], failures: Mapping[str, str]
+) -> dict[str, Any]:
+    """All that was measured, ready for JSON. `failures` are by the names of the figures that failed."""
+    return {
+        "backend": backend,
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": dict(machine),
+        "figures": [_plain(figure) for figure in figures],
+        "failures": dict(failures),
+    }
+
+
+def _plain(figure: Figure) -> dict[str, Any]:
+    told = asdict(figure)
+    if figure.limit is not None:
+        told["limit"] = {
+            "subject": figure.limit.subject.value,
+            "bound": figure.limit.bound.value,
+            "number": figure.limit.number,
+        }
+    told["verdict"] = figure.verdict.value
+    told["raw"] = {name: [round(number, 6) for number in numbers] for name, numbers in figure.raw.items()}
+    return told
+
+
+def _cells(figure: Figure) -> tuple[str, ...]:
+    spread, peer = figure.spread, figure.peer
+    return (
+        f"{figure.what} [{figure.name}]",
+        f"{_number(figure.value)} {figure.unit}",
+        f"{_number(spread.low)} … {_number(spread.high)}" if spread else "",
+        f"{peer.name}: {_number(peer.value)} {figure.unit}" if peer else "",
+        f"{peer.ratio:.2f}" if peer else "",
+        _must(figure),
+        figure.verdict.value,
+    )
+
+
+def _must(figure: Figure) -> str:
+    if figure.limit is None:
+        return ""
+    unit = figure.unit if figure.limit.subject is Subject.VALUE else "×"
+    return f"{figure.limit.bound.value} {figure.limit.number:g} {unit}"
+
+
+def _number(number: float) -> str:
+    """Three digits that count, without an exponent."""
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    aligned = [
+        cell.ljust(width) if column in _TEXT_COLUMNS else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(aligned).rstrip()

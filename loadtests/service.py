@@ -1,0 +1,140 @@
+"""A Fusewire server in a process of its own, and what its inspection tells over HTTP."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from typing import Any, NamedTuple
+
+from fusewire.testing import serve_subprocess
+
+_HTTP_DEADLINE_S = 10.0
+_PLANNING_DEADLINE_S = 60.0
+# The server publishes ten times a second: a reading taken this long after an event knows of it.
+_PUBLISHED_WITHIN_S = 0.25
+
+
+class Count(NamedTuple):
+    """Running totals of a server."""
+
+    ops: int
+    rows: int
+    submissions: int
+    device_thread_ns: int
+
+    def since(self, earlier: Count) -> Count:
+        return Count(*(now - then for now, then in zip(self, earlier, strict=True)))
+
+
+class Program(NamedTuple):
+    """One program, as the server sees it. `rows_per_launch` counts submissions by their largest number of rows."""
+
+    digest: str
+    ops: int
+    is_fragment: bool
+    tier: int
+    state: str
+    hits: int
+    planning_ns: int
+    compiling_ns: int
+    rows_per_launch: Mapping[int, int]
+
+
+class Service:
+    """`target` is what a client connects to."""
+
+    def __init__(self, target: str, http: str) -> None:
+        self.target = target
+        self._http = http
+
+    def stats(self) -> dict[str, Any]:
+        """All that is published of the server as a whole, not older than the call."""
+        time.sleep(_PUBLISHED_WITHIN_S)
+        return self._ask("GET", "/v1/stats")
+
+    def count(self) -> Count:
+        stats = self.stats()
+        totals = stats["totals"]
+        busy_ns = stats["phases"]["launch"]["total_ns"]
+        return Count(totals["ops"], totals["rows"], totals["submissions"], busy_ns)
+
+    def programs(self) -> dict[str, Program]:
+        """All programs by digest, not older than the call."""
+        time.sleep(_PUBLISHED_WITHIN_S)
+        return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
+
+    def arena_bytes(self, digest: str) -> int:
+        """What a program's plan takes beside its buffers; 0 while it has none."""
+        compiled = self._ask("GET", f"/v1/programs/{digest}")["compiled"]
+        return int(compiled["arena_bytes"]) if compiled else 0
+
+    def in_flight_ops(self) -> tuple[int, ...]:
+        """Of each session, not older than the call."""
+        time.sleep(_PUBLISHED_WITHIN_S)
+        return tuple(session["in_flight_ops"] for session in self._ask("GET", "/v1/sessions")["sessions"])
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While inside, the device takes no new submission."""
+        self._ask("POST", "/v1/device/hold")
+        time.sleep(_PUBLISHED_WITHIN_S)
+        try:
+            yield
+        finally:
+            self._ask("POST", "/v1/device/release")
+
+    def warm_up(self, act: Callable[[], object]) -> bool:
+        """Repeats `act` until all loops that it sends run as fused plans; False if they do not in time."""
+        deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
+        before = self.programs()
+        while time.monotonic() < deadline_s:
+            act()
+            after = self.programs()
+            used = [now for now in after.values() if now.hits > _hits(before, now) and not now.is_fragment]
+            if used and all(program.tier > 0 for program in used):
+                return True
+            before = after
+        return False
+
+    def _ask(self, method: str, path: str) -> dict[str, Any]:
+        connection = HTTPConnection(self._http, timeout=_HTTP_DEADLINE_S)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path}: {answer.status} {body.decode(errors='replace')}")
+        told: dict[str, Any] = json.loads(body)
+        return told
+
+
+@contextmanager
+def serving(backend: str) -> Iterator[Service]:
+    """A fresh server with default settings on free ports of the loopback."""
+    with serve_subprocess(backend) as server:
+        yield Service(server.grpc, server.http)
+
+
+def _hits(programs: Mapping[str, Program], program: Program) -> int:
+    known = programs.get(program.digest)
+    return known.hits if known is not None else 0
+
+
+def _program(told: Mapping[str, Any]) -> Program:
+    buckets = told["rows_per_launch"]["buckets"]
+    return Program(
+        digest=told["digest"],
+        ops=told["ops"],
+        is_fragment=told["is_fragment"],
+        tier=told["tier"],
+        state=told["state"],
+        hits=told["hits"],
+        planning_ns=told["planning_ns"],
+        compiling_ns=told["compiling_ns"],
+        rows_per_launch={bucket["at_most"]: bucket["count"] for bucket in buckets},
+    )

@@ -1,0 +1,114 @@
+"""Client processes: each runs a function of ours that answers commands one by one over a pipe."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from multiprocessing.connection import Connection
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+_SPAWN = multiprocessing.get_context("spawn")
+_ANSWER_DEADLINE_S = 120.0
+_END_DEADLINE_S = 5.0
+
+
+class Failed(NamedTuple):
+    """A command raised: the error itself, or what it said if it does not travel."""
+
+    error: Exception
+
+
+class Worker:
+    """A process that runs `serve(connection, *arguments)`; a context manager that ends it."""
+
+    def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
+        self._connection, theirs = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=serve, args=(theirs, *arguments), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+        self._process.join(_END_DEADLINE_S)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+
+    def tell(self, *command: object) -> None:
+        """Gives a command; its answer must be taken before the next."""
+        self._connection.send(command)
+
+    def answer(self) -> Any:
+        """Waits for the answer to the last command. Raises what the command raised."""
+        if not self._connection.poll(_ANSWER_DEADLINE_S):
+            raise TimeoutError(f"a client process did not answer within {_ANSWER_DEADLINE_S} s")
+        answered = self._connection.recv()
+        if isinstance(answered, Failed):
+            raise answered.error
+        return answered
+
+    def ask(self, *command: object) -> Any:
+        self.tell(*command)
+        return self.answer()
+
+
+class Fleet:
+    """Several workers that do the same at the same time; a context manager that ends them all."""
+
+    def __init__(self, serve: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
+        self._serve = serve
+        self._arguments = arguments
+        self._workers: list[Worker] = []
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opening:
+            self._workers = [opening.enter_context(Worker(self._serve, *given)) for given in self._arguments]
+            self._open = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def tell(self, *command: object) -> None:
+        for worker in self._workers:
+            worker.tell(*command)
+
+    def answers(self) -> list[Any]:
+        return [worker.answer() for worker in self._workers]
+
+    def ask(self, *command: object) -> list[Any]:
+        self.tell(*command)
+        return self.answers()
+
+
+def answer_commands(connection: Connection, commands: dict[str, Callable[..., object]]) -> None:
+    """What a worker's process does: a command is a name and arguments; ends when the other side closes."""
+    while True:
+        try:
+            name, *arguments = connection.recv()
+        except EOFError:
+            return
+        connection.send(_attempt(commands[name], arguments))
+
+
+def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> object:
+    try:
+        return command(*arguments)
+    except Exception as error:  # noqa: BLE001 - it travels to the process that asked, and is raised there
+        return Failed(_that_travels(error))
+
+
+def _that_travels(error: Exception) -> Exception:
+    """The error itself if it is a plain one, else its words: a pickled class must be rebuilt from its arguments."""
+    is_plain = type(error).__module__ in {"builtins", "loadtests.figure"}
+    return error if is_plain else RuntimeError(f"{type(error).__name__}: {error}")

@@ -1,0 +1,191 @@
+"""The bench: every figure has a name and a place in the table, and the peers compute what they should."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from loadtests import bench, report
+from loadtests.catalogue import SCENARIOS, choose
+from loadtests.context import Context
+from loadtests.figure import Figure, Peer, Scenario, Spread, Subject, Verdict, WrongResult, at_least, at_most
+from loadtests.peers import bare_client, bare_server
+from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
+from loadtests.turns import percentile, take_turns
+from loadtests.workers import Worker
+
+CPU_FIGURES = (
+    "record_op",
+    "wire_op",
+    "wire_segment",
+    "fetch_scalar",
+    "fetch_scalar_threads",
+    "upload",
+    "download",
+    "pointwise",
+    "rnn",
+    "clients_device",
+    "clients_rows",
+    "planning",
+    "planning_neighbour",
+    "far_ahead",
+)
+
+
+def _figure(**changes: object) -> Figure:
+    told: dict[str, object] = {"name": "speed", "what": "how fast", "value": 2.0, "unit": "µs"}
+    return Figure(**{**told, **changes})  # type: ignore[arg-type]  # each test says what it changes
+
+
+def test_every_figure_is_measured_by_one_scenario() -> None:
+    assert tuple(name for scenario in SCENARIOS["cpu"] for name in scenario.names) == CPU_FIGURES
+
+
+def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
+    names = [name for scenario in SCENARIOS["cuda"] for name in scenario.names]
+    assert names == [*CPU_FIGURES, "rnn_torch_b64", "rnn_torch_b1", "fleet"]
+
+
+def test_only_scenarios_with_a_chosen_figure_are_run() -> None:
+    assert [scenario.names for scenario in choose("cpu", frozenset({"download"}))] == [("upload", "download")]
+
+
+def test_an_unknown_figure_is_refused_with_the_names_that_there_are() -> None:
+    with pytest.raises(ValueError, match=r"no figure nothing; there are .*record_op"):
+        choose("cpu", frozenset({"nothing"}))
+
+
+def test_a_value_at_its_limit_is_ok() -> None:
+    assert _figure(limit=at_most(2.0)).verdict is Verdict.OK
+
+
+def test_a_value_beyond_its_limit_is_missed() -> None:
+    assert _figure(limit=at_most(1.9)).verdict is Verdict.MISSED
+
+
+def test_a_ratio_is_held_to_its_limit_and_the_value_is_not() -> None:
+    peer = Peer("another", 8.0, ratio=4.0)
+    assert _figure(peer=peer, limit=at_least(5, Subject.RATIO)).verdict is Verdict.MISSED
+
+
+def test_a_figure_without_a_limit_is_information() -> None:
+    assert _figure().verdict is Verdict.INFORMATION
+
+
+def test_a_limited_ratio_needs_a_peer() -> None:
+    with pytest.raises(ValueError, match="has none"):
+        _figure(limit=at_most(1.0, Subject.RATIO))
+
+
+def test_the_table_says_value_spread_peer_ratio_limit_verdict_and_notes() -> None:
+    figure = _figure(
+        limit=at_most(1.5, Subject.RATIO), peer=Peer("another", 1.0, 2.0), spread=Spread(1.9, 2.15), notes=("why",)
+    )
+    heading, rule, line, note = report.table([figure]).splitlines()
+    assert heading.split() == ["figure", "value", "8", "of", "10", "within", "peer", "ratio", "must"]
+    assert set(rule) == {"─", " "}
+    cells = re.split(r" {2,}", line)
+    assert cells == ["how fast [speed]", "2.00 µs", "1.90 … 2.15", "another: 1.00 µs", "2.00", "≤ 1.5 ×", "missed"]
+    assert note == "    why"
+
+
+def test_the_document_holds_every_measurement_and_survives_json() -> None:
+    figure = _figure(limit=at_most(1.5), raw={"ours": [1.0, 2.0]})
+    told = json.loads(json.dumps(report.document("cpu", {"cores": 2}, [figure], {"other": "broken"})))
+    assert told["figures"][0]["raw"] == {"ours": [1.0, 2.0]}
+    assert told["figures"][0]["limit"] == {"subject": "value", "bound": "≤", "number": 1.5}
+    assert told["figures"][0]["verdict"] == "missed"
+    assert told["failures"] == {"other": "broken"}
+
+
+def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missed = Scenario(("speed",), lambda context: (_figure(limit=at_most(1.0)),))
+    monkeypatch.setitem(SCENARIOS, "cpu", (missed,))
+    path = tmp_path / "bench.json"
+    assert bench.main(["--json", str(path)]) == 0
+    assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
+
+
+def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def measure_wrong(context: Context) -> tuple[Figure, ...]:
+        raise WrongResult("1 instead of 2")
+
+    scenarios = (Scenario(("wrong",), measure_wrong), Scenario(("speed",), lambda context: (_figure(),)))
+    monkeypatch.setitem(SCENARIOS, "cpu", scenarios)
+    assert bench.main(["--json", str(tmp_path / "bench.json")]) == 1
+    printed = capsys.readouterr()
+    assert "how fast [speed]" in printed.out
+    assert "wrong failed: WrongResult: 1 instead of 2" in printed.err
+
+
+def test_ways_take_turns_in_alternating_order() -> None:
+    calls: list[str] = []
+
+    def way(name: str) -> list[float]:
+        calls.append(name)
+        return [float(len(calls))]
+
+    measured = take_turns(2, {"a": lambda: way("a"), "b": lambda: way("b")})
+    assert calls == ["a", "b", "b", "a"]
+    assert measured == {"a": [1.0, 4.0], "b": [2.0, 3.0]}
+
+
+def test_a_percentile_is_a_measurement() -> None:
+    assert percentile([5, 1, 4, 2, 3], 99) == 5
+    assert percentile([5, 1, 4, 2, 3], 50) == 3
+    assert percentile([5, 1, 4, 2, 3], 0) == 1
+
+
+def test_the_recurrent_loop_in_numpy_is_its_formula() -> None:
+    operands = draw_rnn(batch=2, hidden=8, seed=1)
+    h, weights, bias, scale, residual = (operand.astype(np.float64) for operand in operands)
+    for _ in range(20):
+        h = 1 / (1 + np.exp((h @ weights + bias) * scale)) + residual
+    check_close(run_rnn(operands, 20, NUMPY.sigmoid), h.astype(np.float32), "the recurrent loop")
+
+
+def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
+    operands = draw_chain(elements=100, seed=1)
+    x, b, z = (operand.astype(np.float64) for operand in operands)
+    for _ in range(5):
+        x = np.maximum(np.tanh(1 / (1 + np.exp(-((x + b) * z)))), 0)
+    check_close(run_chain(operands, 5, NUMPY), x.astype(np.float32), "five pointwise ops")
+
+
+def test_random_operands_stay_float32_through_both_loops() -> None:
+    assert run_rnn(draw_rnn(1, 4, seed=0), 3, NUMPY.sigmoid).dtype == np.float32
+    assert run_chain(draw_chain(4, seed=0), 3, NUMPY).dtype == np.float32
+
+
+def test_a_result_that_differs_is_named_and_raised() -> None:
+    with pytest.raises(WrongResult, match="a sum"):
+        check_close(np.ones(3, np.float32), np.zeros(3, np.float32), "a sum")
+
+
+@pytest.mark.slow
+def test_bare_grpc_echoes_and_carries_all_bytes() -> None:
+    bulk_bytes = 3_000_000
+    with (
+        Worker(bare_server.serve, bulk_bytes) as server,
+        Worker(bare_client.serve, server.answer(), bulk_bytes) as client,
+    ):
+        assert all(time_ns > 0 for time_ns in client.ask("echo", 3))
+        assert all(time_ns > 0 for time_ns in client.ask("echo_through_threads", 3))
+        assert client.ask("upload", 1 << 20) > 0
+        assert client.ask("download", 1 << 20) > 0
+
+
+@pytest.mark.slow
+def test_an_error_of_a_worker_is_raised_where_it_was_asked_for() -> None:
+    with (
+        Worker(bare_server.serve, 1000) as server,
+        Worker(bare_client.serve, server.answer(), 2000) as client,
+        pytest.raises(WrongResult, match="1000 bytes came back from bare gRPC instead of 2000"),
+    ):
+        client.ask("download", 256)
