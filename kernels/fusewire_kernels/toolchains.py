@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from fusewire_kernels.binary_cache import Compiled
 from fusewire_kernels.compile import Toolchain, compile_kernels, find_compiler, missing_kernels
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
-
-
-class Compiled(NamedTuple):
-    """The file that holds each kernel, in the order asked, and how many no cache held."""
-
-    paths: tuple[str, ...]
-    fresh: int
 
 
 class DialectCompiler(Protocol):

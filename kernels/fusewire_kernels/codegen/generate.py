@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from fusewire_kernels.codegen.geometry import head_line
 from fusewire_kernels.codegen.loops import loop_text
+from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
 from fusewire_kernels.codegen.product import product_text
+from fusewire_kernels.codegen.product_cuda import cuda_product_text
 from fusewire_kernels.kernel import Kernel, ProductKernel
 from fusewire_kernels.plan import KernelSource
 
 
 def generate(kernel: Kernel, dialect: str) -> KernelSource:
-    """The source of a kernel in `dialect`, "c" or "cuda", to be compiled behind that dialect's prelude."""
-    assert dialect == "c"
-    text = product_text(kernel) if isinstance(kernel, ProductKernel) else loop_text(kernel)
-    return KernelSource(kernel.key, text)
+    """The source of a kernel in `dialect`, to be compiled behind that dialect's prelude. Raises ValueError."""
+    match dialect:
+        case "c":
+            return KernelSource(kernel.key, _c_text(kernel))
+        case "cuda":
+            return KernelSource(kernel.key, head_line(kernel) + _cuda_text(kernel))
+    raise ValueError(f"no generator for dialect {dialect!r}; there are c and cuda")
+
+
+def _c_text(kernel: Kernel) -> str:
+    return product_text(kernel) if isinstance(kernel, ProductKernel) else loop_text(kernel)
+
+
+def _cuda_text(kernel: Kernel) -> str:
+    return cuda_product_text(kernel) if isinstance(kernel, ProductKernel) else cuda_loop_text(kernel)

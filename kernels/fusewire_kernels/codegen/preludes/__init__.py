@@ -7,7 +7,7 @@ from importlib.resources import files
 
 _FILES = {
     "c": ("c.h", "math.h", "order.h", "order_c.h"),
-    "cuda": ("cuda.h", "math.h", "order.h"),
+    "cuda": ("cuda.h", "math.h", "order.h", "order_cuda.h"),
 }
 
 

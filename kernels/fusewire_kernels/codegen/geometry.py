@@ -1,0 +1,128 @@
+"""How a CUDA kernel is spread over the device: which of its entry points, how many blocks, how many threads each.
+
+The first line of a CUDA text names its schedule, so that a plan's text and sizes are all that a launch needs. A grid
+changes who computes an element and never how, so any choice gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels.codegen.loops import runs_along_columns
+from fusewire_kernels.kernel import Kernel, ProductKernel
+
+CHUNK = 16384  # FW_CHUNK of the prelude
+LANES = 32  # FW_LANES of the prelude
+
+_HEAD = "// schedule: "
+_POINT_THREADS = 256
+_ROW_THREADS = 256
+_BLOCK_THREADS = LANES * LANES
+_MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
+_ENOUGH_BLOCKS = 96  # about a block for every multiprocessor of a large device
+
+
+class Schedule(Enum):
+    """Who takes which points."""
+
+    POINTS = "points"
+    ROWS = "rows"
+    COLUMNS = "columns"
+    PRODUCT = "product"
+
+
+class Layout(NamedTuple):
+    """A schedule over `rank` outer dimensions (of a product: batch dimensions)."""
+
+    schedule: Schedule
+    rank: int
+
+
+class Tile(NamedTuple):
+    """An entry point of a product kernel: the part of the result that a block computes, and a thread of it."""
+
+    entry: str
+    height: int
+    width: int
+    thread_height: int
+    thread_width: int
+    depth: int
+
+    @property
+    def threads(self) -> int:
+        return self.height // self.thread_height * (self.width // self.thread_width)
+
+
+# From the one that wastes least on few rows to the one that reads least of memory.
+TILES = (
+    Tile("thin", 4, 32, 1, 1, 64),
+    Tile("small", 16, 32, 1, 2, 32),
+    Tile("medium", 64, 64, 4, 4, 16),
+    Tile("large", 128, 128, 8, 8, 8),
+)
+
+
+class Grid(NamedTuple):
+    """The x dimension of a launch; `entry` is appended to the kernel's key to name its function."""
+
+    entry: str
+    blocks: int
+    threads: int
+
+
+def layout(kernel: Kernel) -> Layout:
+    """How a kernel's CUDA text is organised."""
+    if isinstance(kernel, ProductKernel):
+        return Layout(Schedule.PRODUCT, kernel.batch_rank)
+    if not kernel.has_inner:
+        return Layout(Schedule.POINTS, kernel.rank)
+    return Layout(Schedule.COLUMNS if runs_along_columns(kernel) else Schedule.ROWS, kernel.rank)
+
+
+def head_line(kernel: Kernel) -> str:
+    """The first line of a kernel's CUDA text."""
+    schedule, rank = layout(kernel)
+    return f"{_HEAD}{schedule.value} {rank}\n"
+
+
+def layout_of(text: str) -> Layout:
+    """The layout that the first line of a CUDA text names. Raises ValueError if there is none."""
+    head, _, _ = text.partition("\n")
+    if not head.startswith(_HEAD):
+        raise ValueError(f"a CUDA kernel begins with {_HEAD!r}, not with {head[:40]!r}")
+    schedule, rank = head.removeprefix(_HEAD).split()
+    return Layout(Schedule(schedule), int(rank))
+
+
+def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
+    """How to launch a kernel over `sizes`; `copies` is how many instances times rows run beside one another."""
+    schedule, rank = layout
+    outer = prod(sizes[:rank])
+    if schedule is Schedule.POINTS:
+        return _grid(-(-outer // _POINT_THREADS), _POINT_THREADS)
+    if schedule is Schedule.ROWS:
+        is_one_chunk = sizes[rank] <= CHUNK
+        points_a_block = _ROW_THREADS // LANES
+        return _grid(-(-outer // points_a_block), _ROW_THREADS) if is_one_chunk else _grid(outer, _BLOCK_THREADS)
+    if schedule is Schedule.COLUMNS:
+        return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
+    rows, columns = sizes[rank : rank + 2]
+    return _grid_of_product(outer, rows, columns, copies)
+
+
+def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
+    """The largest tile that leaves enough blocks; thin ones for few rows."""
+    for tile in reversed(TILES[1:]):
+        blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
+        if rows > tile.height // 2 and blocks * copies >= _ENOUGH_BLOCKS:
+            return _grid(blocks, tile.threads, tile.entry)
+    tile = TILES[0] if rows <= TILES[0].height else TILES[1]
+    blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
+    return _grid(blocks, tile.threads, tile.entry)
+
+
+def _grid(blocks: int, threads: int, entry: str = "") -> Grid:
+    return Grid(f"_{entry}" if entry else "", max(1, min(blocks, _MOST_BLOCKS)), threads)

@@ -1,0 +1,243 @@
+"""A loop kernel as a CUDA kernel: an instance a `blockIdx.y`, a row a `blockIdx.z`, any number of blocks along x.
+
+The statements are those of the C dialect, and so is the order of summation; what differs is who computes what.
+
+- Pointwise: a thread takes every so many-th point.
+- Rows: a warp takes an outer point, its threads the lanes; beyond one chunk a block of 32 warps does, a warp taking
+  the chunks of its lane of the level above.
+- Columns: a block of 32 by 32 threads takes 32 neighbouring outer points, which memory holds side by side.
+
+Every thread that shares an outer point computes its outer values for itself; one stores them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.loops import runs_along_columns
+from fusewire_kernels.codegen.statements import (
+    LoopBody,
+    analyse,
+    argument_lines,
+    is_positional,
+    reduction_name,
+    result_of_reduction,
+)
+from fusewire_kernels.codegen.text import Lines
+from fusewire_kernels.kernel import LoopKernel
+
+PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns"
+_MOST_THREADS = 1024
+
+
+def cuda_loop_text(kernel: LoopKernel) -> str:
+    """The CUDA kernel of a loop kernel."""
+    body = analyse(kernel)
+    lines = Lines()
+    with lines.block(f'extern "C" __global__ void __launch_bounds__({_MOST_THREADS}) {kernel.key}({PARAMETERS})'):
+        lines.add(*instance_lines(len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
+        if not kernel.has_inner:
+            _write_pointwise(lines, body)
+        elif runs_along_columns(kernel):
+            _Columns(lines, body).write()
+        else:
+            _Rows(lines, body).write()
+    return lines.text()
+
+
+def instance_lines(arity: int) -> list[str]:
+    """The statements that turn the parameters of a launch into those of one instance of one row."""
+    return [f"operands += blockIdx.y * (int64_t){arity};", "slots += blockIdx.z * columns;"]
+
+
+def _write_pointwise(lines: Lines, body: LoopBody) -> None:
+    lines.add(f"const int64_t points = {_product(range(body.dims))};")
+    first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
+    with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
+        _write_positions(lines, range(body.dims), "point")
+        lines.add(*(body.declaration(value) for value in body.needed(body.stored)))
+        lines.add(*(body.storing(output) for output in range(len(body.stored))))
+
+
+class _Reducing(ABC):
+    """What both schedules of reductions share. Subclasses say who takes which elements.
+
+    `own` and `stride`: a thread stores the inner elements own, own + stride, …; `is_storing`: whether it is the one
+    that stores outer values.
+    """
+
+    own = "lane"
+    stride = "FW_LANES"
+    is_storing = "own == 0"
+
+    def __init__(self, lines: Lines, body: LoopBody) -> None:
+        self._lines = lines
+        self._body = body
+        self._inner = body.kernel.rank
+        self._extent = f"n{self._inner}"
+
+    def _write_point(self) -> None:
+        """One outer point, its positions known."""
+        self._write_outer_values(stage=0)
+        for phase in range(self._body.phases):
+            for value in self._body.reductions(phase):
+                self._write_reduction(value)
+            self._write_outer_values(stage=phase + 1)
+        self._write_inner_stores()
+        self._write_outer_stores()
+
+    def _write_outer_values(self, stage: int) -> None:
+        body = self._body
+        for value in body.needed(body.stored):
+            is_here = body.stages[value] == stage and not body.is_inner(value)
+            if is_here and not body.is_reduction(value):
+                self._lines.add(body.declaration(value))
+
+    def _write_inner_values(self, targets: Iterable[int]) -> None:
+        body = self._body
+        values = body.needed(targets, is_at_hand=lambda value: not body.is_inner(value))
+        self._lines.add(*(body.declaration(value) for value in values))
+
+    @abstractmethod
+    def _write_reduction(self, value: int) -> None:
+        """A reduction over the inner dimension, to a value that every thread of the point knows."""
+
+    def _write_taking(self, value: int) -> None:
+        """The chunk from `begin`: this thread's elements into its partial result r."""
+        lines, position = self._lines, f"i{self._inner}"
+        node = self._body.node(value)
+        assert node is not None
+        name = reduction_name(node)
+        lines.add(f"fw_partial_{name} r = fw_start_{name}();")
+        lines.add(f"const int64_t end = fw_lesser(begin + FW_CHUNK, {self._extent});")
+        with lines.block(f"for (int64_t {position} = begin + lane; {position} < end; {position} += FW_LANES)"):
+            self._write_inner_values(node.operands)
+            element = f"v{node.operands[0]}, {position}" if is_positional(node) else f"v{node.operands[0]}"
+            lines.add(f"fw_take_{name}(&r, {element});")
+
+    def _write_result(self, value: int) -> None:
+        node = self._body.node(value)
+        assert node is not None
+        text = result_of_reduction(node, f"r{value}.value", f"r{value}.position")
+        self._lines.add(f"const {TYPES[node.dtype].value} v{value} = {text};")
+
+    def _name(self, value: int) -> str:
+        node = self._body.node(value)
+        assert node is not None
+        return reduction_name(node)
+
+    def _write_inner_stores(self) -> None:
+        body, position = self._body, f"i{self._inner}"
+        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        if not outputs:
+            return
+        head = f"for (int64_t {position} = {self.own}; {position} < {self._extent}; {position} += {self.stride})"
+        with self._lines.block(head):
+            self._write_inner_values(body.stored[output] for output in outputs)
+            self._lines.add(*(body.storing(output) for output in outputs))
+
+    def _write_outer_stores(self) -> None:
+        body = self._body
+        outputs = [output for output in range(len(body.stored)) if not body.is_inner_store(output)]
+        if not outputs:
+            return
+        # A neighbour may still be reading what a store overwrites in place.
+        self._lines.add("fw_wait(warps);")
+        with self._lines.block(f"if ({self.is_storing})"):
+            self._lines.add(*(body.storing(output) for output in outputs))
+
+
+class _Rows(_Reducing):
+    """A warp an outer point, or a block of 32 warps beyond one chunk."""
+
+    own = "own"
+    stride = "warps * FW_LANES"
+
+    def write(self) -> None:
+        lines, rank = self._lines, self._body.kernel.rank
+        lines.add("FW_SHARED(shared, FW_LANES);")
+        lines.add(f"const int warps = {self._extent} > FW_CHUNK ? FW_LANES : 1;")
+        lines.add("const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;")
+        lines.add("const int own = warp * FW_LANES + lane;")
+        lines.add("const int64_t groups = blockDim.x / (FW_LANES * warps);")
+        lines.add(f"const int64_t points = {_product(range(rank))};")
+        first = "blockIdx.x * groups + threadIdx.x / (FW_LANES * warps)"
+        with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * groups)"):
+            _write_positions(lines, range(rank), "point")
+            self._write_point()
+
+    def _write_reduction(self, value: int) -> None:
+        lines, name, extent = self._lines, self._name(value), self._extent
+        lines.add(f"fw_partial_{name} r{value} = fw_start_{name}();")
+        with lines.block(f"for (int64_t segment = 0; segment == 0 || segment < {extent}; segment += FW_SEGMENT)"):
+            lines.add(f"fw_partial_{name} u = fw_start_{name}();")
+            lines.add(f"const int64_t segment_end = fw_lesser(segment + FW_SEGMENT, {extent});")
+            begin = "int64_t begin = segment + warp * FW_CHUNK; begin < segment_end; begin += warps * FW_CHUNK"
+            with lines.block(f"for ({begin})"):
+                self._write_taking(value)
+                lines.add(f"fw_merge_{name}(&u, fw_tree_in_warp_{name}(r));")
+            lines.add(f"if (warps > 1) u = fw_tree_of_warps_{name}(u, shared);")
+            is_mine = f"{extent} <= FW_SEGMENT || lane == segment / FW_SEGMENT % FW_LANES"
+            lines.add(f"if ({is_mine}) fw_merge_{name}(&r{value}, u);")
+        lines.add(f"if ({extent} > FW_SEGMENT) r{value} = fw_tree_in_warp_{name}(r{value});")
+        self._write_result(value)
+
+
+class _Columns(_Reducing):
+    """A block for 32 neighbouring outer points: thread (lane, column)."""
+
+    is_storing = "lane == 0 && is_inside"
+
+    def write(self) -> None:
+        lines, column = self._lines, self._body.kernel.rank - 1
+        lines.add("FW_SHARED(shared, FW_LANES * FW_LANES);")
+        lines.add("const int warps = FW_LANES, lane = threadIdx.x / FW_LANES;")
+        lines.add(f"const int64_t column_blocks = (n{column} + FW_LANES - 1) / FW_LANES;")
+        lines.add(f"const int64_t points = {_product(range(column))} * column_blocks;")
+        with lines.block("for (int64_t point = blockIdx.x; point < points; point += gridDim.x)"):
+            lines.add("int64_t before = point;")
+            block = "fw_split_index(&before, column_blocks)"
+            lines.add(f"const int64_t wanted = {block} * FW_LANES + threadIdx.x % FW_LANES;")
+            lines.add(f"const bool is_inside = wanted < n{column};")
+            lines.add(f"const int64_t i{column} = fw_lesser(wanted, n{column} - 1);")
+            _write_positions(lines, range(column), "before")
+            self._write_point()
+
+    def _write_reduction(self, value: int) -> None:
+        lines, name, extent = self._lines, self._name(value), self._extent
+        tree = f"fw_tree_of_columns_{name}"
+        lines.add(f"fw_partial_{name} r{value} = fw_start_{name}();")
+        with lines.block(f"for (int64_t segment = 0; segment == 0 || segment < {extent}; segment += FW_SEGMENT)"):
+            lines.add(f"fw_partial_{name} u = fw_start_{name}();")
+            lines.add(f"const int64_t segment_end = fw_lesser(segment + FW_SEGMENT, {extent});")
+            with lines.block("for (int64_t begin = segment; begin < segment_end; begin += FW_CHUNK)"):
+                self._write_taking(value)
+                lines.add(f"r = {tree}(r, shared);")
+                lines.add(f"if (lane == begin / FW_CHUNK % FW_LANES) fw_merge_{name}(&u, r);")
+            lines.add(f"u = {tree}(u, shared);")
+            lines.add(f"if (lane == segment / FW_SEGMENT % FW_LANES) fw_merge_{name}(&r{value}, u);")
+        lines.add(f"r{value} = {tree}(r{value}, shared);")
+        self._write_result(value)
+
+    def _write_inner_stores(self) -> None:
+        with self._lines.block("if (is_inside)"):
+            super()._write_inner_stores()
+
+
+def _product(dims: Iterable[int]) -> str:
+    return " * ".join([f"n{dim}" for dim in dims]) or "(int64_t)1"
+
+
+def _write_positions(lines: Lines, dims: range, point: str) -> None:
+    """The positions along `dims` of a point counted in row-major order."""
+    if not dims:
+        return
+    if len(dims) == 1:
+        lines.add(f"const int64_t i{dims[0]} = {point};")
+        return
+    lines.add(f"int64_t rest = {point};")
+    for dim in reversed(dims[1:]):
+        lines.add(f"const int64_t i{dim} = fw_split_index(&rest, n{dim});")
+    lines.add(f"const int64_t i{dims[0]} = rest;")
