@@ -46,7 +46,9 @@ class BinaryCache:
         return tuple(str(self.entry(source.text).resolve(strict=True)) for source in sources)
 
     def entry(self, text: str) -> Path:
-        return self.folder / f"kernel-{_digest(f'{text}\0{self.identity}'.encode())}{self.suffix}"
+        """Where a kernel's link is, or will be."""
+        digest = _digest(f"{text}\0{self.identity}".encode())
+        return self.folder / f"kernel-{digest}{self.suffix}"
 
     def part(self, suffix: str) -> Path:
         """A new empty file in the cache's folder, for a compiler to write."""

@@ -18,8 +18,17 @@ from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
 FLAGS = (
-    "-O3 -march=native -std=gnu11 -fPIC -shared -ffp-contract=off -fwrapv -fno-math-errno -fno-trapping-math -w"
-).split()
+    "-O3",
+    "-march=native",
+    "-std=gnu11",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+)
 
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE_TIMEOUT_S = 120
