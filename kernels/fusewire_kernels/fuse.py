@@ -203,6 +203,7 @@ class _Fuser:
         group.members.append(Member(number, ()))
         self._group_of[number] = group.number
         self._wait(group, links.blocked)
+        self._wait(group, links.partials)
 
     def _place(self, number: int, value: Value) -> None:
         links = self._links(value)

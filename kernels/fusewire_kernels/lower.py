@@ -11,7 +11,6 @@ from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels import placement as places
 from fusewire_kernels import views
 from fusewire_kernels.fuse import Fusion, Group, inlined_as
 from fusewire_kernels.graph import Form, Gathered, Operand, Value
@@ -33,18 +32,30 @@ from fusewire_protos.shapes import Shape
 _SLOTS = (Form.SCALAR, Form.CONSTANT)
 
 
-class Task(NamedTuple):
-    """One instance of a kernel: what a group is when it runs.
+class Lowered(NamedTuple):
+    """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
 
-    `operands` are in the order of the kernel's arguments; the last `outputs` of them are written. `points` are all
-    points of its space (a product: its multiplications).
+    `buffers`: of each argument, which of the recipe's buffers it is. `operations` and `moved_elements` are counts for
+    one instance, the latter of each argument.
     """
 
     kernel: Kernel
     sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    buffers: tuple[int, ...]
+    operations: int
+    moved_elements: tuple[int, ...]
+
+
+class Task(NamedTuple):
+    """One instance of a kernel: what a group is when it runs.
+
+    `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
+    """
+
+    lowered: Lowered
     operands: tuple[Operand, ...]
     outputs: int
-    points: int
 
 
 class Walked(NamedTuple):
@@ -95,12 +106,18 @@ def _lower_product(fusion: Fusion, group: Group) -> Task:
     number = group.members[0].value
     value = fusion.graph.values[number]
     a, b = value.operands
-    kernel, sizes = _product_kernel(a.layout, b.layout, value.dtype)
-    multiplications = prod(value.shape) * a.layout.shape[-1]
-    return Task(kernel, sizes, (a, b, Operand(number, views.dense(value.shape))), 1, multiplications)
+    lowered = _lowered_product(a.layout, b.layout, value.dtype)
+    return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
 
 
 @lru_cache(1024)
+def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
+    kernel, sizes = _product_kernel(a, b, dtype)
+    results = prod(a.shape[:-1]) * b.shape[-1]
+    moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
+    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), 2 * results * a.shape[-1], moved)
+
+
 def _product_kernel(a: Layout, b: Layout, dtype: DType) -> tuple[ProductKernel, tuple[int, ...]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     batch = _merge_batch(a, b)
@@ -135,6 +152,11 @@ def _merge_batch(a: Layout, b: Layout) -> list[tuple[int, int, int]]:
     return merged
 
 
+def _distinct_elements(shape: Shape, strides: Shape) -> int:
+    """How many elements a view shows, repeated ones counted once."""
+    return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
+
+
 # ---- loops: from a group to its recipe ----
 
 
@@ -144,9 +166,8 @@ def _lower_loops(fusion: Fusion, index: int) -> Task:
     for number, placement in group.members:
         writer.add(number, placement)
     recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
-    kernel, sizes, order = _loop_kernel(recipe)
-    operands = tuple([writer.buffers[buffer] for buffer in order])
-    return Task(kernel, sizes, operands, len(writer.stores), group.elements)
+    lowered = _lowered_loops(recipe)
+    return Task(lowered, tuple([writer.buffers[buffer] for buffer in lowered.buffers]), len(writer.stores))
 
 
 class _RecipeWriter:
@@ -229,8 +250,7 @@ class _Loop(NamedTuple):
 
 
 @lru_cache(4096)
-def _loop_kernel(recipe: Recipe) -> tuple[LoopKernel, tuple[int, ...], tuple[int, ...]]:
-    """The kernel of a recipe, its sizes, and the buffer of each argument in order."""
+def _lowered_loops(recipe: Recipe) -> Lowered:
     return _KernelWriter(recipe).written()
 
 
@@ -257,14 +277,22 @@ class _KernelWriter:
         self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
         self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
 
-    def written(self) -> tuple[LoopKernel, tuple[int, ...], tuple[int, ...]]:
+    def written(self) -> Lowered:
         for index, step in enumerate(self._recipe.steps):
             self._number[index] = self._add_step(step)
         stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
         has_inner = self._recipe.walk is not None
         kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
-        return kernel, self._sizes(), tuple([argument.buffer for argument in (*self._inputs, *self._outputs)])
+        arguments = [*self._inputs, *self._outputs]
+        return Lowered(
+            kernel,
+            self._sizes(),
+            tuple([self._moves.get(argument, ()) for argument in arguments]),
+            tuple([argument.buffer for argument in arguments]),
+            max(len(self._nodes), 1) * self._recipe.elements,
+            tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments]),
+        )
 
     def _add_step(self, step: Step) -> int:
         if step.form == "index":

@@ -1,0 +1,165 @@
+"""From a program to a plan: the passes in order.
+
+graph      casts, composites, views                  (graph, expand, views)
+fusion     which values share a kernel               (fuse, placement)
+tasks      each group as a kernel with its sizes     (lower)
+batches    equal independent tasks as one launch     (schedule)
+arena      where interior buffers lie                (lifetimes, arena)
+plan       kernels as text, operands as columns      (here, codegen)
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusewire_kernels.arena import Arena, arrange
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.donate import donations
+from fusewire_kernels.explain import explain
+from fusewire_kernels.fuse import Fusion, fuse, separate
+from fusewire_kernels.graph import Form, Graph, Operand, build_graph
+from fusewire_kernels.kernel import Kernel
+from fusewire_kernels.lifetimes import Lifetime, lifetimes
+from fusewire_kernels.lower import Task, lower
+from fusewire_kernels.plan import (
+    ARENA_COLUMN,
+    ArenaColumn,
+    Column,
+    ConstantColumn,
+    Cost,
+    InputColumn,
+    KernelSource,
+    Launch,
+    OperandRef,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+    ViewColumn,
+)
+from fusewire_kernels.schedule import Batch, one_by_one, schedule
+from fusewire_protos.program import Program
+
+
+class Design(NamedTuple):
+    """Everything about a plan but its text."""
+
+    program: Program
+    fusion: Fusion
+    tasks: list[Task]
+    batches: list[Batch]
+    lifetimes: dict[int, Lifetime]
+    arena: Arena
+
+    @property
+    def graph(self) -> Graph:
+        return self.fusion.graph
+
+    @property
+    def kernels(self) -> dict[str, Kernel]:
+        """The distinct kernels by key, in order of first launch."""
+        return {batch.lowered.kernel.key: batch.lowered.kernel for batch in self.batches}
+
+
+def build_plan(program: Program, dialect: str, *, fuse: bool = True) -> Plan:
+    """The plan of a program in a dialect of the generator ("c", "cuda").
+
+    Without `fuse` each value is computed by a launch of its own: the same bits, as slowly as can be.
+    """
+    plan = design(program) if fuse else design_separately(program)
+    return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
+
+
+def design(program: Program) -> Design:
+    """What a plan computes and where, fused."""
+    fusion = fuse(build_graph(program))
+    tasks = lower(fusion)
+    return _arranged(program, fusion, tasks, schedule(fusion, tasks))
+
+
+def design_separately(program: Program) -> Design:
+    """What a plan computes and where, one value a launch."""
+    fusion = separate(build_graph(program))
+    tasks = lower(fusion)
+    return _arranged(program, fusion, tasks, one_by_one(tasks))
+
+
+def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
+    """The plan as data; `sources` are the texts of its kernels in order."""
+    columns = _Columns(plan)
+    index_of = {source.key: index for index, source in enumerate(sources)}
+    launches = [
+        Launch(
+            index_of[batch.lowered.kernel.key],
+            batch.lowered.sizes,
+            tuple([columns.refs(plan.tasks[group]) for group in batch.groups]),
+        )
+        for batch in plan.batches
+    ]
+    return Plan(
+        sources,
+        tuple(launches),
+        tuple(columns.columns),
+        plan.arena.size_bytes,
+        donations(plan.graph, plan.tasks, plan.lifetimes),
+        _cost(plan),
+        explain(plan.program, plan.fusion, plan.batches),
+    )
+
+
+def _arranged(program: Program, fusion: Fusion, tasks: list[Task], batches: list[Batch]) -> Design:
+    lives = lifetimes(fusion.graph, tasks, batches)
+    return Design(program, fusion, tasks, batches, lives, arrange(fusion.graph, tasks, lives))
+
+
+class _Columns:
+    """Gives every buffer and slot its column: the arena, inputs, scalars, live results; then constants and views."""
+
+    def __init__(self, plan: Design) -> None:
+        program, values = plan.program, plan.graph.values
+        self.columns: list[Column] = [ArenaColumn()]
+        self.columns += [InputColumn(number) for number in range(len(program.inputs))]
+        self.columns += [ScalarColumn(number, dtype) for number, dtype in enumerate(program.scalars)]
+        self.columns += [OutputColumn(position) for position in range(len(plan.graph.outputs))]
+        first_output = len(self.columns) - len(plan.graph.outputs)
+        # Inputs and scalars are the first values of a graph, in order.
+        self._base = {number: 1 + number for number in range(len(program.inputs) + len(program.scalars))}
+        self._base.update((value, first_output + position) for position, value in enumerate(plan.graph.outputs))
+        for number, value in enumerate(values):
+            if value.form is Form.CONSTANT:
+                self._base[number] = self._new(ConstantColumn(value.constant, value.dtype))
+        self._offset_of = plan.arena.offset_of
+        self._itemsize = [value.dtype.itemsize_bytes for value in values]
+        self._views: dict[Column, int] = {}
+
+    def refs(self, task: Task) -> tuple[OperandRef, ...]:
+        """Where each operand of a task lies."""
+        return tuple([self._ref(operand) for operand in task.operands])
+
+    def _ref(self, operand: Operand) -> OperandRef:
+        value, layout = operand
+        column = self._base.get(value, ARENA_COLUMN)
+        itemsize_bytes = self._itemsize[value]
+        offset_bytes = layout.offset * itemsize_bytes
+        if column == ARENA_COLUMN:
+            offset_bytes += self._offset_of[value]
+        if not layout.moves:
+            return OperandRef(column, offset_bytes)
+        terms = tuple([move.in_bytes(itemsize_bytes) for move in layout.moves])
+        view = ViewColumn(column, offset_bytes, terms)
+        known = self._views.get(view)
+        if known is None:
+            known = self._views[view] = self._new(view)
+        return OperandRef(known, 0)
+
+    def _new(self, column: Column) -> int:
+        self.columns.append(column)
+        return len(self.columns) - 1
+
+
+def _cost(plan: Design) -> Cost:
+    operations = moved_bytes = 0
+    for task in plan.tasks:
+        operations += task.lowered.operations
+        for (value, _), elements in zip(task.operands, task.lowered.moved_elements, strict=True):
+            moved_bytes += elements * plan.graph.values[value].dtype.itemsize_bytes
+    return Cost(operations, moved_bytes)

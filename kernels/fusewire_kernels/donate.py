@@ -1,0 +1,34 @@
+"""Which live results may be written over which inputs, as far as the program alone can tell.
+
+A result may lie on an input of its size if nothing reads the input after the result is first written. In the launch
+that first writes it, the one task that reads the input must be the one that writes the result, and at the same points.
+"""
+
+from __future__ import annotations
+
+from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.lifetimes import Lifetime, have_equal_items, may_overwrite
+from fusewire_kernels.lower import Task
+from fusewire_kernels.plan import Donation
+
+MOST_FOR_A_RESULT = 4
+
+
+def donations(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> tuple[Donation, ...]:
+    """The legal pairs, at most a few for each result: those that are read last come first."""
+    inputs = [value for value in lifetimes if graph.values[value].form is Form.INPUT]
+    inputs.sort(key=lambda value: lifetimes[value].last_use, reverse=True)
+    found: list[Donation] = []
+    for position, result in enumerate(graph.outputs):
+        if result not in lifetimes:
+            continue
+        legal = [value for value in inputs if _is_legal(graph, tasks, lifetimes, value, result)]
+        found += [Donation(graph.values[value].number, position) for value in legal[:MOST_FOR_A_RESULT]]
+    return tuple(found)
+
+
+def _is_legal(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime], source: int, result: int) -> bool:
+    last_read, first_write = lifetimes[source].reads[-1].launch, lifetimes[result].first_write
+    if last_read == first_write:
+        return may_overwrite(graph, tasks, lifetimes, source, result)
+    return last_read < first_write and have_equal_items(graph, source, result)
