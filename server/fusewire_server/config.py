@@ -86,7 +86,7 @@ class Limits:
     live_bytes: Annotated[Bytes, "live buffers of a session"] = 4 * GIB
     programs: Annotated[Count, "programs a session may number"] = 4096
     program_ops: Annotated[Count, "ops of a program"] = 8192
-    program_bytes: Annotated[Bytes, "encoded length of a program"] = MIB
+    program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
     credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
     credit_segments: Annotated[Count, "segments of a session in flight"] = 64

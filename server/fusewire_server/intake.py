@@ -285,6 +285,7 @@ class Intake:
         if len(tensors[upload.tensor]) != size_bytes:
             actual = len(tensors[upload.tensor])
             raise CaseError("upload_failed", f"{actual} bytes came for an upload declared as {size_bytes}")
+        validate.check_uploaded(upload.spec.dtype, tensors[upload.tensor])
 
     def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> None:
         self._kill(session, free.handles, taken)

@@ -20,6 +20,7 @@ from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server import validate
 from fusewire_server.access import Access
 from fusewire_server.engine import Engine
 from fusewire_server.session import Session
@@ -138,6 +139,10 @@ class FusewireService:
             filled += len(chunk)
         if filled != size_bytes:
             raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
+        try:
+            validate.check_uploaded(value.spec.dtype, data)
+        except CaseError as error:
+            raise _UploadBroken(error.text) from None
         return data
 
     async def _next_chunk(self, chunks: AsyncIterator[bytes]) -> bytes | None:

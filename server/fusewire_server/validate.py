@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from fusewire_protos import catalogue, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, CaseError
@@ -36,6 +38,12 @@ def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
     if starts:
         _check_starts(program, starts)
     return starts
+
+
+def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
+    """Raises CaseError if bytes that claim to be of `dtype` hold what no value of it does."""
+    if dtype.is_boolean and len(data) and int(np.frombuffer(data, np.uint8).max()) > 1:
+        raise CaseError("upload_failed", "a bool's byte is 0 or 1; others came")
 
 
 def check_dying(dying: tuple[int, ...], inputs: int) -> None:
