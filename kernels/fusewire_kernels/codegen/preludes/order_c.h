@@ -44,7 +44,7 @@
         } \
         for (int64_t c = 0; c < width; c++) fw_copy_##X(r, c, last_chunk >= FW_CHUNK ? top : upper, c); \
     }
-#define FW_SLOW static __attribute__((noinline, unused))
+#define FW_SLOW static __attribute__((cold, noinline, unused))
 
 #define FW_PLAIN_REDUCTION(X, T) \
     typedef struct { \
