@@ -1,0 +1,54 @@
+"""How much a session may have in flight: sent, and not yet completed by the device.
+
+Totals since the session began are kept on both sides; completion comes from the server, cumulatively.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Amount(NamedTuple):
+    """The units of credit. `bytes` are those of live results and inline uploads."""
+
+    ops: int = 0
+    bytes: int = 0
+    segments: int = 0
+
+    def plus(self, other: Amount) -> Amount:
+        return Amount(self.ops + other.ops, self.bytes + other.bytes, self.segments + other.segments)
+
+    def minus(self, other: Amount) -> Amount:
+        return Amount(self.ops - other.ops, self.bytes - other.bytes, self.segments - other.segments)
+
+    def fits(self, limit: Amount) -> bool:
+        return self.ops <= limit.ops and self.bytes <= limit.bytes and self.segments <= limit.segments
+
+
+class Credit:
+    """The account of one session; guarded by the session's lock."""
+
+    def __init__(self, limit: Amount) -> None:
+        self._limit = limit
+        self._sent = Amount()
+        self._completed = Amount()
+
+    @property
+    def in_flight(self) -> Amount:
+        return self._sent.minus(self._completed)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is in flight."""
+        return self._sent == self._completed
+
+    def admits(self, cost: Amount) -> bool:
+        """Whether `cost` may be sent now. With nothing in flight a single send of any size may."""
+        return self.is_free or self.in_flight.plus(cost).fits(self._limit)
+
+    def take(self, cost: Amount) -> None:
+        self._sent = self._sent.plus(cost)
+
+    def complete(self, total: Amount) -> None:
+        """`total` is what the server has completed since the session began."""
+        self._completed = total

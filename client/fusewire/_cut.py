@@ -1,0 +1,218 @@
+"""Where a segment ends, so that a loop always gives the same few programs.
+
+The cutter sees what is recorded as a list of signature numbers. While a loop runs, pieces are whole *bodies* of it,
+in repeats of powers of two; a body begins where the fewest values cross, so that clients that reach the same loop by
+different ways cut it alike. What stands before the first body, behind the last, or in no loop at all is cut as
+*fragments*.
+
+A boundary is *settled* when one more body has been recorded behind it: by then the names that the last body bound
+are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
+its own, for its liveness differs.
+
+Bodies are remembered: a loop that comes again is recognised by its first whole body.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from fusewire._period import Period, choose_rotation, find_period
+from fusewire._tape import Record
+
+LEAST_SEGMENT_OPS = 64
+LARGEST_SEGMENT_OPS = 1024
+FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
+HISTORY_OPS = 4096  # the longest body that can be found is half of it
+KNOWN_BODIES = 32
+
+Body = list[int]  # signature numbers
+
+
+class Reach(Enum):
+    """How much of what is recorded may be cut now."""
+
+    SETTLED = "settled"  # whole bodies at settled boundaries
+    PAUSED = "paused"  # all, unless the end is a body that is surely being completed
+    EVERYTHING = "everything"
+
+
+class Piece(NamedTuple):
+    """The next ops to become a segment."""
+
+    ops: int
+    is_fragment: bool
+
+
+class Past(NamedTuple):
+    """The last records of a tape, sent or not, and the number of the first of them."""
+
+    records: list[Record]
+    first: int
+
+
+LookBack = Callable[[int], Past]  # how many records at most
+
+
+class Cutter:
+    """Decides for one recorder and remembers its loops. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._body: Body | None = None
+        self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
+        self._known: OrderedDict[tuple[int, ...], None] = OrderedDict()
+
+    def ops_to_boundary(self, least_ops: int) -> int | None:
+        """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
+        if self._body is None:
+            return None
+        return self._lead_ops or self._least_repeats(least_ops) * len(self._body)
+
+    def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
+        """At how many unsent ops `next_piece` is to be asked again."""
+        if self._body is None:
+            return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
+        settled = (self._lead_ops or self._least_repeats(least_ops) * len(self._body)) + len(self._body) + 1
+        return max(settled, unsent_ops + 1)
+
+    def next_piece(self, unsent: Sequence[int], reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
+        """The first piece of `unsent`, which becomes a segment; None if all of it should wait.
+
+        `least_ops`: while a loop runs on, smaller pieces wait.
+        """
+        if not unsent:
+            return None
+        if self._is_broken(unsent):
+            self._leave(len(unsent), look_back)
+        if self._body is None:
+            self._enter(unsent, look_back)
+        if self._body is None:
+            return _piece_of_no_loop(len(unsent), reach)
+        return self._piece_of_loop(self._body, unsent, reach, least_ops)
+
+    def cut(self, piece: Piece) -> None:
+        """Takes note that `piece`, the last one given, has become a segment."""
+        if self._body is not None:
+            self._lead_ops = (self._lead_ops - piece.ops) % len(self._body)
+
+    def _piece_of_loop(self, body: Body, unsent: Sequence[int], reach: Reach, least_ops: int) -> Piece | None:
+        length, lead = len(body), self._lead_ops
+        bodies = _count_bodies(body, unsent[lead:])
+        tail = unsent[lead + bodies * length :]
+        runs_on = len(tail) < length and tail == body[: len(tail)]
+        is_within_body = runs_on and (bool(tail) or len(unsent) < lead)
+        takes_all = reach is Reach.EVERYTHING or (reach is Reach.PAUSED and not is_within_body)
+        if bodies == 0:
+            return Piece(len(unsent), is_fragment=True) if takes_all else None
+        if lead:
+            is_due = takes_all or len(unsent) > lead + length
+            return Piece(lead, is_fragment=True) if is_due else None
+        settled = min(bodies, (len(unsent) - 1) // length - 1)
+        ready = max(settled, bodies - 1, 1) if takes_all else settled
+        if ready < (self._least_repeats(least_ops) if runs_on and not takes_all else 1):
+            return None
+        repeats = min(_power_of_two_up_to(ready), _largest_repeats(length))
+        return Piece(repeats * length, is_fragment=False)
+
+    def _least_repeats(self, least_ops: int) -> int:
+        assert self._body is not None
+        length = len(self._body)
+        needed = -(-least_ops // length)
+        return min(_power_of_two_from(needed), _largest_repeats(length))
+
+    def _is_broken(self, unsent: Sequence[int]) -> bool:
+        if self._body is None:
+            return False
+        following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
+        return following != self._body[: len(following)]
+
+    def _leave(self, unsent_ops: int, look_back: LookBack) -> None:
+        """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
+        assert self._body is not None
+        inner_length = len(self._body)
+        self._known.pop(tuple(self._body), None)
+        left, self._body, self._lead_ops = self._body, None, 0
+        self._search(unsent_ops, look_back, longest=LARGEST_SEGMENT_OPS)
+        if self._body is None or len(self._body) <= inner_length:
+            self._remember(left)
+
+    def _enter(self, unsent: Sequence[int], look_back: LookBack) -> None:
+        """Recognises a loop that is known, or finds a new one."""
+        for lead, known in self._candidates(unsent):
+            if tuple(unsent[lead : lead + len(known)]) == known:
+                self._body, self._lead_ops = list(known), lead
+                self._known.move_to_end(known)
+                return
+        self._search(len(unsent), look_back, longest=HISTORY_OPS // 2)
+
+    def _candidates(self, unsent: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Places where a known body may begin, the longest body first."""
+        by_first: dict[int, list[tuple[int, ...]]] = {}
+        for known in sorted(self._known, key=len, reverse=True):
+            by_first.setdefault(known[0], []).append(known)
+        for lead, signature in enumerate(unsent):
+            for known in by_first.get(signature, ()):
+                yield lead, known
+
+    def _search(self, unsent_ops: int, look_back: LookBack, *, longest: int) -> None:
+        records, first = look_back(HISTORY_OPS)
+        signatures = [record[0] for record in records]
+        period = find_period(signatures)
+        if period is None or period.length > longest:
+            return
+        length = period.length
+        start = len(signatures) - 2 * length
+        rotation = choose_rotation(records[start:], first + start)
+        self._body = signatures[start + rotation : start + rotation + length]
+        self._lead_ops = _lead(unsent_ops, period, -rotation % length)
+        self._remember(self._body)
+
+    def _remember(self, body: Body) -> None:
+        self._known[tuple(body)] = None
+        self._known.move_to_end(tuple(body))
+        if len(self._known) > KNOWN_BODIES:
+            self._known.popitem(last=False)
+
+
+def _piece_of_no_loop(ops: int, reach: Reach) -> Piece | None:
+    if reach is Reach.SETTLED:
+        return Piece(FRAGMENT_OPS, is_fragment=True) if ops >= FRAGMENT_OPS else None
+    return Piece(min(ops, LARGEST_SEGMENT_OPS), is_fragment=True)
+
+
+def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
+    """How many unsent ops precede the first body, if one body begins `tail_ops` before the end."""
+    usable = min(unsent_ops, period.coverage)
+    if usable < tail_ops:
+        return unsent_ops - tail_ops + period.length
+    bodies = (usable - tail_ops) // period.length
+    return unsent_ops - tail_ops - bodies * period.length
+
+
+def _count_bodies(body: Body, signatures: Sequence[int]) -> int:
+    """How many whole bodies stand at the beginning of `signatures`."""
+    length = len(body)
+    most = len(signatures) // length
+    if signatures[: most * length] == body * most:
+        return most
+    return next(count for count in range(most) if signatures[count * length : (count + 1) * length] != body)
+
+
+def _largest_repeats(length: int) -> int:
+    return _power_of_two_up_to(max(1, LARGEST_SEGMENT_OPS // length))
+
+
+def _power_of_two_up_to(count: int) -> int:
+    return 1 << (count.bit_length() - 1)
+
+
+def _power_of_two_from(count: int) -> int:
+    return 1 << (count - 1).bit_length()
+
+
+def _doubling(start: int) -> Iterator[int]:
+    while True:
+        yield start
+        start *= 2

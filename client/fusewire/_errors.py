@@ -1,0 +1,43 @@
+"""The errors a user meets: the tree is drawn in `fusewire_protos.errors`."""
+
+from fusewire_protos.errors import (
+    ArgumentError,
+    Cancelled,
+    ConfigurationError,
+    DtypeError,
+    FusewireError,
+    OutOfMemory,
+    Poisoned,
+    ProtocolError,
+    QuotaExceeded,
+    RequestError,
+    ServerFault,
+    SessionClosed,
+    SessionLost,
+    ShapeError,
+    Unauthenticated,
+    UnknownHandle,
+    UploadFailed,
+    WaitTimeout,
+)
+
+__all__ = [
+    "ArgumentError",
+    "Cancelled",
+    "ConfigurationError",
+    "DtypeError",
+    "FusewireError",
+    "OutOfMemory",
+    "Poisoned",
+    "ProtocolError",
+    "QuotaExceeded",
+    "RequestError",
+    "ServerFault",
+    "SessionClosed",
+    "SessionLost",
+    "ShapeError",
+    "Unauthenticated",
+    "UnknownHandle",
+    "UploadFailed",
+    "WaitTimeout",
+]

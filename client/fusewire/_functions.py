@@ -1,0 +1,480 @@
+"""The functions of the namespace, as users know them from NumPy and the array API standard.
+
+An operand is an array, a Python scalar (which adapts to the arrays beside it), a NumPy scalar (which keeps its
+dtype), or anything that can be uploaded. Functions without an array operand use the default session.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusewire import _operations as operations
+from fusewire._array import Array
+from fusewire._connect import default_session
+from fusewire._errors import ArgumentError, ShapeError
+from fusewire._operations import Axis, axes_of, dtype_of, shape_of
+from fusewire._recording import PYTHON_SCALARS, apply, create, unary
+from fusewire_protos import dtypes, shapes
+from fusewire_protos.catalogue import BY_NAME, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.frames import Scalar
+
+ShapeLike = int | Sequence[int]
+F = TypeVar("F", bound=Callable[..., Array])
+
+
+def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
+    """An array of `data`: `data` itself if it is one (unless `copy`), else uploaded to the default session."""
+    if not isinstance(data, Array):
+        return default_session().array(data, dtype)
+    array = data if dtype is None else operations.astype(data, dtype, copy=False)
+    return array.copy() if copy and array is data else array
+
+
+def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+    """As `asarray`, with a name of its own for an array given."""
+    return asarray(data, dtype, copy=copy)
+
+
+# ---- pointwise ----
+
+
+def _pointwise_unary(name: str) -> Callable[[Any], Array]:
+    record: Callable[[Array], Array] = unary(BY_NAME[name])
+
+    def function(x: Any, /) -> Array:
+        return record(x if isinstance(x, Array) else asarray(x))
+
+    return _named(function, name)
+
+
+def _pointwise_binary(name: str) -> Callable[[Any, Any], Array]:
+    op = BY_NAME[name]
+
+    def function(x1: Any, x2: Any, /) -> Array:
+        return _apply(op, x1, x2)
+
+    return _named(function, name)
+
+
+def _named(function: F, name: str) -> F:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`{name}` of every element, as in NumPy."
+    return function
+
+
+add = _pointwise_binary("add")
+subtract = _pointwise_binary("subtract")
+multiply = _pointwise_binary("multiply")
+divide = _pointwise_binary("divide")
+floor_divide = _pointwise_binary("floor_divide")
+remainder = _pointwise_binary("remainder")
+power = _pointwise_binary("power")
+pow = power  # noqa: A001  # the standard's name
+minimum = _pointwise_binary("minimum")
+maximum = _pointwise_binary("maximum")
+atan2 = _pointwise_binary("atan2")
+equal = _pointwise_binary("equal")
+not_equal = _pointwise_binary("not_equal")
+less = _pointwise_binary("less")
+less_equal = _pointwise_binary("less_equal")
+greater = _pointwise_binary("greater")
+greater_equal = _pointwise_binary("greater_equal")
+logical_and = _pointwise_binary("logical_and")
+logical_or = _pointwise_binary("logical_or")
+logical_xor = _pointwise_binary("logical_xor")
+logical_not = _pointwise_unary("logical_not")
+bitwise_and = _pointwise_binary("bitwise_and")
+bitwise_or = _pointwise_binary("bitwise_or")
+bitwise_xor = _pointwise_binary("bitwise_xor")
+bitwise_invert = _pointwise_unary("bitwise_invert")
+isnan = _pointwise_unary("isnan")
+isinf = _pointwise_unary("isinf")
+isfinite = _pointwise_unary("isfinite")
+negative = _pointwise_unary("negative")
+abs = _pointwise_unary("abs")  # noqa: A001  # the standard's name
+sign = _pointwise_unary("sign")
+square = _pointwise_unary("square")
+round = _pointwise_unary("round")  # noqa: A001  # the standard's name
+floor = _pointwise_unary("floor")
+ceil = _pointwise_unary("ceil")
+trunc = _pointwise_unary("trunc")
+sqrt = _pointwise_unary("sqrt")
+rsqrt = _pointwise_unary("rsqrt")
+exp = _pointwise_unary("exp")
+expm1 = _pointwise_unary("expm1")
+exp2 = _pointwise_unary("exp2")
+log = _pointwise_unary("log")
+log1p = _pointwise_unary("log1p")
+log2 = _pointwise_unary("log2")
+log10 = _pointwise_unary("log10")
+sin = _pointwise_unary("sin")
+cos = _pointwise_unary("cos")
+tan = _pointwise_unary("tan")
+tanh = _pointwise_unary("tanh")
+sigmoid = _pointwise_unary("sigmoid")
+relu = _pointwise_unary("relu")
+gelu = _pointwise_unary("gelu")
+silu = _pointwise_unary("silu")
+softplus = _pointwise_unary("softplus")
+erf = _pointwise_unary("erf")
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+    """`x1` where `condition` holds, else `x2`."""
+    return _apply(BY_NAME["where"], condition, x1, x2)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
+    """`x`, not below `min` and not above `max`; None sets no bound."""
+    if min is None and max is None:
+        return asarray(x)
+    if min is None:
+        return minimum(x, max)
+    if max is None:
+        return maximum(x, min)
+    return _apply(BY_NAME["clip"], x, min, max)
+
+
+def astype(x: Array, dtype: Any, /, *, copy: bool = True) -> Array:
+    """`x` in another dtype. Floats become integers by truncation; NaN becomes 0, what is out of range saturates."""
+    return operations.astype(x, dtype, copy=copy)
+
+
+# ---- reductions, and ops along axes ----
+
+
+def sum(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:  # noqa: A001
+    """Integers and booleans are summed in int64, halves in float32."""
+    return asarray(x).sum(axis, dtype=dtype, keepdims=keepdims)
+
+
+def prod(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    """Integers and booleans are multiplied in int64, halves in float32."""
+    return asarray(x).prod(axis, dtype=dtype, keepdims=keepdims)
+
+
+def mean(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    """The sum divided by the number of elements; float64 for integers."""
+    return asarray(x).mean(axis, dtype=dtype, keepdims=keepdims)
+
+
+def var(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+    """The mean squared distance from the mean, with n − correction for n (`ddof` is NumPy's word for it)."""
+    return asarray(x).var(axis, ddof=correction or ddof, keepdims=keepdims)
+
+
+def std(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+    """The square root of `var`."""
+    return asarray(x).std(axis, ddof=correction or ddof, keepdims=keepdims)
+
+
+def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
+    """The least element; NaN if there is one."""
+    return asarray(x).min(axis, keepdims=keepdims)
+
+
+def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
+    """The greatest element; NaN if there is one."""
+    return asarray(x).max(axis, keepdims=keepdims)
+
+
+def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
+    """Whether some element is true, or not zero."""
+    return asarray(x).any(axis, keepdims=keepdims)
+
+
+def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
+    """Whether every element is true, or not zero."""
+    return asarray(x).all(axis, keepdims=keepdims)
+
+
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The index of the first least element, int64."""
+    return asarray(x).argmin(axis, keepdims=keepdims)
+
+
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The index of the first greatest element, int64."""
+    return asarray(x).argmax(axis, keepdims=keepdims)
+
+
+def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+    """The logarithm of the sum of exponentials, without overflow."""
+    return operations.reduce("logsumexp", asarray(x), axis, keepdims=keepdims)
+
+
+def softmax(x: Any, /, axis: Axis = -1) -> Array:
+    """exp(x) over its sum along `axis`."""
+    return operations.along("softmax", asarray(x), axis)
+
+
+def log_softmax(x: Any, /, axis: Axis = -1) -> Array:
+    """The logarithm of `softmax`, without underflow."""
+    return operations.along("log_softmax", asarray(x), axis)
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
+    """(x − mean) / sqrt(var + epsilon) along `axis`, then times `weight`, plus `bias` where they are given."""
+    normal = operations.along("layer_norm", asarray(x), axis, (float(epsilon),))
+    scaled = normal if weight is None else normal * weight
+    return scaled if bias is None else scaled + bias
+
+
+# ---- products ----
+
+
+def matmul(x1: Any, x2: Any, /) -> Array:
+    """The matrix product; vectors and batches as in NumPy."""
+    return _apply(BY_NAME["matmul"], x1, x2)
+
+
+def dot(x1: Any, x2: Any, /) -> Array:
+    """As NumPy for ranks up to 2: a product of matrices or vectors, or by a scalar."""
+    a, b = _arrays(x1, x2)
+    if not a.ndim or not b.ndim:
+        return a * b
+    if a.ndim > 2 or b.ndim > 2:
+        raise ShapeError(f"dot takes ranks up to 2, not {a.ndim} and {b.ndim}; use matmul")
+    return a @ b
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The product of every element of `x1` with every one of `x2`, both flattened."""
+    a, b = _arrays(x1, x2)
+    return a.reshape(-1, 1) * b.reshape(1, -1)
+
+
+# ---- shapes and places ----
+
+
+def reshape(x: Any, /, shape: ShapeLike) -> Array:
+    """One dim may be −1."""
+    return operations.reshape(asarray(x), shape)
+
+
+def ravel(x: Any, /) -> Array:
+    return operations.reshape(asarray(x), (-1,))
+
+
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
+    """Axes in the order of `axes`; reversed if none are given."""
+    return operations.transpose(asarray(x), axes)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes exchanged."""
+    return asarray(x).mT
+
+
+def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
+    given = asarray(x)
+    order = list(range(given.ndim))
+    first, second = (shapes.normalise_axis(axis, given.ndim) for axis in (axis1, axis2))
+    order[first], order[second] = order[second], order[first]
+    return operations.transpose(given, order)
+
+
+def squeeze(x: Any, /, axis: Axis = None) -> Array:
+    """Without its axes of length 1, or without those in `axis`."""
+    return operations.squeeze(asarray(x), axis)
+
+
+def expand_dims(x: Any, /, axis: int | Sequence[int]) -> Array:
+    """With a new axis of length 1 at each place in `axis`."""
+    return operations.expand_dims(asarray(x), axis)
+
+
+def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
+    return operations.broadcast_to(asarray(x), shape)
+
+
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
+    """Behind one another along `axis`; flattened if that is None."""
+    given = _arrays(*arrays)
+    if not given:
+        raise ArgumentError("concat takes at least one array")
+    if axis is None:
+        given, axis = [ravel(each) for each in given], 0
+    joined: Array = apply(BY_NAME["concat"], given, (shapes.normalise_axis(axis, given[0].ndim),))
+    return joined
+
+
+concatenate = concat
+
+
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
+    """Beside one another along a new axis."""
+    given = _arrays(*arrays)
+    if len({each.shape for each in given}) > 1:
+        raise ShapeError(f"stack takes arrays of one shape, not {', '.join(str(each.shape) for each in given)}")
+    return concat([operations.expand_dims(each, axis) for each in given], axis=axis)
+
+
+def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Array]:
+    """In so many equal parts, or at these places, along `axis`."""
+    given = asarray(x)
+    axis = shapes.normalise_axis(axis, given.ndim)
+    length = given.shape[axis]
+    if isinstance(sections, int):
+        if sections < 1 or length % sections:
+            raise ShapeError(f"axis {axis} of length {length} does not split into {sections} equal parts")
+        sections = range(length // sections, length, length // sections)
+    places = [0, *sections, length]
+    before = (slice(None),) * axis
+    return [given[*before, slice(start, stop)] for start, stop in zip(places, places[1:], strict=False)]
+
+
+def flip(x: Any, /, axis: Axis = None) -> Array:
+    """With the order of elements reversed along `axis`; along all if None."""
+    given = asarray(x)
+    axes = axes_of(axis, given.ndim)
+    return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
+
+
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
+    """The elements at `indices` along `axis`; out of range means the first or the last."""
+    return asarray(x).take(indices, axis)
+
+
+def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
+    """A last axis of length `classes` with a one at the index that `x` says, zeros elsewhere."""
+    encoded: Array = apply(BY_NAME["one_hot"], (asarray(x),), (shape_of(classes)[0], dtype_of(dtype).code))
+    return encoded
+
+
+# ---- creation ----
+
+
+def full(shape: ShapeLike, fill_value: Scalar, dtype: Any = None) -> Array:
+    """An array of one value; without a dtype it takes the value's."""
+    wanted = dtype_of(type(fill_value) if dtype is None else dtype)
+    value = wanted, _fitting(fill_value, wanted)
+    return _create("full", (value,), (shape_of(shape), wanted.code))
+
+
+def zeros(shape: ShapeLike, dtype: Any = None) -> Array:
+    """float64 without a dtype, as in NumPy."""
+    return full(shape, 0, dtypes.float64 if dtype is None else dtype)
+
+
+def ones(shape: ShapeLike, dtype: Any = None) -> Array:
+    """float64 without a dtype, as in NumPy."""
+    return full(shape, 1, dtypes.float64 if dtype is None else dtype)
+
+
+empty = zeros
+
+
+def full_like(x: Array, /, fill_value: Scalar, dtype: Any = None) -> Array:
+    wanted = x.dtype if dtype is None else dtype_of(dtype)
+    filled = create(
+        Array,
+        x.session.recorder(),
+        BY_NAME["full"],
+        ((wanted, _fitting(fill_value, wanted)),),
+        (x.shape, wanted.code),
+    )
+    return filled
+
+
+def zeros_like(x: Array, /, dtype: Any = None) -> Array:
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Array, /, dtype: Any = None) -> Array:
+    return full_like(x, 1, dtype)
+
+
+empty_like = zeros_like
+
+
+def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None) -> Array:
+    """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given."""
+    if stop is None:
+        start, stop = 0, start
+    if step == 0:
+        raise ArgumentError("arange with a step of 0 has no end")
+    are_integers = isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)
+    wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
+    length = len(range(start, stop, step)) if are_integers else _steps(start, stop, step)
+    scalars = (wanted, _fitting(start, wanted)), (wanted, _fitting(step, wanted))
+    return _create("arange", scalars, (shape_of(length)[0], wanted.code))
+
+
+def linspace(start: float, stop: float, /, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
+    """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype."""
+    wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
+    gaps = num - 1 if endpoint else num
+    step = (float(stop) - float(start)) / gaps if gaps > 0 else 0.0
+    scalars = (dtypes.float64, float(start)), (dtypes.float64, step)
+    return _create("linspace", scalars, (shape_of(num)[0], wanted.code))
+
+
+def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:
+    """Ones on the k-th diagonal; float64 without a dtype."""
+    wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
+    shape = shape_of((rows, rows if columns is None else columns))
+    return _create("eye", (), (*shape, k, wanted.code))
+
+
+# ---- about dtypes ----
+
+
+def result_type(*operands: Any) -> DType:
+    """The dtype that arrays, dtypes and Python scalars give together."""
+    strong = [
+        operand.dtype if isinstance(operand, Array) else dtype_of(getattr(operand, "dtype", operand))
+        for operand in operands
+        if not isinstance(operand, PYTHON_SCALARS)
+    ]
+    common = dtypes.promote_all(strong) if strong else dtypes.bool_
+    for operand in operands:
+        if isinstance(operand, PYTHON_SCALARS):
+            common = dtypes.of_scalar(operand, common)
+    return common
+
+
+def _apply(op: Op, *operands: Any) -> Array:
+    """Records an op of arrays, scalars and whatever can be uploaded."""
+    if not _has_array(operands):
+        operands = (asarray(operands[0]), *operands[1:])
+    session = next(operand for operand in operands if isinstance(operand, Array)).session
+    usable = [
+        operand if isinstance(operand, (Array, np.generic, *PYTHON_SCALARS)) else session.array(operand)
+        for operand in operands
+    ]
+    result: Array = apply(op, usable)
+    return result
+
+
+def _has_array(operands: Sequence[Any]) -> bool:
+    return next((True for operand in operands if isinstance(operand, Array)), False)
+
+
+def _arrays(*given: Any) -> list[Array]:
+    """All as arrays of one session: that of the first array among them."""
+    session = next((each.session for each in given if isinstance(each, Array)), None) or default_session()
+    return [each if isinstance(each, Array) else session.array(each) for each in given]
+
+
+def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tuple[Any, ...]) -> Array:
+    return create(Array, default_session().recorder(), BY_NAME[name], scalars, attributes)
+
+
+def _fitting(value: Any, dtype: DType) -> Scalar:
+    """A fill value as a Python scalar of the kind of `dtype`, as NumPy casts it."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return int(plain) if dtype.is_integer else plain
+
+
+def _steps(start: float, stop: float, step: float) -> int:
+    return builtins.max(math.ceil((stop - start) / step), 0)

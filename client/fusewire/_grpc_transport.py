@@ -1,0 +1,232 @@
+"""The transport over gRPC: one thread with an event loop of its own, two connections.
+
+Bulk bytes travel on the second connection, so that a large upload never stands before a fetch. Messages pass gRPC
+as bytes, both ways: what is in them is the session's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+
+from fusewire._errors import FusewireError, SessionLost, Unauthenticated
+from fusewire._transport import ChunkSink, Peer
+from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_SERVICE = "/fusewire.v1.Fusewire/"
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),  # else gRPC would share one connection between the two channels
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+_PARTING_S = 0.5
+
+if TYPE_CHECKING:
+    # gRPC's classes take type parameters in their stubs only.
+    Call = grpc.aio.StreamStreamCall[bytes, bytes]
+
+
+class GrpcTransport:
+    """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is in the clear."""
+
+    def __init__(
+        self, target: str, *, token: str | None = None, credentials: grpc.ChannelCredentials | None = None
+    ) -> None:
+        self._target = target
+        self._credentials = credentials
+        self._metadata: tuple[tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="fusewire-io", daemon=True)
+        self._farewell: bytes | None = None
+        self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
+        # From here on the I/O thread's alone.
+        self._awake = asyncio.Event()
+        self._is_ending = False
+        self._bulk: grpc.aio.Channel | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self, peer: Peer) -> None:
+        self._peer = peer
+        self._thread.start()
+
+    def wake(self) -> None:
+        if self._is_asleep:
+            self._is_asleep = False
+            self._call(self._awake.set)
+
+    def upload(self, session_id: bytes, handle: int) -> ChunkSink:
+        upload = _Upload(self._loop)
+        metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
+        self._call(lambda: self._start(self._carry_upload(upload, metadata)))
+        return upload
+
+    def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
+
+    def close(self, farewell: bytes | None, timeout_s: float) -> None:
+        self._farewell = farewell
+        self._call(self._begin_to_end)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+
+    def _call(self, function: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the session learns of its end by itself
+            self._loop.call_soon_threadsafe(function)
+
+    # ---- the I/O thread ----
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._converse())
+        finally:
+            self._loop.close()
+
+    async def _converse(self) -> None:
+        channel = self._channel()
+        call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
+        writing = asyncio.create_task(self._write(call))
+        reading = asyncio.create_task(self._read(call))
+        await asyncio.wait((writing, reading), return_when=asyncio.FIRST_COMPLETED)
+        if not reading.done():
+            await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
+        reason = await _reason(call, self._target) if reading.done() else SessionLost("the server did not part")
+        await _end(writing, reading, *self._tasks)
+        call.cancel()
+        for used in (channel, self._bulk):
+            if used is not None:
+                await used.close()
+        self._peer.on_lost(reason)
+
+    async def _write(self, call: Call) -> None:
+        await call.write(self._peer.hello())
+        while not self._is_ending:
+            delay_s = self._peer.on_tick()
+            while (frame := self._peer.next_frame()) is not None:
+                await call.write(frame)
+            await self._sleep(delay_s)
+        if self._farewell is not None:
+            await call.write(self._farewell)
+        await call.done_writing()
+
+    async def _sleep(self, delay_s: float) -> None:
+        """Until woken. Whoever posts first and wakes then is never missed: the peer is asked once more below."""
+        self._is_asleep = True
+        timer = self._loop.call_later(delay_s, self._awake.set)
+        await self._awake.wait()
+        timer.cancel()
+        self._is_asleep = False
+        self._awake.clear()
+
+    async def _read(self, call: Call) -> None:
+        while (raw := await call.read()) is not grpc.aio.EOF:
+            self._peer.on_frame(raw)
+            self.wake()
+
+    def _begin_to_end(self) -> None:
+        self._is_ending = True
+        self._awake.set()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry_upload(self, upload: _Upload, metadata: tuple[tuple[str, str], ...]) -> None:
+        call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
+        try:
+            async for chunk in upload.chunks():
+                await call.write(chunk)
+            await call.done_writing()
+            await call
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            upload.drop()  # the server fails the handle, and tells whoever fetches it
+
+    async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
+        call = self._bulk_channel().unary_stream(_SERVICE + "Download")(request, metadata=self._metadata)
+        value = bytearray(size_bytes)
+        filled = 0
+        try:
+            while (raw := await call.read()) is not grpc.aio.EOF:
+                chunk = decode_chunk(raw)
+                value[filled : filled + len(chunk)] = chunk
+                filled += len(chunk)
+        except (grpc.aio.AioRpcError, ValueError):
+            filled = -1
+        self._peer.on_download(fetch, value if filled == size_bytes else None)
+
+    def _channel(self) -> grpc.aio.Channel:
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(self._target, options=_CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(self._target, self._credentials, options=_CHANNEL_OPTIONS)
+
+    def _bulk_channel(self) -> grpc.aio.Channel:
+        if self._bulk is None:
+            self._bulk = self._channel()
+        return self._bulk
+
+
+class _Upload:
+    """Chunks on their way from the thread that copies them to the I/O thread. None ends them."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._chunks: deque[bytes | None] = deque()
+        self._arrived = asyncio.Event()
+        self._is_dropped = False
+
+    def put(self, chunk: bytes) -> None:
+        if not self._is_dropped:
+            self._chunks.append(chunk)
+            self._tell()
+
+    def finish(self) -> None:
+        self._chunks.append(None)
+        self._tell()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        while True:
+            self._arrived.clear()
+            if not self._chunks:
+                await self._arrived.wait()
+                continue
+            chunk = self._chunks.popleft()
+            if chunk is None:
+                return
+            yield chunk
+
+    def drop(self) -> None:
+        """Nobody takes the chunks any more."""
+        self._is_dropped = True
+        self._chunks.clear()
+
+    def _tell(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._arrived.set)
+
+
+async def _reason(call: Call, target: str) -> FusewireError:
+    """Why the stream has ended, in our words."""
+    code, details = await call.code(), await call.details()
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return Unauthenticated(f"{target}: {details}")
+    if code is grpc.StatusCode.OK:
+        return SessionLost(f"{target} ended the session")
+    return SessionLost(f"{target}: {code.name.lower()}: {details}")
+
+
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

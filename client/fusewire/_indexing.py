@@ -1,0 +1,136 @@
+"""What stands between brackets, read as NumPy reads it. Pure.
+
+Integers, slices, `...` and `None` become one region and a shape; an array of integers among them gathers along its
+axis. Starts are not part of a region: a window that moves stays the same op.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+from fusewire._errors import ArgumentError
+from fusewire_protos import shapes
+from fusewire_protos.shapes import Region, Shape
+
+
+class Gather(NamedTuple):
+    """Integers that select along `axis` of the array that the region and the new axes have left."""
+
+    axis: int
+    indices: Any
+
+
+class Index(NamedTuple):
+    """First the region (None: everything), then the new shape (None: as it is), then the gather, if any."""
+
+    region: Region | None
+    starts: tuple[int, ...]
+    new_shape: Shape | None
+    gather: Gather | None
+
+
+class _Reader:
+    """Collects what the items of an index say, axis by axis."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._axis = 0
+        self._axes: list[int] = []
+        self._lengths: list[int] = []
+        self._steps: list[int] = []
+        self._starts: list[int] = []
+        self._dropped: list[int] = []
+        self._result: list[int] = []
+        self._gather: Gather | None = None
+        self._has_new_axes = False
+
+    def read(self, item: Any) -> None:
+        if item is None:
+            self._result.append(1)
+            self._has_new_axes = True
+        elif isinstance(item, slice):
+            self._slice(item)
+        elif _is_integer(item):
+            self._integer(operator.index(item))
+        else:
+            self._indices(item)
+
+    def skip(self, axes: int) -> None:
+        self._result += self._shape[self._axis : self._axis + axes]
+        self._axis += axes
+
+    def index(self) -> Index:
+        self.skip(len(self._shape) - self._axis)
+        region = None
+        if self._axes:
+            region = Region(tuple(self._axes), tuple(self._lengths), tuple(self._steps), tuple(self._dropped))
+        new_shape = tuple(self._result) if self._has_new_axes else None
+        return Index(region, tuple(self._starts), new_shape, self._gather)
+
+    def _slice(self, item: slice) -> None:
+        dim = self._dim()
+        start, stop, step = item.indices(dim)
+        length = len(range(start, stop, step))
+        if (length, step) != (dim, 1):
+            self._region(start if length else 0, length, step if length > 1 else 1)
+        self._result.append(length)
+        self._axis += 1
+
+    def _integer(self, item: int) -> None:
+        dim = self._dim()
+        if not -dim <= item < dim:
+            raise IndexError(f"index {item} is out of range for axis {self._axis} of length {dim}")
+        self._dropped.append(self._axis)
+        self._region(item % dim, 1, 1)
+        self._axis += 1
+
+    def _indices(self, item: Any) -> None:
+        dim = self._dim()
+        if self._gather is not None:
+            raise ArgumentError("an index holds one array of integers at most; use take for each axis in turn")
+        self._gather = Gather(len(self._result), item)
+        self._result.append(dim)
+        self._axis += 1
+
+    def _region(self, start: int, length: int, step: int) -> None:
+        self._axes.append(self._axis)
+        self._starts.append(start)
+        self._lengths.append(length)
+        self._steps.append(step)
+
+    def _dim(self) -> int:
+        if self._axis >= len(self._shape):
+            raise IndexError(f"too many indices for an array of rank {len(self._shape)}")
+        return self._shape[self._axis]
+
+
+def read_index(key: Any, shape: Shape) -> Index:
+    """What `key` selects of an array of `shape`. Raises IndexError or ArgumentError."""
+    items = key if isinstance(key, tuple) else (key,)
+    consumed = sum(item is not None and item is not Ellipsis for item in items)
+    if sum(item is Ellipsis for item in items) > 1:
+        raise IndexError("an index holds one ellipsis at most")
+    reader = _Reader(shape)
+    for item in items:
+        if item is Ellipsis:
+            reader.skip(max(len(shape) - consumed, 0))
+        else:
+            reader.read(item)
+    return reader.index()
+
+
+def whole(shape: Shape) -> Region:
+    """The region that is all of an array of `shape`: what `x[...] = value` assigns to."""
+    shapes.check(shape)
+    axes = tuple(range(len(shape)))
+    return Region(axes, shape, (1,) * len(shape), ())
+
+
+def _is_integer(item: Any) -> bool:
+    """An int or a NumPy integer: what has an index and no shape. A boolean is a mask, not a number."""
+    if isinstance(item, bool):
+        raise ArgumentError("a boolean is a mask, not an index; use where")
+    return isinstance(item, int) or (
+        hasattr(item, "__index__") and getattr(item, "shape", ()) == () and not hasattr(item, "_handle")
+    )

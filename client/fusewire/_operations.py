@@ -1,0 +1,204 @@
+"""Ops with attributes, on arrays: what the methods of an array and the functions of the namespace share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusewire import _indexing as indexing
+from fusewire._errors import ArgumentError, DtypeError, ShapeError
+from fusewire._recording import Recorded, apply
+from fusewire_protos import dtypes, shapes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Region, Shape
+
+R = TypeVar("R", bound=Recorded)
+Axis = int | Sequence[int] | None
+
+_PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
+
+
+def dtype_of(given: Any) -> DType:
+    """Our dtype for ours, a name, a Python type or whatever NumPy takes for one. Raises DtypeError."""
+    if isinstance(given, DType):
+        return given
+    if isinstance(given, str) and given in dtypes.BY_NAME:
+        return dtypes.BY_NAME[given]
+    if given in _PYTHON_DTYPES:
+        return _PYTHON_DTYPES[given]
+    try:
+        return dtypes.from_numpy(np.dtype(given))
+    except TypeError:
+        raise DtypeError(f"{given!r} is no dtype") from None
+
+
+def axes_of(axis: Axis, rank: int) -> Shape:
+    """`axis` as reductions take it: ascending, counted from the front; None means all. Raises ShapeError."""
+    if axis is None:
+        return tuple(range(rank))
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(sorted(shapes.normalise_axis(each, rank) for each in given))
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axis {axis} names an axis twice")
+    return axes
+
+
+def shape_of(given: int | Sequence[int]) -> Shape:
+    """A shape from an integer or a sequence of them. Raises ShapeError."""
+    dims = given if isinstance(given, Sequence) else (given,)
+    return shapes.check([operator.index(dim) for dim in dims])
+
+
+def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
+    """The reduction `name` over `axis`; `scalars` are its operands behind the array."""
+    axes = axes_of(axis, len(x._spec.shape))
+    result: R = apply(BY_NAME[name], (x, *scalars), (axes, bool(keepdims)))
+    return result
+
+
+def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
+    """An op like softmax, which keeps the shape and looks along `axis`."""
+    result: R = apply(BY_NAME[name], (x, *scalars), (axes_of(axis, len(x._spec.shape)),))
+    return result
+
+
+def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
+    """argmin or argmax: along one axis, or over the flattened array."""
+    if axis is None and len(x._spec.shape) > 1:
+        flat = arg_reduce(name, reshape(x, (-1,)), 0, keepdims=False)
+        return reshape(flat, (1,) * len(x._spec.shape)) if keepdims else flat
+    return reduce(name, x, axis, keepdims=keepdims)
+
+
+def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
+    """`x` in another dtype; the very same array if it has that one and no copy is asked for."""
+    wanted = dtype_of(dtype)
+    if wanted is x._spec.dtype and not copy:
+        return x
+    result: R = apply(BY_NAME["astype"], (x,), (wanted.code,))
+    return result
+
+
+def reshape(x: R, shape: int | Sequence[int]) -> R:
+    """One dim may be −1: it takes what is left."""
+    dims = [operator.index(dim) for dim in (shape if isinstance(shape, Sequence) else (shape,))]
+    if -1 in dims:
+        dims = _fill_in(dims, x._spec.shape)
+    result: R = apply(BY_NAME["reshape"], (x,), (shapes.check(dims),))
+    return result
+
+
+def transpose(x: R, axes: Sequence[int] | None = None) -> R:
+    """`axes` reversed if none are given."""
+    rank = len(x._spec.shape)
+    order = range(rank - 1, -1, -1) if axes is None else [shapes.normalise_axis(axis, rank) for axis in axes]
+    result: R = apply(BY_NAME["transpose"], (x,), (tuple(order),))
+    return result
+
+
+def squeeze(x: R, axis: Axis) -> R:
+    shape = x._spec.shape
+    axes = tuple(i for i, dim in enumerate(shape) if dim == 1) if axis is None else axes_of(axis, len(shape))
+    if any(shape[each] != 1 for each in axes):
+        raise ShapeError(f"cannot squeeze axes {axes} of {shape}: not all have length 1")
+    return reshape(x, tuple(dim for each, dim in enumerate(shape) if each not in axes))
+
+
+def expand_dims(x: R, axis: int | Sequence[int]) -> R:
+    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    rank = len(x._spec.shape) + len(given)
+    new = {shapes.normalise_axis(each, rank) for each in given}
+    if len(new) != len(given):
+        raise ShapeError(f"axis {axis} names an axis twice")
+    old = iter(x._spec.shape)
+    return reshape(x, tuple(1 if each in new else next(old) for each in range(rank)))
+
+
+def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
+    result: R = apply(BY_NAME["broadcast_to"], (x,), (shape_of(shape),))
+    return result
+
+
+def take(x: R, indices: Any, axis: int) -> R:
+    """Indices from the back count as in NumPy; those out of range take the first or the last element."""
+    axis = shapes.normalise_axis(axis, len(x._spec.shape))
+    result: R = apply(BY_NAME["take"], (x, from_the_front(indices, x._spec.shape[axis])), (axis,))
+    return result
+
+
+def from_the_front(indices: R, length: int) -> R:
+    """Indices of which negative ones count from the back of an axis of `length`."""
+    if not indices._spec.dtype.is_integer:
+        raise DtypeError(f"indices have dtype {indices._spec.dtype.name}, not an integer one")
+    if not indices._spec.dtype.is_signed:
+        return indices
+    is_negative = apply(BY_NAME["less"], (indices, 0))
+    result: R = apply(BY_NAME["where"], (is_negative, apply(BY_NAME["add"], (indices, length)), indices))
+    return result
+
+
+def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
+    """`x[key]`; `as_array` uploads indices that are not on the server yet."""
+    index = indexing.read_index(key, x._spec.shape)
+    if index.region is not None:
+        x = _region(x, index.region, index.starts)
+    if index.new_shape is not None:
+        x = reshape(x, index.new_shape)
+    if index.gather is not None:
+        x = take(x, _index_array(index.gather.indices, as_array), index.gather.axis)
+    return x
+
+
+def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
+    """What `x` is after `x[key] = value`."""
+    mask = key if isinstance(key, Recorded) or (isinstance(key, np.ndarray) and key.dtype == bool) else None
+    if mask is not None:
+        return _with_masked(x, as_array(mask), value)
+    index = indexing.read_index(key, x._spec.shape)
+    if index.gather is not None or index.new_shape is not None:
+        raise ArgumentError("only integers, slices, ... and a mask of the array's own shape can be assigned to")
+    region = index.region or indexing.whole(x._spec.shape)
+    starts = index.starts or (0,) * len(region.axes)
+    if isinstance(value, Recorded):
+        value = _without_leading_ones(value, len(x._spec.shape) - len(region.dropped))
+    result: R = apply(BY_NAME["assign_slice"], (x, value), tuple(region), starts)
+    return result
+
+
+def _with_masked(x: R, mask: R, value: Any) -> R:
+    if mask._spec.dtype is not dtypes.bool_ or mask._spec.shape != x._spec.shape:
+        raise ArgumentError("only a boolean mask of the array's own shape can be assigned to")
+    result: R = apply(BY_NAME["where"], (mask, value, x))
+    return result if result._spec.dtype is x._spec.dtype else astype(result, x._spec.dtype)
+
+
+def _region(x: R, region: Region, starts: Sequence[int]) -> R:
+    result: R = apply(BY_NAME["slice"], (x,), tuple(region), starts)
+    return result
+
+
+def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
+    array = as_array(indices)
+    if array._spec.dtype.is_boolean:
+        raise ArgumentError("a mask selects a number of elements that only its values tell; use where")
+    return array
+
+
+def _without_leading_ones(value: Any, rank: int) -> Any:
+    shape = value._spec.shape
+    surplus = len(shape) - rank
+    if surplus > 0 and all(dim == 1 for dim in shape[:surplus]):
+        return reshape(value, shape[surplus:])
+    return value
+
+
+def _fill_in(dims: list[int], shape: Shape) -> list[int]:
+    given = prod(dim for dim in dims if dim != -1)
+    if dims.count(-1) > 1 or given == 0 or prod(shape) % given:
+        raise ShapeError(f"cannot reshape {shape} ({prod(shape)} elements) to {tuple(dims)}")
+    return [prod(shape) // given if dim == -1 else dim for dim in dims]

@@ -1,0 +1,72 @@
+"""The programs a session has numbered, and what it takes to use one again. Bounded: the least used is forgotten."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from fusewire._segments import Template
+from fusewire_protos.program import digest
+
+
+class ProgramKey(NamedTuple):
+    """What tells programs apart. A fragment and a program of the same form are two, for they are treated otherwise."""
+
+    structure: bytes
+    live: tuple[int, ...]
+    is_fragment: bool
+
+
+@dataclass
+class _Entry:
+    template: Template
+    number: int | None = None  # from its first use on
+
+
+class Numbered(NamedTuple):
+    """The number of a program; on its first use it `is_new`, and may push out the `forgotten` numbers."""
+
+    number: int
+    is_new: bool
+    forgotten: tuple[int, ...]
+
+
+class Programs:
+    """Guarded by the session's lock."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._entries: OrderedDict[ProgramKey, _Entry] = OrderedDict()
+        self._next_number = 0
+        self._digests: dict[bool, set[bytes]] = {False: set(), True: set()}  # by is_fragment, of all ever numbered
+
+    def template(self, key: ProgramKey) -> Template | None:
+        entry = self._entries.get(key)
+        return None if entry is None else entry.template
+
+    def keep(self, key: ProgramKey, template: Template) -> None:
+        self._entries.setdefault(key, _Entry(template))
+
+    def number(self, key: ProgramKey) -> Numbered:
+        """For a use of a kept program."""
+        entry = self._entries[key]
+        self._entries.move_to_end(key)
+        if entry.number is not None:
+            return Numbered(entry.number, is_new=False, forgotten=())
+        self._digests[key.is_fragment].add(digest(entry.template.raw))
+        entry.number = self._next_number
+        self._next_number += 1
+        return Numbered(entry.number, is_new=True, forgotten=self._evict())
+
+    def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
+        """Of all programs ever used, sorted, in hexadecimal."""
+        return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
+
+    def _evict(self) -> tuple[int, ...]:
+        forgotten: list[int] = []
+        while len(self._entries) > self._most:
+            _, entry = self._entries.popitem(last=False)
+            if entry.number is not None:
+                forgotten.append(entry.number)
+        return tuple(forgotten)

@@ -1,0 +1,254 @@
+"""A recorder: the ops of one thread in one session, from being recorded to being a segment.
+
+Who may touch what:
+
+    tape, and appending to it     the owning thread alone, without a lock; anyone may read it
+    buried                        any thread's finalisers append; whoever holds the lock takes
+    checkpoint                    read by the owning thread at each op; written under the lock
+    everything else               under the lock, which is taken for a segment, never for an op
+
+The lock is never held while waiting for credit or for a value.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
+from fusewire._positions import Positions, users_position
+from fusewire._segments import Liveness, Structure, liveness_of, structure_of
+from fusewire._tape import Integers, Record, Tape, flatten
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+
+_TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
+_AGE_NS = 1_000_000
+_AGE_WITHIN_BODY_NS = 10_000_000  # a body being recorded is worth waiting for a thread that lost its turn
+
+
+class Owner(Protocol):
+    """A session, as recorders and recording see it; called from recording threads."""
+
+    @property
+    def is_credit_free(self) -> bool:
+        """Whether nothing of the session is in flight."""
+
+    def recorder(self) -> Recorder:
+        """The calling thread's recorder."""
+
+    def array(self, data: Any, dtype: Any = None) -> Any:
+        """The array of an upload; may wait for credit."""
+
+    def fetch(self, array: Any) -> Future[npt.NDArray[Any]]:
+        """The value when it is there; may wait for credit."""
+
+    def read(self, array: Any, timeout: float | None) -> npt.NDArray[Any]:
+        """Waits for the value. Raises WaitTimeout."""
+
+    def check_open(self) -> None:
+        """Raises why the session has ended, if it has."""
+
+    def note_unsent(self) -> None:
+        """Ops have begun to wait."""
+
+    def flush_settled(self, recorder: Recorder) -> None:
+        """Sends what is settled; may wait for credit."""
+
+    def publish(self, recorder: Recorder, handle: int) -> None:
+        """Sends the op that makes `handle` if it is unsent; may wait for credit."""
+
+
+class Draft(NamedTuple):
+    """A piece on its way to become a segment. Nothing has changed yet: it may be dropped and drawn up again."""
+
+    piece: Piece
+    first: int
+    records: list[Record]
+    structure: Structure
+    liveness: Liveness
+    values: list[Scalar]
+
+
+class Recorder:
+    """Created by its session, for the thread with this identifier. `index` is from 1, unique in the session."""
+
+    __slots__ = (
+        "_cutter",
+        "_dead",
+        "_foreign",
+        "_mark",
+        "_next_look",
+        "_next_upload",
+        "_positions",
+        "_waiting_since_ns",
+        "buried",
+        "bury",
+        "checkpoint",
+        "first",
+        "lock",
+        "owner",
+        "sent",
+        "tape",
+        "thread",
+    )
+
+    def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
+        self.owner = owner
+        self.thread = thread
+        self.lock = Lock()
+        self.first = index * HANDLES_PER_RECORDER + 1
+        self.sent = self.first  # all ops below are in segments
+        self.tape = Tape(self.first - 1, [], 0, [])
+        self.buried: list[int] = []
+        self.bury: Callable[[int], None] = self.buried.append
+        # Zero makes every op stop: while debugging, and once the session has ended.
+        self.checkpoint = 0 if is_debugging else self.first
+        self._mark = self.first
+        self._next_look = self.first
+        self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
+        self._cutter = Cutter()
+        self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
+        self._foreign: list[tuple[int, object]] = []  # arrays of other recorders, kept until their op is sent
+        self._positions = Positions()
+        self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
+
+    # ---- the recording thread ----
+
+    def on_checkpoint(self, number: int) -> None:
+        """Called with the number of the op just recorded, once that is `checkpoint` or more."""
+        self.owner.check_open()
+        self._positions.note(number, users_position())
+        if number < self._mark:
+            return
+        if self._waiting_since_ns is None:
+            self._waiting_since_ns = time.monotonic_ns()
+            self.owner.note_unsent()
+        if number >= self._next_look:
+            self.owner.flush_settled(self)
+        with self.lock:
+            self._trim()
+            self._set_marks()
+
+    def keep(self, foreign: object) -> None:
+        """Keeps an array of another recorder until the op about to be recorded is sent."""
+        self._foreign.append((self.tape.end, foreign))
+
+    def mint_upload(self) -> int:
+        """A handle for an upload; for the recording thread only."""
+        self._next_upload += 1
+        return self._next_upload - 1
+
+    # ---- any thread ----
+
+    @property
+    def ops_recorded(self) -> int:
+        return self.tape.end - self.first
+
+    @property
+    def has_unsent(self) -> bool:
+        return self.tape.end > self.sent
+
+    def is_unsent(self, handle: int) -> bool:
+        """Whether `handle`, minted here, is the result of an op that is in no segment yet."""
+        return self.sent <= handle < self.tape.end
+
+    def position(self, number: int) -> str:
+        """Where in the user's code op `number` was recorded, in words; empty if that is not known."""
+        found = self._positions.find(number)
+        return "" if found is None else str(found)
+
+    def end(self) -> None:
+        """Lets every further op of the recording thread ask the session whether it is open."""
+        self.checkpoint = 0
+
+    # ---- under the lock ----
+
+    def draft(self, reach: Reach, least_ops: int) -> Draft | None:
+        """The next segment, or None if what is unsent should wait."""
+        self._take_buried()  # before the tape is read: what is dead now was last used on what we see of it
+        tape, first = self.tape, self.sent
+        records = tape.between(first, tape.end)
+        signatures = [record[0] for record in records]
+        piece = self._cutter.next_piece(signatures, reach, least_ops, self._look_back)
+        if piece is None:
+            return None
+        here, later = records[: piece.ops], records[piece.ops :]
+        flat = flatten(here)
+        structure = structure_of(flat, first, piece.ops)
+        liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, flatten(later))
+        return Draft(piece, first, here, structure, liveness, tape.values_of(flat))
+
+    def commit(self, draft: Draft) -> None:
+        """Takes note that `draft`, drawn up under this hold of the lock, has become a segment."""
+        self._dead = draft.liveness.waiting
+        self._cutter.cut(draft.piece)
+        self.sent = draft.first + draft.piece.ops
+        sent_foreign = sum(number < self.sent for number, _ in self._foreign)
+        del self._foreign[:sent_foreign]  # in place: the recording thread may be appending
+        self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
+        self._set_marks()
+
+    def take_frees(self) -> list[int]:
+        """Dead handles that no unsent op takes; they count as told."""
+        self._take_buried()
+        if not len(self._dead):
+            return []
+        unsent = flatten(self.tape.between(self.sent, self.tape.end))
+        liveness = liveness_of(self.sent, 0, (), self._dead, unsent)
+        self._dead = liveness.waiting
+        return liveness.freed
+
+    def due(self, now_ns: int) -> Reach | None:
+        """What the age of the unsent ops demands to be cut."""
+        if not self.has_unsent:
+            return None
+        if self._waiting_since_ns is None:
+            self._waiting_since_ns = now_ns
+        age_ns = now_ns - self._waiting_since_ns
+        if age_ns < _AGE_NS:
+            return None
+        return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.EVERYTHING
+
+    @property
+    def is_active(self) -> bool:
+        """Whether ops or deaths wait to be sent."""
+        return self.has_unsent or bool(self.buried)
+
+    @property
+    def least_ops(self) -> int:
+        """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
+        return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
+
+    def _take_buried(self) -> None:
+        taken = self.buried[:]
+        del self.buried[: len(taken)]
+        if taken:
+            self._dead = np.concatenate((self._dead, np.array(taken, np.int64)))
+
+    def _look_back(self, most: int) -> Past:
+        records = self.tape.records[-most:]
+        return Past(records, self.tape.end - len(records))
+
+    def _trim(self) -> None:
+        """Drops sent records that no search needs; called by the recording thread, which owns the tape."""
+        tape = self.tape
+        if len(tape.records) < _TRIMMED_AT_RECORDS:
+            return
+        self.tape = tape.without(min(len(tape.records) - HISTORY_OPS, self.sent - tape.origin - 1))
+
+    def _set_marks(self) -> None:
+        """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""
+        end, least_ops = self.tape.end, self.least_ops
+        boundary_ops = self._cutter.ops_to_boundary(least_ops) or 0
+        look_ops = self._cutter.ops_to_next_look(end - self.sent, least_ops)
+        self._next_look = self.sent + look_ops - 1
+        marks = (self.sent, self.sent + boundary_ops, self._next_look)
+        self._mark = min(mark for mark in marks if mark >= end)
+        if self.checkpoint:
+            self.checkpoint = self._mark

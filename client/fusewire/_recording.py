@@ -1,0 +1,240 @@
+"""Recording an op: from operands to a record on the tape and an object for the result.
+
+`binary` and `unary` make the functions behind operators. On their straight way they run no rule: the specs of the
+operands lead to a signature in one dict look-up, the record is appended in one act, and the only test for anything
+unusual is one comparison with the recorder's checkpoint. What does not fit (an operand of another thread, an
+upload, an unusual scalar) takes the detour, which ends in `apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import get_ident
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusewire._errors import ArgumentError
+from fusewire._recorder import Recorder
+from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_signature
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.frames import Scalar
+
+PYTHON_SCALARS = (bool, int, float)
+
+
+class Recorded:
+    """A value of a session, by its handle. When the last reference goes, the handle is buried.
+
+    Whoever creates one sets all its fields.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_recorder", "_spec")
+
+    _handle: int
+    _spec: ArraySpec
+    _recorder: Recorder  # the producer's, which keeps the account of this handle's death
+
+    def __del__(self) -> None:
+        self._recorder.bury(self._handle)
+
+
+R = TypeVar("R", bound=Recorded)
+Operand = Recorded | Scalar | np.generic
+Canonical = Callable[[Any], Scalar]
+
+_new = object.__new__
+
+
+def binary(op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False) -> Callable[[R, Any], R]:
+    """The function that records `op` of two operands; reflected, the first argument is the right operand."""
+    of_arrays: dict[tuple[ArraySpec, ArraySpec], tuple[int, ArraySpec]] = {}
+    of_scalars: dict[tuple[ArraySpec, type], tuple[int, ArraySpec, Canonical]] = {}
+
+    def record_binary(self: R, other: Any) -> R:
+        recorder = self._recorder
+        if recorder.thread != get_ident():
+            return detour(self, other)
+        kind = type(other)
+        tape = recorder.tape
+        records = tape.records
+        if kind is type(self):
+            if other._recorder is not recorder:
+                return detour(self, other)
+            found = of_arrays.get((self._spec, other._spec))
+            if found is None:
+                found = of_arrays[self._spec, other._spec] = _learn(op, self._spec, other._spec)
+            signature, spec = found
+            records.append((signature, self._handle, other._handle))
+        else:
+            weak = of_scalars.get((self._spec, kind))
+            if weak is None:
+                if kind not in PYTHON_SCALARS:
+                    return detour(self, other)
+                weak = of_scalars[self._spec, kind] = _learn_weak(op, self._spec, kind, is_reflected=is_reflected)
+            signature, spec, canonical = weak
+            values = tape.values
+            values.append(canonical(other))
+            records.append((signature, self._handle, -tape.value_origin - len(values)))
+        result = _new(kind if kind is type(self) else type(self))
+        result._handle = number = tape.origin + len(records)
+        result._spec = spec
+        result._recorder = recorder
+        if number >= recorder.checkpoint:
+            recorder.on_checkpoint(number)
+        return result
+
+    return record_binary
+
+
+def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
+    """The function that records `op` of one array, with these attributes."""
+    known: dict[ArraySpec, tuple[int, ArraySpec]] = {}
+
+    def record_unary(self: R) -> R:
+        recorder = self._recorder
+        if recorder.thread != get_ident():
+            return apply(op, (self,), attributes)
+        found = known.get(self._spec)
+        if found is None:
+            found = known[self._spec] = _learn(op, self._spec, attributes=attributes)
+        tape = recorder.tape
+        records = tape.records
+        records.append((found[0], self._handle))
+        result = _new(type(self))
+        result._handle = number = tape.origin + len(records)
+        result._spec = found[1]
+        result._recorder = recorder
+        if number >= recorder.checkpoint:
+            recorder.on_checkpoint(number)
+        return result
+
+    return record_unary
+
+
+def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: Sequence[int] = ()) -> Any:
+    """Records any op with at least one array among its operands, which are arrays and scalars."""
+    lead = next(operand for operand in operands if isinstance(operand, Recorded))
+    recorder = lead._recorder.owner.recorder()
+    specs = _operand_specs(op, operands)
+    signature = intern_signature(op, specs, attributes)
+    handles = [_admit(operand, recorder) for operand in operands if isinstance(operand, Recorded)]
+    values = [
+        canonical_of(spec)(_as_python(operand))
+        for operand, spec in zip(operands, specs, strict=True)
+        if isinstance(spec, DType)
+    ]
+    return record(type(lead), recorder, signature, handles, [*values, *starts])
+
+
+def create(
+    kind: type[R], recorder: Recorder, op: Op, scalars: Sequence[tuple[DType, Scalar]], attributes: Attributes
+) -> R:
+    """Records an op that takes no array."""
+    signature = intern_signature(op, tuple(dtype for dtype, _ in scalars), attributes)
+    return record(kind, recorder, signature, (), [canonical_of(dtype)(value) for dtype, value in scalars])
+
+
+def record(
+    kind: type[R], recorder: Recorder, signature: Signature, handles: Sequence[int], values: Sequence[Scalar]
+) -> R:
+    """Appends one record; the caller is the recorder's thread."""
+    tape = recorder.tape
+    references = []
+    for value in values:
+        tape.values.append(value)
+        references.append(-tape.value_origin - len(tape.values))
+    tape.records.append((signature.number, *handles, *references))
+    number = tape.origin + len(tape.records)
+    result = adopt(kind, recorder, number, signature.result)
+    if number >= recorder.checkpoint:
+        recorder.on_checkpoint(number)
+    return result
+
+
+def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
+    """The object for a handle."""
+    result = _new(kind)
+    result._handle = handle
+    result._spec = spec
+    result._recorder = recorder
+    return result
+
+
+def canonical_of(dtype: DType) -> Canonical:
+    """What makes of a Python scalar the value of `dtype` that travels. OverflowError if it has none."""
+    if dtype.is_floating:
+        return float
+    return bool if dtype.is_boolean else _INTEGERS[dtype]
+
+
+def _integer_of(dtype: DType) -> Canonical:
+    limits = np.iinfo(dtypes.to_numpy(dtype))
+    least, most = int(limits.min), int(limits.max)
+
+    def canonical(value: Any) -> int:
+        if not least <= value <= most:
+            raise OverflowError(f"{value} is out of range for {dtype.name}")
+        return int(value)
+
+    return canonical
+
+
+_INTEGERS = {dtype: _integer_of(dtype) for dtype in dtypes.ALL if dtype.is_integer}
+
+
+def _learn(op: Op, *specs: ArraySpec, attributes: Attributes = ()) -> tuple[int, ArraySpec]:
+    signature = intern_signature(op, specs, attributes)
+    return signature.number, signature.result
+
+
+def _learn_weak(op: Op, spec: ArraySpec, kind: type, *, is_reflected: bool) -> tuple[int, ArraySpec, Canonical]:
+    dtype = dtypes.of_scalar(kind(), spec.dtype)
+    operands: tuple[OperandSpec, ...] = (dtype, spec) if is_reflected else (spec, dtype)
+    signature = intern_signature(op, operands, ())
+    return signature.number, signature.result, canonical_of(dtype)
+
+
+def _operand_specs(op: Op, operands: Sequence[Operand]) -> tuple[OperandSpec, ...]:
+    beside = _dtype_beside(op, operands)
+    return tuple(
+        operand._spec if isinstance(operand, Recorded) else _scalar_dtype(operand, beside) for operand in operands
+    )
+
+
+def _dtype_beside(op: Op, operands: Sequence[Operand]) -> DType:
+    """The dtype that Python scalars among the operands adapt to."""
+    if op.name == "where":
+        operands = operands[1:]
+    elif op.name == "assign_slice":
+        operands = operands[:1]
+    strong = [_strong_dtype(operand) for operand in operands if isinstance(operand, Recorded | np.generic)]
+    return dtypes.promote_all(strong) if strong else dtypes.bool_
+
+
+def _strong_dtype(operand: Recorded | np.generic) -> DType:
+    return operand._spec.dtype if isinstance(operand, Recorded) else dtypes.from_numpy(operand.dtype)
+
+
+def _scalar_dtype(operand: Scalar | np.generic, beside: DType) -> DType:
+    if isinstance(operand, np.generic):
+        return dtypes.from_numpy(operand.dtype)
+    return dtypes.of_scalar(operand, beside)
+
+
+def _as_python(operand: Scalar | np.generic) -> Any:
+    return operand.item() if isinstance(operand, np.generic) else operand
+
+
+def _admit(array: Recorded, recorder: Recorder) -> int:
+    """The handle of an operand. One of another thread is sent first, and kept until this op is sent."""
+    producer = array._recorder
+    if producer is recorder:
+        return array._handle
+    if producer.owner is not recorder.owner:
+        raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
+    producer.owner.publish(producer, array._handle)
+    recorder.keep(array)
+    return array._handle

@@ -1,0 +1,176 @@
+"""What a piece of a tape becomes: a program, its bindings, and the deaths that travel with it.
+
+A value is *live* if the user still holds it or an op recorded behind the piece takes it. All others of the piece's
+results are placeholders: they never become buffers and their deaths need no word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fusewire._signature import Signature, signature_of
+from fusewire._tape import FIRST_HANDLE, Integers, Record
+from fusewire_protos import program as programs
+from fusewire_protos.dtypes import DType
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.shapes import Spec
+
+# How operands read in a structure: signatures are small, values are all the same.
+_INSIDE = FIRST_HANDLE  # + the index of the op whose result it is
+_OUTSIDE = 2 * FIRST_HANDLE  # + the input's position
+_VALUE = -1
+
+
+class Structure(NamedTuple):
+    """What a piece shares with all pieces of the same form."""
+
+    key: bytes  # equal for equal structures within this process
+    inputs: list[int]  # handles, numbered by first use
+
+
+class Liveness(NamedTuple):
+    """Which results of a piece are live, and what happens to the handles known to be dead."""
+
+    live: tuple[int, ...]  # op indices
+    dying: list[int]  # inputs that nothing takes any more
+    freed: list[int]  # handles dead and not concerned with this piece
+    waiting: Integers  # dead, and yet taken by an op behind the piece, or born there
+
+
+class Template(NamedTuple):
+    """A program as the client keeps it: what it takes to send it, and to bind it again."""
+
+    raw: bytes
+    live_bytes: int
+    scalar_dtypes: tuple[DType, ...]
+    is_start: tuple[bool, ...]  # of each value in op order
+    signatures: tuple[int, ...]
+
+
+class Bindings(NamedTuple):
+    scalars: tuple[Scalar, ...]
+    starts: tuple[int, ...]
+
+
+def structure_of(flat: Integers, first: int, ops: int) -> Structure:
+    """The structure of the piece that begins with op number `first`; `flat` holds its records."""
+    relative = flat - first
+    is_handle = flat >= FIRST_HANDLE
+    is_inside = is_handle & (relative >= 0) & (relative < ops)
+    is_outside = is_handle & ~is_inside
+    outside = flat[is_outside].tolist()
+    inputs = list(dict.fromkeys(outside))
+    slots = {handle: _OUTSIDE + slot for slot, handle in enumerate(inputs)}
+    normal = np.where(is_inside, relative + _INSIDE, flat)
+    normal[is_outside] = [slots[handle] for handle in outside]
+    normal[flat < 0] = _VALUE
+    return Structure(normal.tobytes(), inputs)
+
+
+def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, later: Integers) -> Liveness:
+    """`dead`: all handles of the recorder known to be dead and not yet told; `later`: the records behind the piece."""
+    is_live = np.ones(ops, bool)
+    dead_relative = dead - first
+    is_inside = (dead_relative >= 0) & (dead_relative < ops)
+    is_live[dead_relative[is_inside]] = False
+    later_relative = later - first
+    taken_later = later_relative[(later_relative >= 0) & (later_relative < ops)]
+    died_but_taken = taken_later[~is_live[taken_later]]
+    is_live[taken_later] = True
+
+    is_born_later = (dead_relative >= ops) & (dead < _first_upload(first))
+    old = _sort_out(dead[~is_inside & ~is_born_later].tolist(), inputs, later)
+    waiting = np.concatenate((dead[is_born_later], np.unique(died_but_taken) + first, np.array(old.waiting, np.int64)))
+    return Liveness(tuple(np.flatnonzero(is_live).tolist()), old.dying, old.freed, waiting)
+
+
+def build_template(records: Sequence[Record], structure: Structure, live: tuple[int, ...]) -> Template:
+    """Builds the program of a structure met for the first time."""
+    signatures = [signature_of(record[0]) for record in records]
+    program = _build_program(signatures, structure, live)
+    is_start: list[bool] = []
+    for signature in signatures:
+        is_start += [False] * len(signature.scalars) + [True] * signature.starts
+    return Template(
+        programs.encode(program),
+        program.live_bytes,
+        program.scalars,
+        tuple(is_start),
+        tuple(signature.number for signature in signatures),
+    )
+
+
+def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
+    """`values`: those of the piece in op order."""
+    if len(template.scalar_dtypes) == len(values):
+        return Bindings(tuple(values), ())
+    scalars = tuple(v for v, is_start in zip(values, template.is_start, strict=True) if not is_start)
+    starts = tuple(int(v) for v, is_start in zip(values, template.is_start, strict=True) if is_start)
+    return Bindings(scalars, starts)
+
+
+class _Old(NamedTuple):
+    dying: list[int]
+    freed: list[int]
+    waiting: list[int]
+
+
+def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
+    """What becomes of dead handles that were sent before."""
+    old = _Old([], [], [])
+    if not dead:
+        return old
+    taken_later = set(later.tolist())
+    taken_here = set(inputs)
+    for handle in dead:
+        if handle in taken_later:
+            old.waiting.append(handle)
+        elif handle in taken_here:
+            old.dying.append(handle)
+        else:
+            old.freed.append(handle)
+    return old
+
+
+def _first_upload(number: int) -> int:
+    """The first upload's handle in the range of the recorder that minted `number`."""
+    return number // HANDLES_PER_RECORDER * HANDLES_PER_RECORDER + FIRST_UPLOAD
+
+
+def _build_program(signatures: list[Signature], structure: Structure, live: tuple[int, ...]) -> Program:
+    normal = np.frombuffer(structure.key, np.int64)
+    operands = normal[normal >= FIRST_HANDLE].tolist()
+    specs = _input_specs(signatures, operands, len(structure.inputs))
+    scalars = [dtype for signature in signatures for dtype in signature.scalars]
+    references = iter(operands)
+    next_scalar = iter(range(len(specs), len(specs) + len(scalars)))
+    first_result = len(specs) + len(scalars)
+
+    def number_of(operand: int) -> int:
+        return operand - _OUTSIDE if operand >= _OUTSIDE else operand - _INSIDE + first_result
+
+    ops = [
+        ProgramOp(
+            signature.op,
+            tuple(
+                next(next_scalar) if isinstance(spec, DType) else number_of(next(references))
+                for spec in signature.operands
+            ),
+            signature.attributes,
+        )
+        for signature in signatures
+    ]
+    return programs.build(specs, scalars, ops, live)
+
+
+def _input_specs(signatures: list[Signature], operands: list[int], inputs: int) -> list[Spec]:
+    """Specs of the inputs, as the ops that take them know them."""
+    taken = [spec for signature in signatures for spec in signature.operands if not isinstance(spec, DType)]
+    found = {
+        operand - _OUTSIDE: spec.spec for operand, spec in zip(operands, taken, strict=True) if operand >= _OUTSIDE
+    }
+    return [found[position] for position in range(inputs)]

@@ -1,0 +1,97 @@
+"""Signatures: an op together with the specs of its operands and result, interned so that equal means identical.
+
+Recording an op that was recorded before with the same kinds of operands finds its signature in a dict and runs no
+rule. Signatures are numbered, and a recorded op refers to its own by that number; recorded loops are compared as
+lists of such numbers. The registry holds one entry for each op and operand shapes a process ever records, and
+never forgets: a number may stand in any recorder's tape.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+from fusewire_protos import catalogue
+from fusewire_protos.catalogue import Attributes, Category, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape, Spec
+
+
+class ArraySpec:
+    """The spec of an array, interned: equal specs are one object, so that it is a fast key."""
+
+    __slots__ = ("dtype", "shape", "spec")
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.dtype: DType = spec.dtype
+        self.shape: Shape = spec.shape
+
+    def __repr__(self) -> str:
+        return f"{self.dtype.name}{list(self.shape)}"
+
+
+OperandSpec = ArraySpec | DType  # a DType stands for a scalar, whose value is a binding
+
+
+class Signature(NamedTuple):
+    """An op as recorded; `number` is its index among the signatures of this process."""
+
+    number: int
+    op: Op
+    operands: tuple[OperandSpec, ...]
+    attributes: Attributes
+    result: ArraySpec
+
+    @property
+    def scalars(self) -> tuple[DType, ...]:
+        return tuple(operand for operand in self.operands if isinstance(operand, DType))
+
+    @property
+    def starts(self) -> int:
+        return self.op.starts(self.attributes)
+
+    @property
+    def canonical(self) -> tuple[object, ...]:
+        """An order among signatures that is the same in every process."""
+        operands = tuple(_canonical_operand(operand) for operand in self.operands)
+        return (self.op.category is not Category.PRODUCT, self.op.code, operands, repr(self.attributes))
+
+
+_specs: dict[Spec, ArraySpec] = {}
+_signatures: list[Signature] = []  # by number
+_numbers: dict[tuple[Op, tuple[OperandSpec, ...], Attributes], Signature] = {}
+_registering = threading.Lock()
+
+
+def intern_spec(spec: Spec) -> ArraySpec:
+    """The one ArraySpec of `spec`."""
+    known = _specs.get(spec)
+    return known if known is not None else _specs.setdefault(spec, ArraySpec(spec))
+
+
+def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes) -> Signature:
+    """The one signature of these parts. Raises ShapeError, DtypeError or ArgumentError if they do not fit."""
+    key = (op, operands, attributes)
+    known = _numbers.get(key)
+    if known is not None:
+        return known
+    specs = tuple(Spec(operand, ()) if isinstance(operand, DType) else operand.spec for operand in operands)
+    result = intern_spec(catalogue.infer(op, specs, attributes))
+    with _registering:
+        if key not in _numbers:
+            signature = Signature(len(_signatures), op, operands, attributes, result)
+            _signatures.append(signature)
+            _numbers[key] = signature
+        return _numbers[key]
+
+
+def signature_of(number: int) -> Signature:
+    """The signature with this number."""
+    return _signatures[number]
+
+
+def _canonical_operand(operand: OperandSpec) -> tuple[object, ...]:
+    if isinstance(operand, DType):
+        return (operand.code,)
+    return (operand.dtype.code, operand.shape)

@@ -1,0 +1,150 @@
+"""One session's frames, without the connection that carries them: numbering, acknowledgement, resumption.
+
+The client numbers its frames 1, 2, 3, … and keeps each until the server has acknowledged it. After a connection is
+lost, a welcome of the same server instance says where to go on, and what it lacks is sent again in order; another
+instance knows nothing of the session. The server's numbered frames carry results and are acknowledged in turn;
+one that arrives twice is dropped.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from fusewire._errors import ProtocolError, SessionLost
+from fusewire_protos import frames
+from fusewire_protos.frames import PROTOCOL_VERSION, Entry, NewProgram, Upload
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+FRAME_BYTES = 1 << 20  # a frame is closed when it holds so much
+
+
+class Outgoing(NamedTuple):
+    """One entry that waits for a frame, with the program or the tensor that it brings along."""
+
+    entry: Entry
+    program: NewProgram | None = None
+    tensor: bytes | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return 64 + len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
+
+
+class ClientStream:
+    """The state of the stream; guarded by the session's lock."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        self._waiting: deque[Outgoing] = deque()
+        self._unacknowledged: deque[tuple[int, bytes]] = deque()
+        self._last_number = 0
+        self._received = 0  # the highest server frame that has arrived
+        self._acknowledged = 0  # the highest server frame that we have acknowledged
+        self._instance = b""
+        self.session_id = b""
+        self.epoch = 0
+        self.sent_bytes = 0
+
+    @property
+    def unacknowledged_frames(self) -> int:
+        return len(self._unacknowledged)
+
+    def post(self, *entries: Outgoing) -> None:
+        """Entries go out in the order of their posting."""
+        self._waiting.extend(entries)
+
+    def hello(self) -> bytes:
+        """The first frame of a connection: of a new session, or of one to be resumed."""
+        hello = wire.Hello(
+            versions=[PROTOCOL_VERSION],
+            client=self._client,
+            session_id=self.session_id,
+            server_instance=self._instance,
+            epoch=self.epoch,
+        )
+        return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
+
+    def goodbye(self) -> bytes:
+        """The last frame of an orderly end."""
+        return wire.ClientFrame(acknowledged=self._received, goodbye=wire.Goodbye()).SerializeToString()
+
+    def next_frame(self) -> bytes | None:
+        """The next numbered frame, or None if nothing waits."""
+        if not self._waiting:
+            return None
+        taken = self._take()
+        self._last_number += 1
+        self._acknowledged = self._received
+        raw = _encode(self._last_number, self._received, taken)
+        self._unacknowledged.append((self._last_number, raw))
+        self.sent_bytes += len(raw)
+        return raw
+
+    def heartbeat(self) -> bytes:
+        """A frame outside the numbering that acknowledges what has arrived."""
+        self._acknowledged = self._received
+        return wire.ClientFrame(acknowledged=self._received).SerializeToString()
+
+    @property
+    def owes_acknowledgement(self) -> bool:
+        return self._acknowledged < self._received
+
+    def on_welcome(self, frame: wire.ServerFrame) -> list[bytes]:
+        """Begins or resumes the session; returns the frames that are to be sent again."""
+        welcome = frame.welcome
+        if welcome.version != PROTOCOL_VERSION:
+            raise ProtocolError(f"the server speaks version {welcome.version}; this client {PROTOCOL_VERSION}")
+        if self.session_id and (welcome.server_instance, welcome.session_id) != (self._instance, self.session_id):
+            raise SessionLost("the server was restarted and no longer holds this session")
+        self._instance = welcome.server_instance
+        self.session_id = welcome.session_id
+        self.epoch = welcome.epoch
+        self._forget_until(frame.acknowledged)
+        return [raw for _, raw in self._unacknowledged]
+
+    def on_frame(self, frame: wire.ServerFrame) -> bool:
+        """Takes note of a server frame; says whether its results are new."""
+        self._forget_until(frame.acknowledged)
+        if frame.number == 0:
+            return False
+        if frame.number <= self._received:
+            return False
+        if frame.number != self._received + 1:
+            raise ProtocolError(f"server frame {frame.number} follows {self._received}")
+        self._received = frame.number
+        return True
+
+    def _forget_until(self, acknowledged: int) -> None:
+        while self._unacknowledged and self._unacknowledged[0][0] <= acknowledged:
+            self._unacknowledged.popleft()
+
+    def _take(self) -> list[Outgoing]:
+        taken: list[Outgoing] = []
+        size_bytes = 0
+        while self._waiting and size_bytes < FRAME_BYTES:
+            outgoing = self._waiting.popleft()
+            size_bytes += outgoing.size_bytes
+            taken.append(outgoing)
+        return taken
+
+
+def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
+    tensors: list[bytes] = []
+    entries: list[Entry] = []
+    for outgoing in taken:
+        entry = outgoing.entry
+        if outgoing.tensor is not None:
+            assert isinstance(entry, Upload)
+            entry = entry._replace(tensor=len(tensors))
+            tensors.append(outgoing.tensor)
+        entries.append(entry)
+    new = [outgoing.program for outgoing in taken if outgoing.program is not None]
+    frame = wire.ClientFrame(
+        number=number,
+        acknowledged=acknowledged,
+        programs=frames.encode_programs(new) if new else b"",
+        bindings=frames.encode_entries(entries),
+        tensors=tensors,
+    )
+    return frame.SerializeToString()

@@ -1,0 +1,61 @@
+"""The line between a session and the world: what carries frames, and what a session answers it.
+
+A transport has one thread of its own, the I/O thread, and asks its peer (the session) for frames; the session never
+pushes. So frames that are ready together travel together, and no user's thread waits for a socket.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fusewire._errors import FusewireError
+
+
+class Peer(Protocol):
+    """The session, as its transport sees it. All methods are called from the I/O thread and do not block."""
+
+    def hello(self) -> bytes:
+        """The frame that opens a connection."""
+
+    def next_frame(self) -> bytes | None:
+        """The next frame to be sent, or None if nothing waits."""
+
+    def on_frame(self, raw: bytes) -> None:
+        """A frame has arrived."""
+
+    def on_tick(self) -> float:
+        """Does what time demands; returns in how many seconds to be called again."""
+
+    def on_download(self, fetch: int, raw: bytearray | None) -> None:
+        """The bytes of a value that travelled beside the stream; None if they could not be had."""
+
+    def on_lost(self, error: FusewireError) -> None:
+        """The connection has ended; nothing will be sent or arrive any more."""
+
+
+class ChunkSink(Protocol):
+    """Takes the chunks of one upload, encoded, from the thread that copies them."""
+
+    def put(self, chunk: bytes) -> None: ...
+
+    def finish(self) -> None:
+        """No more come. If they are fewer than declared the server fails the handle."""
+
+
+class Transport(Protocol):
+    """Methods may be called from any thread and return at once, but for `close`."""
+
+    def open(self, peer: Peer) -> None:
+        """Connects, sends the peer's hello and begins to deliver."""
+
+    def wake(self) -> None:
+        """The peer has frames, or ops have begun to wait."""
+
+    def upload(self, session_id: bytes, handle: int) -> ChunkSink:
+        """Begins to carry the bytes of one upload beside the stream."""
+
+    def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        """Fetches a value beside the stream; the peer is told."""
+
+    def close(self, farewell: bytes | None, timeout_s: float) -> None:
+        """Sends a last frame, if there is one, and ends the connection and the I/O thread. Waits `timeout_s` at most."""

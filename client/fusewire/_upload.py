@@ -1,0 +1,34 @@
+"""From whatever holds numbers to bytes that can travel: C order, little-endian, of a dtype that the server knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_protos import dtypes
+from fusewire_protos.chunks import encode_chunk
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Spec
+
+Host = npt.NDArray[Any]
+
+
+def host_array(data: Any, dtype: DType | None) -> Host:
+    """`data` as a NumPy array that can be sent as it lies; a copy only where that needs one. Raises DtypeError."""
+    given = np.asarray(data)
+    wanted = dtype or dtypes.from_numpy(given.dtype)
+    return np.ascontiguousarray(given, dtypes.to_numpy(wanted).newbyteorder("<")).reshape(given.shape)
+
+
+def spec_of(host: Host) -> Spec:
+    return Spec(dtypes.from_numpy(host.dtype), host.shape)
+
+
+def chunks_of(host: Host, chunk_bytes: int) -> Iterator[bytes]:
+    """The encoded chunks, each a copy: the array may change once its last chunk has been taken."""
+    flat = host.reshape(-1).view(np.uint8).data
+    for start in range(0, len(flat), chunk_bytes):
+        yield encode_chunk(flat[start : start + chunk_bytes])
