@@ -1,0 +1,113 @@
+"""The scalar bodies: every op of the catalogue has one for every dtype it computes in, and means what its twin does."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from fusewire_kernels.codegen.bodies import expression
+from fusewire_kernels.reference import twin
+from fusewire_protos import catalogue, dtypes
+from fusewire_protos.catalogue import Category, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.errors import DtypeError
+from tests.kernels.problems import Problem, loop_problem, node, run, toolchain_in
+from tests.tolerances import assert_close, assert_same_bytes
+
+Array = npt.NDArray[Any]
+OPS = [op for op in catalogue.OPS if op.category is Category.POINTWISE and op.name != "astype"]
+SPECIALS = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.7, 100.0, -7.0, np.inf, -np.inf, np.nan]
+
+
+class Computation(NamedTuple):
+    op: Op
+    operands: tuple[Array, ...]
+    problem: Problem
+
+
+def _values(dtype: DType, seed: int) -> Array:
+    """Values of a dtype, ordinary and special, in an order that depends on `seed`."""
+    random = np.random.default_rng(seed)
+    if dtype.is_floating:
+        values = np.concatenate([random.normal(0, 3, 40), SPECIALS])
+    elif dtype.is_boolean:
+        values = random.integers(0, 2, 52)
+    else:
+        limits = np.iinfo(dtypes.to_numpy(dtype))
+        low, high = max(limits.min, -9), min(limits.max, 9)
+        values = np.concatenate([random.integers(low, high, 48), [limits.min, limits.max, 0, 1]])
+    return np.asarray(random.permutation(values).astype(dtypes.to_numpy(dtype)))
+
+
+def _computation(op: Op, dtype: DType) -> Computation | None:
+    """The op over arrays of the dtypes that it casts operands of `dtype` to; None where it does not take them."""
+    try:
+        signature = op.dtype_rule((dtype,) * op.least_operands, ())
+    except DtypeError:
+        return None
+    operands = tuple(_values(wanted, seed) for seed, wanted in enumerate(signature.operands))
+    result = np.empty(operands[0].shape, dtypes.to_numpy(signature.result))
+    body = node(op.name, tuple(range(len(operands))), signature.result, operand_dtype=signature.operands[-1])
+    return Computation(op, operands, loop_problem(result.shape, operands, [body], [(len(operands), result)]))
+
+
+@pytest.fixture(scope="module")
+def computations(tmp_path_factory: pytest.TempPathFactory) -> list[Computation]:
+    """Every op over every dtype, compiled and run."""
+    found = [_computation(op, dtype) for op, dtype in product(OPS, dtypes.ALL)]
+    computations = [computation for computation in found if computation]
+    run([computation.problem for computation in computations], toolchain_in(_folder(tmp_path_factory)))
+    return computations
+
+
+def _folder(factory: pytest.TempPathFactory) -> Path:
+    return factory.mktemp("cache")
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_a_body_computes_what_its_twin_does(op: Op, computations: list[Computation]) -> None:
+    for computation in computations:
+        if computation.op is op:
+            expected = np.asarray(twin(op)(np, computation.operands, (), ()))
+            (actual,) = computation.problem.outputs
+            assert_close(actual, expected, op, dtypes.from_numpy(actual.dtype))
+
+
+@pytest.fixture(scope="module")
+def conversions(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Array, Array]]:
+    """Every dtype cast to every dtype: (values, result)."""
+    pairs = []
+    for source, target in product(dtypes.ALL, dtypes.ALL):
+        values = _values(source, seed=7)
+        pairs.append((values, np.empty(values.shape, dtypes.to_numpy(target))))
+    problems = [_conversion(values, result) for values, result in pairs]
+    run(problems, toolchain_in(_folder(tmp_path_factory)))
+    return pairs
+
+
+def _conversion(values: Array, result: Array) -> Problem:
+    source, target = dtypes.from_numpy(values.dtype), dtypes.from_numpy(result.dtype)
+    return loop_problem(values.shape, [values], [node("cast", (0,), target, operand_dtype=source)], [(1, result)])
+
+
+def test_a_cast_gives_the_bits_of_its_twin(conversions: list[tuple[Array, Array]]) -> None:
+    astype = twin(catalogue.BY_NAME["astype"])
+    for values, result in conversions:
+        code = dtypes.from_numpy(result.dtype).code
+        assert_same_bytes(result, np.asarray(astype(np, [values], (code,), ())))
+
+
+def test_an_op_without_a_body_for_a_dtype_is_refused() -> None:
+    with pytest.raises(KeyError, match="exp has no body for int32"):
+        expression("exp", dtypes.int32, dtypes.int32, ("v0",))
+
+
+def test_a_half_is_rounded_after_an_op_that_computes_and_not_after_one_that_selects() -> None:
+    half = dtypes.float16
+    assert expression("add", half, half, ("v0", "v1")) == "fw_round_f16(v0 + v1)"
+    assert expression("maximum", half, half, ("v0", "v1")) == "fw_maximum_f32(v0, v1)"
