@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -38,6 +39,8 @@ SWITCH_INTERVAL_S = 0.0005
 def run(config: Config) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError before anything is opened."""
     check_protected_mode(config.listen)
+    # The planner is started by fork and exec; gRPC's own fork handlers would wait for its threads for ever.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_Process(config).serve())
@@ -161,6 +164,12 @@ def _channel_options(config: Config) -> list[tuple[str, int]]:
         ("grpc.max_receive_message_length", config.limits.message_bytes),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
+        # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
+        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
+        ("grpc.http2.max_ping_strikes", 0),
     ]
 
 

@@ -18,9 +18,8 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
 
 if TYPE_CHECKING:
-    from fusewire_kernels.slots import SlotLayout
-
     from fusewire_kernels.devices.base import LoadedPlan
+    from fusewire_kernels.slots import SlotLayout
 
 
 class PlanState(Enum):
