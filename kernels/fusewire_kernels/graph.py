@@ -259,33 +259,24 @@ class _Builder:
         return result
 
     def take(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        data, axis = operands[0], op.attributes[0]
-        indices = self._cast(operands[1], dtypes.int64)
+        (data, indices), axis = operands, op.attributes[0]
         shape, strides, offset, moves = data.layout
         still = (0,) * len(indices.layout.shape)
         walked = Operand(data.value, Layout(spec.shape, strides[:axis] + still + strides[axis + 1 :], offset, moves))
         if self._is_slot(data):
             return walked
         position = Operand(indices.value, views.before_axes(indices.layout, spec.shape, len(shape) - axis - 1))
+        position = self._cast(position, dtypes.int64)
         picked = Gathered(shape[axis], strides[axis])
-        operands = [walked, position]
+        picks = (walked, position)
         return self._add(
-            Value(
-                Form.GATHER,
-                spec.dtype,
-                spec.shape,
-                self._origin,
-                tuple(operands),
-                "gather",
-                spec.dtype,
-                gathered=picked,
-            )
+            Value(Form.GATHER, spec.dtype, spec.shape, self._origin, picks, "gather", spec.dtype, gathered=picked)
         )
 
     def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        indices = self._cast(operands[0], dtypes.int64)
+        (indices,) = operands
         wanted = Operand(indices.value, views.before_axes(indices.layout, spec.shape, 1))
-        return self._matches(wanted, self._index(spec.shape, len(spec.shape) - 1), spec)
+        return self._matches(self._cast(wanted, dtypes.int64), self._index(spec.shape, len(spec.shape) - 1), spec)
 
     def full(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         return self._fit(operands[0], spec.dtype, spec.shape)
@@ -328,9 +319,16 @@ class _Builder:
         return known
 
     def _fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
-        """The operand cast to a dtype and broadcast to a shape."""
-        cast = self._cast(operand, dtype)
-        return cast if cast.layout.shape == shape else Operand(cast.value, views.broadcast_to(cast.layout, shape))
+        """The operand cast to a dtype and broadcast to a shape.
+
+        A slot is cast before; an array after, so that the cast has the points of what needs it and fuses with it.
+        """
+        if self._is_slot(operand):
+            cast = self._cast(Operand(operand.value, views.dense(())), dtype)
+            return Operand(cast.value, views.broadcast_to(cast.layout, shape))
+        if operand.layout.shape != shape:
+            operand = Operand(operand.value, views.broadcast_to(operand.layout, shape))
+        return self._cast(operand, dtype)
 
     def _constant(self, value: int | float, dtype: DType) -> Operand:
         return self._leaf(Value(Form.CONSTANT, dtype, (), self._origin, constant=value), value)
