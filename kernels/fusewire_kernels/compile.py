@@ -27,6 +27,7 @@ FLAGS = (
     "-fwrapv",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-fno-strict-aliasing",  # memory changes its dtype: a result may overwrite an operand of another one
     "-w",
 )
 

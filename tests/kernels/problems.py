@@ -63,7 +63,8 @@ def loop_problem(
     has_inner: bool = False,
 ) -> Problem:
     """A loop kernel over `dims` (the inner one last). Arrays are broadcast to `dims`; an output is (value, array), and
-    has extent 1 along the inner dimension if it is an outer one."""
+    has extent 1 along the inner dimension if it is an outer one.
+    """
     sizes = list(dims)
     arguments = [_argument(given, tuple(dims), sizes) for given in inputs]
     stores = [Store(value, _argument(array, tuple(dims), sizes)) for value, array in outputs]

@@ -195,7 +195,10 @@ class CpuDevice:
 
 
 class _Pool:
-    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` the latter alone."""
+    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` the latter alone.
+
+    A block in use is held here too: whoever asked may remember no more of it than its address.
+    """
 
     def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -203,8 +206,14 @@ class _Pool:
         self._held_bytes = 0
         self.kept_bytes = 0
         self._kept: dict[int, list[Block]] = {}
+        self._used: set[Block] = set()
 
     def take(self, size_bytes: int) -> Block:
+        block = self._found(size_bytes)
+        self._used.add(block)
+        return block
+
+    def _found(self, size_bytes: int) -> Block:
         size_class = _size_class(size_bytes)
         kept = self._kept.get(size_class)
         if kept:
@@ -220,6 +229,7 @@ class _Pool:
         return _new_block(size_class)
 
     def give_back(self, block: Block) -> None:
+        self._used.remove(block)
         if self.kept_bytes + block.size_bytes > self._cached_bytes:
             self._held_bytes -= block.size_bytes
             return

@@ -1,0 +1,83 @@
+"""A few kernels that between them use every form of text: what golden files and compilers are shown."""
+
+from __future__ import annotations
+
+from fusewire_kernels.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LoopKernel,
+    ProductKernel,
+    Store,
+    Stride,
+)
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+from tests.kernels.problems import node
+
+Z, U, S = Stride.ZERO, Stride.UNIT, Stride.ANY
+f32, f16, i64, bool_ = dtypes.float32, dtypes.float16, dtypes.int64, dtypes.bool_
+
+
+def _array(dtype: DType, *strides: Stride) -> Argument:
+    return Argument(ArgumentKind.ARRAY, dtype, strides)
+
+
+def _pointwise() -> LoopKernel:
+    """tanh((x + bias) · scale), and whether x is positive."""
+    inputs = (_array(f32, S, U), _array(f32, Z, U), Argument(ArgumentKind.SCALAR, f32, ()))
+    nodes = (
+        node("add", (0, 1), f32),
+        node("multiply", (3, 2), f32),
+        node("tanh", (4,), f32),
+        node("greater", (0, 2), bool_, operand_dtype=f32),
+    )
+    return LoopKernel(2, False, inputs, nodes, (Store(5, _array(f32, S, U)), Store(6, _array(bool_, S, U))))
+
+
+def _softmax(*strides: Stride) -> LoopKernel:
+    """Softmax along the inner dimension, and where it is greatest."""
+    nodes = (
+        node("reduce", (0,), f32, detail="max"),
+        node("subtract", (0, 1), f32),
+        node("exp", (2,), f32),
+        node("reduce", (3,), f32, detail="sum"),
+        node("divide", (3, 4), f32),
+        node("reduce", (0,), i64, operand_dtype=f32, detail="argmax"),
+    )
+    stores = (Store(5, _array(f32, *strides)), Store(6, _array(i64, U, Z)))
+    return LoopKernel(1, True, (_array(f32, *strides),), nodes, stores)
+
+
+def _gather() -> LoopKernel:
+    """Rows of a table of halves, chosen by an index, plus the position along them."""
+    table = Argument(ArgumentKind.GATHERED, f16, (Z, U))
+    nodes = (
+        node("gather", (1,), f16, operand_dtype=i64, detail=0),
+        node("index", (), i64, detail=1),
+        node("cast", (3,), f16, operand_dtype=i64),
+        node("add", (2, 4), f16),
+    )
+    return LoopKernel(2, False, (table, _array(i64, U, Z)), nodes, (Store(5, _array(f16, S, U)),))
+
+
+def _total() -> LoopKernel:
+    """The mean of squares over everything, in halves."""
+    nodes = (
+        node("square", (0,), f16),
+        node("reduce", (2,), f16, detail="sum"),
+        node("divide", (3, 1), f16, is_inner=False),
+    )
+    inputs = (_array(f16, U), Argument(ArgumentKind.SCALAR, f16, ()))
+    return LoopKernel(0, True, inputs, nodes, (Store(4, _array(f16, Z)),))
+
+
+NOTED: dict[str, Kernel] = {
+    "pointwise": _pointwise(),
+    "softmax_rows": _softmax(S, U),
+    "softmax_columns": _softmax(U, S),
+    "gather": _gather(),
+    "total": _total(),
+    "product": ProductKernel(f32, 1, True),
+    "product_half": ProductKernel(f16, 0, False),
+}

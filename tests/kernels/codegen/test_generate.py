@@ -1,0 +1,34 @@
+"""Sources: the text of noted kernels does not change unnoticed, and equal kernels give equal text."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.codegen.generate import generate
+from tests.golden_files import check_text
+from tests.kernels.codegen.kernels_of_note import NOTED
+
+SUFFIXES = {"c": "c", "cuda": "cu"}
+
+
+@pytest.mark.parametrize("dialect", SUFFIXES)
+@pytest.mark.parametrize("name", NOTED)
+def test_the_source_of_a_noted_kernel_is_as_kept(name: str, dialect: str) -> None:
+    check_text(f"kernels/{name}.{SUFFIXES[dialect]}", generate(NOTED[name], dialect).text)
+
+
+@pytest.mark.parametrize("dialect", SUFFIXES)
+def test_a_source_defines_the_function_its_key_names(dialect: str) -> None:
+    for kernel in NOTED.values():
+        source = generate(kernel, dialect)
+        assert source.key == kernel.key
+        assert f" {kernel.key}" in source.text
+
+
+def test_kernels_that_differ_have_different_keys() -> None:
+    assert len({kernel.key for kernel in NOTED.values()}) == len(NOTED)
+
+
+def test_an_unknown_dialect_is_refused() -> None:
+    with pytest.raises(ValueError, match="opencl"):
+        generate(NOTED["total"], "opencl")

@@ -1,0 +1,73 @@
+"""Grids: read from a CUDA text's first line, never without blocks, never beyond what a device takes."""
+
+from __future__ import annotations
+
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.geometry import TILES, Layout, Schedule, grid, layout, layout_of
+from fusewire_kernels.codegen.preludes import prelude
+from tests.kernels.codegen.kernels_of_note import NOTED
+
+MOST_THREADS = 1024
+
+
+@pytest.mark.parametrize("name", NOTED)
+def test_the_first_line_of_a_text_names_its_layout(name: str) -> None:
+    assert layout_of(generate(NOTED[name], "cuda").text) == layout(NOTED[name])
+
+
+def test_a_text_without_a_layout_is_refused() -> None:
+    with pytest.raises(ValueError, match="schedule"):
+        layout_of(generate(NOTED["pointwise"], "c").text)
+
+
+def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
+    assert "#define FW_CHUNK 16384\n" in prelude("cuda")
+    assert "#define FW_LANES 32\n" in prelude("cuda")
+
+
+@given(
+    st.sampled_from(Schedule),
+    st.lists(st.integers(0, 10_000), min_size=2, max_size=4),
+    st.integers(1, 64),
+)
+def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
+    schedule: Schedule, outer: list[int], copies: int
+) -> None:
+    entry, blocks, threads = grid(Layout(schedule, len(outer)), (*outer, 100, 200, 300), copies)
+    assert 1 <= blocks <= 65536
+    assert 32 <= threads <= MOST_THREADS
+    assert bool(entry) == (schedule is Schedule.PRODUCT)
+
+
+def test_a_row_beyond_one_chunk_gets_a_whole_block() -> None:
+    rows = Layout(Schedule.ROWS, 1)
+    assert grid(rows, (100, 16384), 1)[1:] == (13, 256)
+    assert grid(rows, (100, 16385), 1)[1:] == (100, 1024)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "copies", "entry"),
+    [
+        (1, 4096, 1, "_thin"),
+        (1, 4096, 64, "_thin"),
+        (64, 256, 1, "_small"),
+        (64, 256, 64, "_medium"),
+        (4096, 4096, 1, "_large"),
+    ],
+)
+def test_a_product_takes_the_largest_tile_that_fills_the_device(
+    rows: int, columns: int, copies: int, entry: str
+) -> None:
+    assert grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), copies).entry == entry
+
+
+def test_the_threads_of_a_tile_cover_it() -> None:
+    for tile in TILES:
+        assert tile.threads * tile.thread_height * tile.thread_width == prod((tile.height, tile.width))
+        assert tile.threads % 32 == 0
