@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fusewire.examples.dataset import CLASSES, PIXELS
 
@@ -53,8 +52,8 @@ def start() -> Weights:
 
 def train(
     xp: Any,
-    images: npt.NDArray[np.float32],
-    labels: npt.NDArray[np.float32],
+    images: Any,
+    labels: Any,
     *,
     learning_rate: float,
     epochs: int,
@@ -62,16 +61,15 @@ def train(
 ) -> Trained:
     """Mini-batch gradient descent on the cross-entropy of a softmax, from `start()`.
 
-    `images` are (n, 64), `labels` (n, 10) of zeros and ones. The losses are read when all is done: a read waits for
-    its value, and what need not wait is left to run. `after_epoch` is told when an epoch's ops have been given.
+    `images` are (n, 64), `labels` (n, 10) of zeros and ones, both float32 arrays of `xp`. The losses are read when
+    all is done: a read waits for its value. `after_epoch` is called when an epoch's ops have been given.
     """
-    x_all, y_all = xp.asarray(images), xp.asarray(labels)
     w1, b1, w2, b2 = (xp.asarray(weight) for weight in start())
     losses = []
     for _ in range(epochs):
         loss = xp.zeros((), dtype=xp.float32)
-        for i in range(0, len(x_all), BATCH):
-            x, y = x_all[i : i + BATCH], y_all[i : i + BATCH]
+        for i in range(0, len(images), BATCH):
+            x, y = images[i : i + BATCH], labels[i : i + BATCH]
 
             hidden = xp.tanh(x @ w1 + b1)
             scores = hidden @ w2 + b2
@@ -87,14 +85,14 @@ def train(
             b2 = b2 - learning_rate * d_scores.sum(axis=0)
             w1 = w1 - learning_rate * (x.T @ d_hidden)
             b1 = b1 - learning_rate * d_hidden.sum(axis=0)
-        losses.append(loss / len(x_all))
+        losses.append(loss / len(images))
         after_epoch()
     return Trained(Weights(w1, b1, w2, b2), [float(loss) for loss in losses])
 
 
-def accuracy(xp: Any, weights: Weights, images: npt.NDArray[np.float32], labels: npt.NDArray[np.int64]) -> float:
-    """The share of `images`, (n, 64), that the network reads as `labels`, (n,), say."""
-    hidden = xp.tanh(xp.asarray(images) @ weights.first + weights.first_bias)
+def accuracy(xp: Any, weights: Weights, images: Any, labels: Any) -> float:
+    """The share of `images`, (n, 64), that the network reads as `labels`, (n,) of whole numbers, say."""
+    hidden = xp.tanh(images @ weights.first + weights.first_bias)
     scores = hidden @ weights.second + weights.second_bias
-    hits = (scores.argmax(axis=1) == xp.asarray(labels)).sum()
+    hits = (scores.argmax(axis=1) == labels).sum()
     return int(hits) / len(labels)

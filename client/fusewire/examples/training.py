@@ -13,10 +13,11 @@ from fusewire.examples.network import accuracy, train
 
 def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> Run:
     """Trains on four fifths of the images and reads the rest; `xp` is `numpy` or `fusewire`."""
-    training, held_out = dataset.split(dataset.load())
-    labels = dataset.one_hot(training.labels)
+    parts = dataset.split(dataset.load())
+    one_hot = dataset.one_hot(parts.training.labels)
     started_at_ns = time.perf_counter_ns()
-    trained = train(xp, training.images, labels, learning_rate=learning_rate, epochs=epochs, after_epoch=after_epoch)
+    images, labels, *held_out = map(xp.asarray, (parts.training.images, one_hot, *parts.held_out))
+    trained = train(xp, images, labels, learning_rate=learning_rate, epochs=epochs, after_epoch=after_epoch)
     share = accuracy(xp, trained.weights, *held_out)
     duration_s = (time.perf_counter_ns() - started_at_ns) / 1e9
     return Run(learning_rate, share, tuple(trained.losses), duration_s)
