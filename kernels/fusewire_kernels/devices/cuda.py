@@ -1,0 +1,362 @@
+"""An NVIDIA GPU as a device: one lane, which is one stream, in which all that is told runs in order.
+
+Because there is one stream, memory that is given back may be handed out at once: whoever gets it uses it later in the
+stream. The pool is CuPy's, so the blocks of values and the temporaries of tier 0 share one bound. The arena is one
+range reserved at start, in which rows lie behind one another.
+
+What comes from the host passes through a ring of page-locked pages: a page is copied from asynchronously and taken
+again once its fence is reached, so neither a write nor a slot table waits for the device unless the whole ring is on
+its way. Slot tables land at one place: in a stream none can overtake the launches that read the one before. That place,
+and launches whose arguments lie behind pointers, is also what a captured graph of a plan would replay.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import cupy
+import numpy as np
+import numpy.typing as npt
+from cupy.cuda import driver, runtime
+
+from fusewire_kernels.codegen.geometry import grid, layout_of
+from fusewire_kernels.compile_cuda import Nvrtc
+from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.devices.cuda_driver import Call, CudaFence, Stream
+from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_protos import dtypes
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.shapes import Spec
+
+DEFAULT_ARENA_BYTES = 1 << 28
+
+_PAGES = 64
+_PAGE_BYTES = 1 << 18
+_MOST_ROWS = 65535  # of a grid, along z
+_MOST_INSTANCES = 65535  # of a grid, along y
+_UNBOUNDED_ROWS = 1 << 31  # where no row needs an arena
+
+
+@dataclass(frozen=True)
+class CudaReadback:
+    """A value in page-locked memory, which lives as long as the view."""
+
+    view: memoryview
+
+    def data(self) -> memoryview:
+        return self.view
+
+
+class _Part(NamedTuple):
+    """A launch, or as many of its instances as one grid takes. `sizes_address` and `operands_address` are the
+    device's.
+    """
+
+    kernel: int
+    sizes: tuple[int, ...]
+    sizes_address: ctypes.c_void_p
+    operands_address: ctypes.c_void_p
+    instances: int
+
+
+@dataclass(eq=False)
+class CudaPlan:
+    """A plan with its integers on the device, and its launches ready made for each bucket of row counts.
+
+    The launches of a plan point at what differs between submissions: `table_address`, and `rows`, which is their
+    grid's z.
+    """
+
+    plan: Plan
+    modules: Sequence[Any]
+    integers: Any
+    parts: Sequence[_Part]
+    columns: ctypes.c_int64
+    table_address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)
+    rows: ctypes.c_uint = field(default_factory=ctypes.c_uint)
+    calls: dict[int, list[Call]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class _Page:
+    """Page-locked memory, on its way to the device until its fence is reached."""
+
+    address: int
+    view: memoryview
+    fence: CudaFence | None = None
+
+
+class CudaDevice:
+    """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
+
+    `memory_bytes` bounds blocks and temporaries, in use and kept (None: what is free at start); `arena_bytes` is the
+    size of the range reserved for arenas. The thread that uses a device has CuPy work in its stream and its memory.
+    """
+
+    def __init__(self, *, memory_bytes: int | None = None, arena_bytes: int = DEFAULT_ARENA_BYTES) -> None:
+        _open_device()
+        compiler = Nvrtc().version()
+        self._lane = cupy.cuda.Stream(non_blocking=True)
+        self._stream = Stream(self._lane.ptr)
+        self._pool = cupy.cuda.MemoryPool()
+        self._own_pool = cupy.cuda.MemoryPool()  # unbounded: no request is refused for what the device itself takes
+        self._used: set[Block] = set()  # whoever asked for a block may remember no more of it than its address
+        self._thread: int | None = None
+        self._thread_settings = ExitStack()
+        self._enter_thread()
+        self._arena_bytes = arena_bytes
+        self._arena = _reserve(self._own_pool, arena_bytes)
+        self._table = self._own_pool.malloc(_PAGE_BYTES)
+        self._pages = _page_ring()
+        self._modules: dict[str, Any] = {}
+        self._info = _describe(memory_bytes or runtime.memGetInfo()[0], compiler)
+        self._pool.set_limit(size=self._info.memory_bytes)
+
+    @property
+    def info(self) -> DeviceInfo:
+        return self._info
+
+    @property
+    def array_library(self) -> Any:
+        return cupy
+
+    def allocate(self, size_bytes: int) -> Block:
+        self._enter_thread()
+        memory = self._take(size_bytes)
+        block = Block(memory.ptr, memory.mem.size, memory)
+        self._used.add(block)
+        return block
+
+    def release(self, block: Block) -> None:
+        self._used.remove(block)
+        block.owner.mem.free()
+
+    def write(self, block: Block, data: memoryview) -> None:
+        self._enter_thread()
+        if data.nbytes > 0:
+            self._copy_in(block.address, data.cast("B"))
+
+    def read(self, block: Block, size_bytes: int) -> CudaReadback:
+        self._enter_thread()
+        memory = cupy.cuda.alloc_pinned_memory(max(size_bytes, 1))
+        if size_bytes > 0:
+            self._stream.copy_to_host(memory.ptr, block.address, size_bytes)
+        return CudaReadback(memoryview(memory).cast("B")[:size_bytes])
+
+    def array(self, block: Block, spec: Spec) -> Any:
+        self._enter_thread()
+        return cupy.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), memptr=block.owner)
+
+    def empty(self, spec: Spec) -> Any:
+        self._enter_thread()
+        return cupy.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), memptr=self._take(spec.size_bytes))
+
+    def address(self, array: Any) -> int:
+        address: int = array.data.ptr
+        return address
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> CudaPlan:
+        self._enter_thread()
+        integers, places = _flatten(plan)
+        memory = self._own_pool.malloc(integers.nbytes)
+        self._copy_in(memory.ptr, integers.data.cast("B"))
+        return CudaPlan(
+            plan=plan,
+            modules=[self._module(path) for path in binaries],
+            integers=memory,
+            parts=list(_parts(plan, places, memory.ptr)),
+            columns=ctypes.c_int64(len(plan.columns)),
+        )
+
+    def arena_address(self, arena_bytes: int, row: int) -> int:
+        if row >= self.rows_that_fit(arena_bytes):
+            raise OutOfMemory(
+                f"{row + 1} rows of a plan need arenas of {arena_bytes} bytes each;"
+                f" device.arena_bytes = {self._arena_bytes}"
+            )
+        address: int = self._arena.ptr
+        return address + row * _aligned(arena_bytes)
+
+    def rows_that_fit(self, arena_bytes: int) -> int:
+        return self._arena_bytes // _aligned(arena_bytes) if arena_bytes > 0 else _UNBOUNDED_ROWS
+
+    def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
+        self._enter_thread()
+        for first in range(0, len(table), _MOST_ROWS):
+            self._launch_rows(loaded, table[first : first + _MOST_ROWS])
+
+    def fence(self) -> CudaFence:
+        self._enter_thread()
+        return self._stream.fence()
+
+    def pool_bytes(self) -> int:
+        kept_bytes: int = self._pool.free_bytes()
+        return kept_bytes
+
+    def close(self) -> None:
+        self._enter_thread()
+        self._stream.fence().wait()
+        self._pool.free_all_blocks()
+        self._thread_settings.close()
+        self._thread = None
+
+    # ---- launching ----
+
+    def _launch_rows(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
+        if table.nbytes > self._table.mem.size:
+            self._table = self._own_pool.malloc(table.nbytes)
+        self._copy_in(self._table.ptr, table.data.cast("B"))
+        loaded.table_address.value = self._table.ptr
+        loaded.rows.value = len(table)
+        self._stream.launch(self._calls(loaded, len(table)))
+
+    def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
+        """The launches of a plan. Row counts between two powers of two share them, since grids hardly differ."""
+        bucket = rows.bit_length()
+        calls = loaded.calls.get(bucket)
+        if calls is None:
+            calls = loaded.calls[bucket] = [self._call(loaded, part, 1 << bucket - 1) for part in loaded.parts]
+        return calls
+
+    def _call(self, loaded: CudaPlan, part: _Part, rows: int) -> Call:
+        source = loaded.plan.kernels[part.kernel]
+        entry, blocks, threads = grid(layout_of(source.text), part.sizes, part.instances * rows)
+        function = _function(loaded.modules[part.kernel], source.key + entry)
+        arguments = (part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
+        pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
+        blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)
+        threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
+        return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
+
+    def _module(self, path: str) -> Any:
+        module = self._modules.get(path)
+        if module is None:
+            module = self._modules[path] = _load_module(path)
+        return module
+
+    # ---- memory and transfers ----
+
+    def _take(self, size_bytes: int) -> Any:
+        """Bounded memory, as CuPy's memory pointer. Raises OutOfMemory."""
+        try:
+            return self._pool.malloc(max(size_bytes, 1))
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise OutOfMemory(f"the device has no room for {size_bytes} bytes: {error}") from None
+
+    def _copy_in(self, address: int, data: memoryview) -> None:
+        for first in range(0, data.nbytes, _PAGE_BYTES):
+            part = data[first : first + _PAGE_BYTES]
+            page = next(self._pages)
+            if page.fence is not None:
+                page.fence.wait()
+            page.view[: part.nbytes] = part
+            self._stream.copy_to_device(address + first, page.address, part.nbytes)
+            page.fence = self._stream.fence()
+
+    def _enter_thread(self) -> None:
+        """Has CuPy work in this stream and with bounded memory in the calling thread."""
+        if self._thread == threading.get_ident():
+            return
+        self._thread = threading.get_ident()
+        runtime.setDevice(0)
+        self._thread_settings = ExitStack()
+        self._thread_settings.enter_context(self._lane)
+        self._thread_settings.enter_context(cupy.cuda.using_allocator(self._take))
+
+
+def _open_device() -> None:
+    """Makes the first GPU's context. Raises ConfigurationError."""
+    try:
+        runtime.setDevice(0)
+        runtime.deviceSynchronize()
+    except runtime.CUDARuntimeError as error:
+        raise ConfigurationError(f"no CUDA device can be used: {error}") from None
+
+
+def _reserve(pool: Any, arena_bytes: int) -> Any:
+    try:
+        return pool.malloc(arena_bytes)
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise ConfigurationError(f"device.arena_bytes = {arena_bytes} cannot be reserved: {error}") from None
+
+
+def _describe(memory_bytes: int, compiler: str) -> DeviceInfo:
+    properties = runtime.getDeviceProperties(0)
+    versions = (
+        f"driver for CUDA {_version(runtime.driverGetVersion())}",
+        f"CUDA {_version(runtime.runtimeGetVersion())}",
+        compiler,
+        f"CuPy {cupy.__version__}",
+    )
+    return DeviceInfo(
+        backend="cuda",
+        name=properties["name"].decode(),
+        dialect="cuda",
+        architecture=f"sm_{properties['major']}{properties['minor']}",
+        memory_bytes=memory_bytes,
+        detail=", ".join(versions),
+    )
+
+
+def _version(number: int) -> str:
+    """CUDA counts 13.1 as 13010."""
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _page_ring() -> Iterator[_Page]:
+    """The pages in turn, without end."""
+    memory = [cupy.cuda.alloc_pinned_memory(_PAGE_BYTES) for _ in range(_PAGES)]
+    return cycle([_Page(page.ptr, memoryview(page).cast("B")) for page in memory])
+
+
+def _aligned(arena_bytes: int) -> int:
+    return -(-arena_bytes // ARENA_ALIGNMENT_BYTES) * ARENA_ALIGNMENT_BYTES
+
+
+def _flatten(plan: Plan) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Sizes, then operands, of every launch behind one another, and where each launch's begin. Never empty."""
+    integers = [0]
+    places = []
+    for launch in plan.launches:
+        places.append(len(integers))
+        integers.extend(launch.sizes)
+        integers.extend(number for instance in launch.instances for operand in instance for number in operand)
+    return np.array(integers, np.int64), places
+
+
+def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
+    for launch, place in zip(plan.launches, places, strict=True):
+        sizes_address = address + place * 8
+        operands_address = sizes_address + len(launch.sizes) * 8
+        for first in range(0, len(launch.instances), _MOST_INSTANCES):
+            count = min(len(launch.instances) - first, _MOST_INSTANCES)
+            first_operand = first * len(launch.instances[first])
+            yield _Part(
+                kernel=launch.kernel,
+                sizes=launch.sizes,
+                sizes_address=ctypes.c_void_p(sizes_address),
+                operands_address=ctypes.c_void_p(operands_address + first_operand * 16),
+                instances=count,
+            )
+
+
+def _load_module(path: str) -> Any:
+    module = cupy.cuda.function.Module()
+    try:
+        module.load_file(path)
+    except driver.CUDADriverError as error:
+        raise ServerFault(f"the compiled file {path} cannot be loaded: {error}") from error
+    return module
+
+
+def _function(module: Any, entry: str) -> ctypes.c_void_p:
+    try:
+        return ctypes.c_void_p(module.get_function(entry).ptr)
+    except driver.CUDADriverError as error:
+        raise ServerFault(f"a compiled file holds no kernel {entry}: {error}") from error

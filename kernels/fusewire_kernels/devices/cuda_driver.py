@@ -1,0 +1,145 @@
+"""The few driver calls that every submission makes, called so that they cost little beside busy threads.
+
+CuPy's own calls let go of the interpreter lock; next to a thread that computes, each may then wait a whole switch
+interval to get it back, and a plan makes dozens of calls. These keep the lock: they end within microseconds as long as
+the driver's queue has room, which `Stream` sees to. Only waiting lets go of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from cupy.cuda import driver, runtime
+
+from fusewire_protos.errors import ConfigurationError, ServerFault
+
+# The arguments of cuLaunchKernel, made once: what differs between launches lies behind its pointers.
+Call = tuple[Any, ...]
+
+_LIBRARY = "libcuda.so.1"
+_SUCCESS = 0
+_NOT_READY = 600
+_EVENT_FLAGS = runtime.eventDisableTiming | runtime.eventBlockingSync
+# The driver queues about a thousand operations; beyond that it blocks its caller.
+_OPERATIONS_A_MARK = 128
+_UNREACHED_MARKS = 3
+
+
+class EventPool:
+    """Events that nobody waits for any more, to be recorded again. Any thread."""
+
+    def __init__(self) -> None:
+        self._idle: deque[int] = deque()
+
+    def take(self) -> int:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            event: int = runtime.eventCreateWithFlags(_EVENT_FLAGS)
+            return event
+
+    def give_back(self, event: int) -> None:
+        self._idle.append(event)
+
+
+class CudaFence:
+    """An event in a stream. Waiting sleeps. Both questions raise ServerFault once the device is beyond use."""
+
+    def __init__(self, events: EventPool) -> None:
+        self._events = events
+        self.event = events.take()
+        self._is_reached = False  # only ever set; any thread
+
+    def is_reached(self) -> bool:
+        if self._is_reached:
+            return True
+        status = runtime.eventQuery(self.event)
+        if status not in (_SUCCESS, _NOT_READY):
+            raise ServerFault(f"work on the device failed: {runtime.CUDARuntimeError(status)}")
+        self._is_reached = status == _SUCCESS
+        return self._is_reached
+
+    def wait(self) -> None:
+        if self._is_reached:
+            return
+        try:
+            runtime.eventSynchronize(self.event)
+        except runtime.CUDARuntimeError as error:
+            raise ServerFault(f"work on the device failed: {error}") from error
+        self._is_reached = True
+
+    def __del__(self) -> None:
+        self._events.give_back(self.event)
+
+
+class Stream:
+    """What is told to one stream. Used by one thread, whose CUDA context is current. Every method may raise
+    ServerFault, since the driver reports earlier failures at later calls.
+    """
+
+    def __init__(self, address: int) -> None:
+        self.pointer = ctypes.c_void_p(address)
+        self._events = EventPool()
+        self._marks: deque[CudaFence] = deque()
+        self._unmarked_operations = 0
+        library = _library()
+        self._launch_kernel = library.cuLaunchKernel
+        self._copy_to_device = library.cuMemcpyHtoDAsync_v2
+        self._copy_to_host = library.cuMemcpyDtoHAsync_v2
+        self._record = library.cuEventRecord
+
+    def launch(self, calls: Sequence[Call]) -> None:
+        """Launches any number of kernels."""
+        for first in range(0, len(calls), _OPERATIONS_A_MARK):
+            part = calls[first : first + _OPERATIONS_A_MARK]
+            self._launch(part)
+            self._count(len(part))
+
+    def copy_to_device(self, address: int, host_address: int, size_bytes: int) -> None:
+        """Copies from page-locked memory, which must stay as it is until a later fence is reached."""
+        size = ctypes.c_size_t(size_bytes)
+        _check(self._copy_to_device(ctypes.c_void_p(address), ctypes.c_void_p(host_address), size, self.pointer))
+        self._count(1)
+
+    def copy_to_host(self, host_address: int, address: int, size_bytes: int) -> None:
+        """Copies into page-locked memory, which holds the bytes once a later fence is reached."""
+        size = ctypes.c_size_t(size_bytes)
+        _check(self._copy_to_host(ctypes.c_void_p(host_address), ctypes.c_void_p(address), size, self.pointer))
+        self._count(1)
+
+    def fence(self) -> CudaFence:
+        fence = CudaFence(self._events)
+        _check(self._record(ctypes.c_void_p(fence.event), self.pointer))
+        return fence
+
+    def _launch(self, calls: Sequence[Call]) -> None:
+        launch_kernel = self._launch_kernel
+        for call in calls:
+            status = launch_kernel(*call)
+            if status != _SUCCESS:
+                _check(status)
+
+    def _count(self, operations: int) -> None:
+        """Waits while too many operations are queued: a full queue would block the whole interpreter."""
+        self._unmarked_operations += operations
+        if self._unmarked_operations < _OPERATIONS_A_MARK:
+            return
+        self._unmarked_operations = 0
+        self._marks.append(self.fence())
+        if len(self._marks) > _UNREACHED_MARKS:
+            self._marks.popleft().wait()
+
+
+def _library() -> ctypes.PyDLL:
+    try:
+        return ctypes.PyDLL(_LIBRARY)
+    except OSError as error:
+        raise ConfigurationError(f"NVIDIA's driver cannot be loaded: {error}") from None
+
+
+def _check(status: int) -> None:
+    if status != _SUCCESS:
+        raise ServerFault(f"the device refused work: {driver.CUDADriverError(status)}")

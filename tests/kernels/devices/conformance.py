@@ -1,0 +1,326 @@
+"""What every device that computes must do: one set of tests, taken on by a class for each device.
+
+The module of a subclass brings the fixture `machine`. Values are small integers in float32, so that no order of
+summation matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Store, Stride
+from fusewire_kernels.plan import (
+    ARENA_ALIGNMENT_BYTES,
+    ARENA_COLUMN,
+    ArenaColumn,
+    Column,
+    Cost,
+    InputColumn,
+    KernelSource,
+    Launch,
+    OperandRef,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+)
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+from fusewire_protos.errors import OutOfMemory
+from fusewire_protos.shapes import Spec
+
+Array = npt.NDArray[Any]
+
+MEMORY_BYTES = 1 << 27
+ARENA_BYTES = 1 << 20
+
+_VECTOR = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
+_SCALAR = Argument(ArgumentKind.SCALAR, dtypes.float32, ())
+_ARENA, _X, _Y, _SCALE, _OUT = range(5)
+_COLUMNS = (ArenaColumn(), InputColumn(0), InputColumn(1), ScalarColumn(0, dtypes.float32), OutputColumn(0))
+
+
+class Machine(NamedTuple):
+    """A device with MEMORY_BYTES and ARENA_BYTES, and the compiler of its dialect: sources in, paths out."""
+
+    device: Device
+    compile: Callable[[Sequence[KernelSource]], Sequence[str]]
+
+
+class DeviceConformance:
+    """Tests of one `machine`."""
+
+    # ---- memory ----
+
+    @pytest.mark.parametrize("size_bytes", [0, 1, 63, 4096, 1_000_003])
+    def test_a_block_is_aligned_and_large_enough(self, machine: Machine, size_bytes: int) -> None:
+        block = machine.device.allocate(size_bytes)
+        assert block.size_bytes >= size_bytes
+        assert block.address % 64 == 0
+
+    def test_more_than_the_device_has_is_refused_and_less_still_given(self, machine: Machine) -> None:
+        with pytest.raises(OutOfMemory, match=str(MEMORY_BYTES + 1)):
+            machine.device.allocate(MEMORY_BYTES + 1)
+        assert machine.device.allocate(MEMORY_BYTES // 2).size_bytes >= MEMORY_BYTES // 2
+
+    def test_released_memory_is_given_again(self, machine: Machine) -> None:
+        for _ in range(8):
+            machine.device.release(machine.device.allocate(MEMORY_BYTES // 2))
+
+    def test_memory_is_kept_by_its_address_alone(self, machine: Machine) -> None:
+        addresses = [machine.device.allocate(1000).address for _ in range(8)]
+        assert len(set(addresses)) == len(addresses)
+
+    def test_released_memory_counts_as_kept(self, machine: Machine) -> None:
+        machine.device.release(machine.device.allocate(1 << 20))
+        assert machine.device.pool_bytes() >= 1 << 20
+
+    # ---- transfers ----
+
+    @pytest.mark.parametrize("size_bytes", [0, 1, 1000, 1 << 18, (1 << 24) + 12345])
+    def test_what_is_written_is_read(self, machine: Machine, size_bytes: int) -> None:
+        data = np.random.default_rng(1).bytes(size_bytes)
+        assert _read(machine.device, _filled(machine.device, data), size_bytes) == data
+
+    def test_the_source_of_a_write_may_change_at_once(self, machine: Machine) -> None:
+        source = bytearray(b"before" * 1000)
+        block = _filled(machine.device, source)
+        source[:] = bytes(len(source))
+        assert _read(machine.device, block, len(source)) == b"before" * 1000
+
+    def test_a_read_sees_what_was_there_when_it_was_asked_for(self, machine: Machine) -> None:
+        device = machine.device
+        block = _filled(device, b"old")
+        readback = device.read(block, 3)
+        device.release(block)
+        _filled(device, b"new")
+        device.fence().wait()
+        assert bytes(readback.data()) == b"old"
+
+    def test_read_bytes_outlive_the_readback(self, machine: Machine) -> None:
+        device = machine.device
+        views = [device.read(_filled(device, bytes([number]) * 100), 100).data() for number in range(8)]
+        device.fence().wait()
+        assert [bytes(view) for view in views] == [bytes([number]) * 100 for number in range(8)]
+
+    # ---- arrays ----
+
+    @pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
+    def test_an_array_of_every_dtype_shares_its_blocks_memory(self, machine: Machine, dtype: DType) -> None:
+        device, spec = machine.device, Spec(dtype, (3, 5))
+        data = np.arange(15).reshape(3, 5).astype(dtypes.to_numpy(dtype))
+        source, target = _filled(device, data.tobytes()), device.allocate(spec.size_bytes)
+        device.array(target, spec)[...] = device.array(source, spec)
+        assert _read(device, target, spec.size_bytes) == data.tobytes()
+
+    @pytest.mark.parametrize("shape", [(), (0,), (4, 6)])
+    def test_an_array_has_the_address_of_its_block(self, machine: Machine, shape: tuple[int, ...]) -> None:
+        block, spec = machine.device.allocate(1000), Spec(dtypes.float64, shape)
+        array = machine.device.array(block, spec)
+        assert array.shape == shape
+        assert machine.device.address(array) == block.address
+
+    def test_a_new_array_takes_what_the_library_computes(self, machine: Machine) -> None:
+        device, spec = machine.device, Spec(dtypes.float32, (7,))
+        array = device.empty(spec)
+        array[...] = device.array_library.arange(7, dtype="float32") * 2
+        block = device.allocate(spec.size_bytes)
+        device.array(block, spec)[...] = array
+        assert _read(device, block, spec.size_bytes) == (np.arange(7, dtype=np.float32) * 2).tobytes()
+
+    # ---- plans ----
+
+    @pytest.mark.parametrize("rows", [1, 7, 64])
+    def test_two_launches_with_instances_run_for_every_row(self, machine: Machine, rows: int) -> None:
+        length = 1000
+        device, loaded = machine.device, _load_scaled_sum(machine, length)
+        arena_bytes = loaded.plan.arena_bytes
+        assert rows <= device.rows_that_fit(arena_bytes)
+        x, y = _integers((rows, length), seed=2), _integers((rows, length), seed=3)
+        scales = np.arange(1, rows + 1, dtype=np.float32)
+        inputs = [[_filled(device, array[row].tobytes()) for row in range(rows)] for array in (x, y)]
+        outputs = [device.allocate(length * 4) for _ in range(rows)]
+        table = np.zeros((rows, len(loaded.plan.columns)), np.int64)
+        table[:, _ARENA] = [device.arena_address(arena_bytes, row) for row in range(rows)]
+        table[:, _SCALE] = scales.view(np.int32)
+        for column, blocks in zip((_X, _Y, _OUT), (*inputs, outputs), strict=True):
+            table[:, column] = [block.address for block in blocks]
+        device.launch(loaded, table)
+        results = [_floats(device, block, (length,)) for block in outputs]
+        np.testing.assert_array_equal(results, (x + y) * scales[:, None])
+
+    def test_a_plan_runs_again_over_other_buffers(self, machine: Machine) -> None:
+        device, loaded = machine.device, _load_one(machine, _DOUBLING, (10,), arity=2)
+        inputs = [_filled(device, np.full(10, number, np.float32).tobytes()) for number in range(100)]
+        outputs = [device.allocate(40) for _ in inputs]
+        for source, target in zip(inputs, outputs, strict=True):
+            table = np.array([[0, source.address, target.address]], np.int64)
+            device.launch(loaded, table)
+            table[:] = 0
+        results = [_floats(device, block, (10,)) for block in outputs]
+        np.testing.assert_array_equal(results, np.repeat(np.arange(100)[:, None] * 2, 10, axis=1))
+
+    def test_no_rows_and_no_points_are_no_work(self, machine: Machine) -> None:
+        loaded = _load_one(machine, _DOUBLING, (0,), arity=2)
+        machine.device.launch(loaded, np.zeros((0, 3), np.int64))
+        machine.device.launch(loaded, np.zeros((1, 3), np.int64))
+        machine.device.fence().wait()
+
+    def test_more_rows_than_a_grid_holds(self, machine: Machine) -> None:
+        device, rows = machine.device, 70_000
+        x = _integers((rows,), seed=4)
+        source, target = _filled(device, x.tobytes()), device.allocate(x.nbytes)
+        table = np.zeros((rows, 3), np.int64)
+        table[:, 1] = source.address + 4 * np.arange(rows)
+        table[:, 2] = target.address + 4 * np.arange(rows)
+        device.launch(_load_one(machine, _DOUBLING, (1,), arity=2), table)
+        np.testing.assert_array_equal(_floats(device, target, (rows,)), x * 2)
+
+    def test_more_instances_than_a_grid_holds(self, machine: Machine) -> None:
+        device, count = machine.device, 70_000
+        x = _integers((count,), seed=5)
+        source, target = _filled(device, x.tobytes()), device.allocate(x.nbytes)
+        instances = tuple((OperandRef(1, 4 * number), OperandRef(2, 4 * number)) for number in range(count))
+        loaded = _load(machine, [_DOUBLING], [Launch(0, (1,), instances)], _inputs(2))
+        device.launch(loaded, np.array([[0, source.address, target.address]], np.int64))
+        np.testing.assert_array_equal(_floats(device, target, (count,)), x * 2)
+
+    def test_the_launches_of_a_long_plan_run_in_order(self, machine: Machine) -> None:
+        device, count = machine.device, 3000
+        block = _filled(device, np.zeros(1, np.float32).tobytes())
+        scale = int(np.float32(1).view(np.int32))
+        launches = [Launch(0, (1,), ((OperandRef(1, 0), OperandRef(2, 0), OperandRef(1, 0)),))] * count
+        loaded = _load(machine, [_ADDING_SCALAR], launches, _inputs(2))
+        device.launch(loaded, np.array([[0, block.address, scale]], np.int64))
+        assert _floats(device, block, (1,)) == [count]
+
+    @pytest.mark.parametrize("length", [1, 100, 40_000])
+    def test_a_sum_takes_all_elements(self, machine: Machine, length: int) -> None:
+        x = _integers((5, length), seed=6)
+        result = _run(machine, _SUMMING, (5, length, length), [x], (5,))
+        np.testing.assert_array_equal(result, x.sum(axis=1))
+
+    @pytest.mark.parametrize("shape", [(1, 3, 2), (20, 16, 40), (70, 33, 200), (700, 40, 900)])
+    def test_a_product_of_any_size(self, machine: Machine, shape: tuple[int, int, int]) -> None:
+        height, depth, width = shape
+        a, b = _integers((height, depth), seed=7), _integers((depth, width), seed=8)
+        sizes = (height, width, depth, depth, 1, width, 1)
+        np.testing.assert_array_equal(_run(machine, _PRODUCT, sizes, [a, b], (height, width)), a @ b)
+
+    # ---- arenas ----
+
+    def test_an_arena_larger_than_the_range_fits_no_row(self, machine: Machine) -> None:
+        assert machine.device.rows_that_fit(ARENA_BYTES + 1) == 0
+        with pytest.raises(OutOfMemory, match=r"device\.arena_bytes"):
+            machine.device.arena_address(ARENA_BYTES + 1, 0)
+
+    def test_arenas_are_aligned(self, machine: Machine) -> None:
+        addresses = [machine.device.arena_address(1000, row) for row in range(4)]
+        assert all(address % ARENA_ALIGNMENT_BYTES == addresses[0] % ARENA_ALIGNMENT_BYTES for address in addresses)
+        assert addresses[0] % 64 == 0
+
+    # ---- fences ----
+
+    def test_a_fence_waited_for_is_reached_and_stays_so(self, machine: Machine) -> None:
+        _filled(machine.device, bytes(1 << 20))
+        fence = machine.device.fence()
+        fence.wait()
+        assert fence.is_reached()
+        fence.wait()
+
+
+def _pointwise(op: str, first: Argument, second: Argument) -> LoopKernel:
+    node = Node(op, (0, 1), dtypes.float32, dtypes.float32, is_inner=True)
+    return LoopKernel(1, False, (first, second), (node,), (Store(2, _VECTOR),))
+
+
+def _load_scaled_sum(machine: Machine, length: int) -> Any:
+    """x · scale + y · scale, the two products as instances of one launch, in the arena."""
+    offset = length * 4
+    scaled_x, scaled_y = OperandRef(ARENA_COLUMN, 0), OperandRef(ARENA_COLUMN, offset)
+    scale = OperandRef(_SCALE, 0)
+    products = ((OperandRef(_X, 0), scale, scaled_x), (OperandRef(_Y, 0), scale, scaled_y))
+    launches = [
+        Launch(0, (length,), products),
+        Launch(1, (length,), ((scaled_x, scaled_y, OperandRef(_OUT, 0)),)),
+    ]
+    return _load(machine, [_SCALING, _ADDING], launches, _COLUMNS, arena_bytes=2 * offset)
+
+
+def _load_one(machine: Machine, kernel: Kernel, sizes: tuple[int, ...], arity: int) -> Any:
+    """One launch of one instance whose operands are the columns behind the arena's."""
+    instance = tuple(OperandRef(column + 1, 0) for column in range(arity))
+    return _load(machine, [kernel], [Launch(0, sizes, (instance,))], _inputs(arity))
+
+
+def _load(
+    machine: Machine,
+    kernels: Sequence[Kernel],
+    launches: Sequence[Launch],
+    columns: Sequence[Column],
+    arena_bytes: int = 0,
+) -> Any:
+    dialect = machine.device.info.dialect
+    assert dialect is not None
+    sources = tuple(generate(kernel, dialect) for kernel in kernels)
+    plan = Plan(sources, tuple(launches), tuple(columns), arena_bytes, (), Cost(0, 0), ())
+    return machine.device.load(plan, machine.compile(sources))
+
+
+def _inputs(count: int) -> tuple[Column, ...]:
+    return (ArenaColumn(), *(InputColumn(number) for number in range(count)))
+
+
+def _run(
+    machine: Machine, kernel: Kernel, sizes: tuple[int, ...], inputs: Sequence[Array], shape: tuple[int, ...]
+) -> Array:
+    """A kernel's float32 result."""
+    device = machine.device
+    blocks = [_filled(device, array.tobytes()) for array in inputs]
+    blocks.append(device.allocate(math.prod(shape) * 4))
+    loaded = _load_one(machine, kernel, sizes, arity=len(blocks))
+    device.launch(loaded, np.array([[0, *(block.address for block in blocks)]], np.int64))
+    return _floats(device, blocks[-1], shape)
+
+
+def _integers(shape: tuple[int, ...], seed: int) -> Array:
+    return np.random.default_rng(seed).integers(-8, 9, shape).astype(np.float32)
+
+
+def _filled(device: Device, data: bytes | bytearray) -> Block:
+    block = device.allocate(len(data))
+    device.write(block, memoryview(data))
+    return block
+
+
+def _read(device: Device, block: Block, size_bytes: int) -> bytes:
+    readback = device.read(block, size_bytes)
+    device.fence().wait()
+    return bytes(readback.data())
+
+
+def _floats(device: Device, block: Block, shape: tuple[int, ...]) -> Array:
+    return np.frombuffer(_read(device, block, math.prod(shape) * 4), np.float32).reshape(shape)
+
+
+_DOUBLING = LoopKernel(
+    1, False, (_VECTOR,), (Node("add", (0, 0), dtypes.float32, dtypes.float32, is_inner=True),), (Store(1, _VECTOR),)
+)
+_SCALING = _pointwise("multiply", _VECTOR, _SCALAR)
+_ADDING = _pointwise("add", _VECTOR, _VECTOR)
+_ADDING_SCALAR = _pointwise("add", _VECTOR, _SCALAR)
+_SUMMING = LoopKernel(
+    1,
+    True,
+    (Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.ANY, Stride.UNIT)),),
+    (Node("reduce", (0,), dtypes.float32, dtypes.float32, is_inner=False, detail="sum"),),
+    (Store(1, Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT, Stride.ZERO))),),
+)
+_PRODUCT = ProductKernel(dtypes.float32, batch_rank=0, b_is_unit=True)

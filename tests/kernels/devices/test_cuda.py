@@ -1,0 +1,137 @@
+"""The GPU does what every device does, and what only it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fusewire_kernels.compile_cuda import CudaCompiler
+from fusewire_kernels.devices.base import Device
+from fusewire_protos import dtypes
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from fusewire_protos.shapes import Spec
+from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
+
+cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+pytestmark = pytest.mark.gpu
+
+# A kernel that writes where nothing is: every later answer of the device is an error.
+FAULT = """
+import cupy
+from fusewire_kernels.devices.cuda import CudaDevice
+from fusewire_protos.errors import ServerFault
+
+device = CudaDevice(memory_bytes=1 << 20, arena_bytes=1 << 20)
+device.allocate(1)
+cupy.RawKernel('extern "C" __global__ void fault(int *p) { *p = 1; }', "fault")((1,), (1,), (cupy.intp(64),))
+fence = device.fence()
+for question in (fence.wait, fence.is_reached):
+    try:
+        question()
+    except ServerFault as fault:
+        print("fault:", fault, flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def machine(cache_folder: Path) -> Iterator[Machine]:
+    device = cuda.CudaDevice(memory_bytes=MEMORY_BYTES, arena_bytes=ARENA_BYTES)
+    compiler = CudaCompiler(device.info.architecture, cache_folder)
+    yield Machine(device, lambda sources: compiler.compile(sources).paths)
+    device.close()
+
+
+@pytest.fixture
+def device(machine: Machine) -> Device:
+    return machine.device
+
+
+class TestCudaDevice(DeviceConformance):
+    """The tests that all devices share."""
+
+
+def test_a_device_says_what_it_is(device: Device) -> None:
+    info = device.info
+    assert (info.backend, info.dialect, info.memory_bytes) == ("cuda", "cuda", MEMORY_BYTES)
+    assert info.architecture.startswith("sm_")
+    assert info.name
+    assert all(word in info.detail for word in ("driver", "NVRTC", "CuPy"))
+
+
+def test_memory_is_bounded_by_what_is_free_where_nothing_else_is_said() -> None:
+    device = cuda.CudaDevice(arena_bytes=ARENA_BYTES)
+    assert device.info.memory_bytes > 1 << 30
+    device.close()
+
+
+def test_an_arena_that_cannot_be_reserved_is_a_wrong_setting() -> None:
+    with pytest.raises(ConfigurationError, match=r"device\.arena_bytes"):
+        cuda.CudaDevice(arena_bytes=1 << 50)
+
+
+def test_temporaries_of_the_array_library_count_against_the_bound(device: Device) -> None:
+    device.allocate(1)
+    with pytest.raises(OutOfMemory):
+        device.array_library.zeros(MEMORY_BYTES + 1, "uint8")
+
+
+def test_arrays_are_computed_in_the_order_of_the_device(device: Device) -> None:
+    spec = Spec(dtypes.float32, (1 << 20,))
+    block = device.allocate(spec.size_bytes)
+    array = device.array(block, spec)
+    array[...] = 0
+    for _ in range(100):
+        array += 1
+    readback = device.read(block, spec.size_bytes)
+    array += 1
+    device.fence().wait()
+    np.testing.assert_array_equal(np.frombuffer(readback.data(), np.float32), 100)
+
+
+def test_another_thread_may_take_a_device_over(device: Device) -> None:
+    results: list[bytes] = []
+
+    def use() -> None:
+        block = device.allocate(4)
+        device.array(block, Spec(dtypes.int32, ()))[...] = 7
+        readback = device.read(block, 4)
+        device.fence().wait()
+        results.append(bytes(readback.data()))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join(30)
+    assert results == [np.int32(7).tobytes()]
+
+
+def test_a_fence_is_waited_for_in_another_thread(device: Device) -> None:
+    device.write(device.allocate(1 << 24), memoryview(bytes(1 << 24)))
+    fence = device.fence()
+    thread = threading.Thread(target=fence.wait)
+    thread.start()
+    thread.join(30)
+    assert fence.is_reached()
+
+
+def test_a_file_that_is_no_kernel_is_a_fault(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "bad.cubin"
+    path.write_bytes(b"not machine code")
+    with pytest.raises(ServerFault, match=r"bad\.cubin"):
+        cuda._load_module(str(path))
+
+
+def test_a_device_beyond_use_says_so_at_every_question() -> None:
+    found = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=50, check=False)
+    assert found.stdout.count("fault:") == 2, found.stderr
+    assert "cudaErrorIllegalAddress" in found.stdout
