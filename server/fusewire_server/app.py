@@ -20,13 +20,14 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access import Access, AccessInterceptor
 from fusewire_server.auth import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config import Config
+from fusewire_server.config import Config, Listen
 from fusewire_server.engine import Engine
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
 from fusewire_server.planner import Planner
 from fusewire_server.publisher import Publisher
 from fusewire_server.rpc import SERVICE, FusewireService
+from fusewire_server.settings import MIB
 
 log = logging.getLogger("fusewire.app")
 
@@ -67,7 +68,7 @@ class _Process:
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
-        server, port = await self._start_grpc(engine)
+        server, port = await start_grpc(self._config, engine, self._authenticator)
         publishing = asyncio.create_task(_publish(publisher), name="publisher")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
@@ -81,30 +82,6 @@ class _Process:
         await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
         await asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)
         return status
-
-    async def _start_grpc(self, engine: Engine) -> tuple[grpc.aio.Server, int]:
-        access = Access(self._authenticator)
-        server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(self._config))
-        server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
-        status = health.aio.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(status, server)
-        await status.set("", health_pb2.HealthCheckResponse.SERVING)
-        await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
-        names = (pb.DESCRIPTOR.services_by_name["Fusewire"].full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, server)
-        port = self._add_port(server)
-        await server.start()
-        return server, port
-
-    def _add_port(self, server: grpc.aio.Server) -> int:
-        listen = self._config.listen
-        try:
-            if listen.tls_cert is None or listen.tls_key is None:
-                return server.add_insecure_port(str(listen.grpc))
-            pair = (listen.tls_key.read_bytes(), listen.tls_cert.read_bytes())
-            return server.add_secure_port(str(listen.grpc), grpc.ssl_server_credentials([pair]))
-        except (RuntimeError, OSError) as reason:
-            raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
@@ -136,6 +113,34 @@ class _Process:
         self._end(1)
 
 
+async def start_grpc(
+    config: Config, engine: Engine, authenticator: Authenticator | None
+) -> tuple[grpc.aio.Server, int]:
+    """Serves sessions, health and reflection; the server and the port it listens to. Raises ConfigurationError."""
+    access = Access(authenticator)
+    server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
+    server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
+    status = health.aio.HealthServicer()  # type: ignore[attr-defined]  # absent from the stubs
+    health_pb2_grpc.add_HealthServicer_to_server(status, server)
+    await status.set("", health_pb2.HealthCheckResponse.SERVING)
+    await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)
+    names = (pb.DESCRIPTOR.services_by_name["Fusewire"].full_name, health.SERVICE_NAME, reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server)
+    port = _add_port(server, config.listen)
+    await server.start()
+    return server, port
+
+
+def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
+    try:
+        if listen.tls_cert is None or listen.tls_key is None:
+            return server.add_insecure_port(str(listen.grpc))
+        pair = (listen.tls_key.read_bytes(), listen.tls_cert.read_bytes())
+        return server.add_secure_port(str(listen.grpc), grpc.ssl_server_credentials([pair]))
+    except (RuntimeError, OSError) as reason:
+        raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
+
+
 class _Control:
     """The operator's routes run on the inspection thread; the engine lives on the loop's."""
 
@@ -161,7 +166,8 @@ async def _publish(publisher: Publisher) -> None:
 
 def _channel_options(config: Config) -> list[tuple[str, int]]:
     return [
-        ("grpc.max_receive_message_length", config.limits.message_bytes),
+        # A frame a little too long is refused in words, by its session; gRPC itself breaks off what is far too long.
+        ("grpc.max_receive_message_length", config.limits.message_bytes + MIB),
         ("grpc.max_send_message_length", -1),
         ("grpc.so_reuseport", 0),
         # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import Case
 from fusewire_server.planner import Planned
 from fusewire_server.programs import ProgramEntry, bucket
@@ -59,13 +60,13 @@ class Counters:
         self.plan.add(planned.planning_ns)
         self.compile.add(planned.compiling_ns)
 
-    def ran(self, entry: ProgramEntry, rows: int, device_ns: int) -> None:
+    def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, device_ns: int) -> None:
         ops = len(entry.program.ops)
-        launches = ops if entry.loaded is None else len(entry.loaded.plan.launches)
+        launches = ops * rows if loaded is None else len(loaded.plan.launches)
         self.ops += ops * rows
         self.segments += rows
         self.submissions += 1
-        self.launches += launches * (rows if entry.loaded is None else 1)
+        self.launches += launches
         self.rows_per_submission[bucket(rows)] += 1
         entry.rows += rows
         entry.submissions += 1

@@ -7,6 +7,7 @@ has not reached yet goes to the completion thread, which waits on fences in orde
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -21,8 +22,11 @@ from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Read
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.programs import ProgramEntry
+from fusewire_server.session import Session
 from fusewire_server.tier0 import run_op_by_op
-from fusewire_server.work import Fetching, Row, Submission, Value, ValueState
+from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
+
+log = logging.getLogger("fusewire.device")
 
 
 class Run(NamedTuple):
@@ -33,10 +37,12 @@ class Run(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Fill a value with bytes from the host."""
+    """Fill a value with bytes from the host; `credit` comes back to the session when that is done."""
 
+    session: Session
     value: Value
     data: bytes | memoryview
+    credit: Amount
 
 
 class Read(NamedTuple):
@@ -62,19 +68,27 @@ class Load(NamedTuple):
 Order = Run | Write | Read | Release | Load
 
 
+class FailedRow(NamedTuple):
+    """A row that came to nothing; `case` is the name of its case of the error table."""
+
+    row: Row
+    case: str
+    text: str
+
+
 class Ran(NamedTuple):
-    """A submission has been completed. `failed` are rows that the device had no room for."""
+    """A submission has been completed, but for the rows that failed."""
 
     number: int
-    failed: tuple[Row, ...]
+    failed: tuple[FailedRow, ...]
     device_ns: int
 
 
-class Failed(NamedTuple):
-    """A value could not be written for want of memory."""
+class Wrote(NamedTuple):
+    """A value has been written, or could not be for want of memory (`refusal` says so)."""
 
-    value: Value
-    text: str
+    write: Write
+    refusal: str | None
 
 
 class Missing(NamedTuple):
@@ -95,13 +109,20 @@ class Loaded(NamedTuple):
     loaded: LoadedPlan
 
 
+class Unloadable(NamedTuple):
+    """A plan that the device does not take."""
+
+    key: object
+    text: str
+
+
 class Broken(NamedTuple):
     """The device is beyond use; the process must end."""
 
     error: BaseException
 
 
-Report = Ran | Failed | Missing | Brought | Loaded | Broken
+Report = Ran | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 class MemoryCount(NamedTuple):
@@ -168,33 +189,44 @@ class DeviceThread:
             case Run():
                 self._run(order.number, order.submission)
             case Write():
-                self._write(order.value, order.data)
+                self._write(order)
             case Read():
                 self._read(order.fetching)
             case Release():
                 self._release(order.values)
             case Load():
-                self._report(Loaded(order.key, self._device.load(order.plan, order.binaries)))
+                self._load(order)
 
     # ---- running a submission: the hot path ----
 
     def _run(self, number: int, submission: Submission) -> None:
         began_ns = time.perf_counter_ns()
-        entry = submission.entry
         rows, failed, spare = self._allocate_rows(submission)
-        if entry.loaded is None:
-            for row in rows:
-                run_op_by_op(self._device, row)
+        if submission.loaded is None:
+            failed += [failure for row in rows if (failure := self._run_at_tier0(row)) is not None]
         elif rows:
-            self._launch(entry, rows)
+            self._launch(submission.entry, submission.loaded, rows)
         for block in spare:
             self._give_back(block)
         self._release(submission.released)
-        self._when_reached(lambda: Ran(number, failed, time.perf_counter_ns() - began_ns))
+        self._when_reached(lambda: Ran(number, tuple(failed), time.perf_counter_ns() - began_ns))
 
-    def _launch(self, entry: ProgramEntry, rows: list[Row]) -> None:
-        loaded, layout = entry.loaded, entry.layout
-        assert loaded is not None
+    def _run_at_tier0(self, row: Row) -> FailedRow | None:
+        """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
+        try:
+            run_op_by_op(self._device, row)
+        except MemoryError as error:
+            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
+        except Exception as error:
+            log.exception("a row failed at tier 0")
+            failure = FailedRow(row, "server_fault", f"running op by op failed: {type(error).__name__}")
+        else:
+            return None
+        self._release(tuple(row.outputs))
+        return failure
+
+    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> None:
+        layout = entry.layout
         assert layout is not None, "a plan is loaded with its layout"
         arena_bytes = loaded.plan.arena_bytes
         table = self._table(entry, len(rows), len(loaded.plan.columns))
@@ -215,18 +247,18 @@ class DeviceThread:
             table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
         return table[:rows]
 
-    def _allocate_rows(self, submission: Submission) -> tuple[list[Row], tuple[Row, ...], list[Block]]:
+    def _allocate_rows(self, submission: Submission) -> tuple[list[Row], list[FailedRow], list[Block]]:
         """All memory of a submission, before its first launch: rows to run, rows without room, blocks to give back."""
         rows: list[Row] = []
-        failed: list[Row] = []
+        failed: list[FailedRow] = []
         spare: list[Block] = []
         for row, donated in zip(submission.rows, submission.donated, strict=True):
             try:
                 self._allocate_row(row, donated, spare)
                 rows.append(row)
-            except OutOfMemory:
-                failed.append(row)
-        return rows, tuple(failed), spare
+            except OutOfMemory as error:
+                failed.append(FailedRow(row, "out_of_memory", str(error)))
+        return rows, failed, spare
 
     def _allocate_row(self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block]) -> None:
         donor_of = {position: row.inputs[number] for number, position in donated}
@@ -240,16 +272,18 @@ class DeviceThread:
                 if value.block is None:
                     value.block = self._stand_in(value, spare)
         except OutOfMemory:
-            for value in fresh:
-                self._drop(value)
+            self._release((*fresh, *donor_of.values()))
             raise
         for position, donor in donor_of.items():
             self._hand_on(donor, row.outputs[position])
 
     def _stand_in(self, value: Value, spare: list[Block]) -> Block:
-        """Zeros in place of an input that failed: only results that nobody will see depend on it."""
-        if value.state is not ValueState.FAILED:
-            raise OutOfMemory("an input found no room")
+        """Zeros in place of an input that failed: only results that nobody will see depend on it.
+
+        An input that is no stand-in has no memory if its producer, or its bytes, found no room.
+        """
+        if value.state is not ValueState.STAND_IN:
+            raise OutOfMemory("the device had no room for an input")
         block = self._allocate(value.spec.size_bytes)
         self._device.write(block, memoryview(bytes(value.spec.size_bytes)))
         spare.append(block)
@@ -281,13 +315,23 @@ class DeviceThread:
         for value in values:
             self._drop(value)
 
-    def _write(self, value: Value, data: bytes | memoryview) -> None:
+    def _write(self, write: Write) -> None:
+        value = write.value
         try:
             value.block = self._allocate(value.spec.size_bytes)
         except OutOfMemory as error:
-            self._report(Failed(value, str(error)))
+            self._report(Wrote(write, str(error)))
             return
-        self._device.write(value.block, memoryview(data))
+        self._device.write(value.block, memoryview(write.data))
+        self._report(Wrote(write, None))
+
+    def _load(self, load: Load) -> None:
+        try:
+            loaded = self._device.load(load.plan, load.binaries)
+        except (FusewireError, OSError) as error:
+            self._report(Unloadable(load.key, str(error)))
+            return
+        self._report(Loaded(load.key, loaded))
 
     def _read(self, fetching: Fetching) -> None:
         value = fetching.value
@@ -311,7 +355,8 @@ class DeviceThread:
             fence, report = fenced
             try:
                 fence.wait()
-            except FusewireError as error:
+                reached = report()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
                 self._report(Broken(error))
                 return
-            self._report(report())
+            self._report(reached)

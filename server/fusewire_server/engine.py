@@ -13,14 +13,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_kernels.slots import SlotLayout
-
-from fusewire_kernels.devices.base import Device
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server import device_thread as orders
 from fusewire_server.calls import OneOpCall, calls_of
 from fusewire_server.coalescer import Batch, Coalescer
@@ -31,7 +30,8 @@ from fusewire_server.intake import Arrival, Intake, Taken
 from fusewire_server.planner import Planned, Planner, PlannerRefusal
 from fusewire_server.programs import OneOp, PlanState, ProgramEntry, ProgramTable
 from fusewire_server.session import Session, SessionEvent, SessionState
-from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
+from fusewire_server.uploads import Uploads
+from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.engine")
 
@@ -66,11 +66,11 @@ class Engine:
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
-        self._outstanding: dict[int, Batch] = {}
+        self._outstanding: dict[int, _Told] = {}
         self._submissions = 0
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited_calls: dict[OneOpCall, list[ProgramEntry]] = {}  # one-op plans asked for, and by whom
-        self._declarations: dict[tuple[bytes, int], asyncio.Future[Value]] = {}  # uploads that came before their entry
+        self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
 
@@ -99,7 +99,7 @@ class Engine:
         if len(self.sessions) >= limits.sessions:
             raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
-        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit)
+        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, limits.unread_bytes)
         self.sessions[session.session_id] = session
         return session
 
@@ -140,6 +140,7 @@ class Engine:
         if death is not None:
             death.cancel()
         self._coalescer.remove(session)
+        self.uploads.drop(session)
         taken = Taken()
         self._intake.close(session, taken)
         self._order_releases(taken.released)
@@ -155,32 +156,34 @@ class Engine:
         began_ns = time.monotonic_ns()
         session.heard_at_ns = began_ns
         taken = Taken()
-        if programs:
-            self._intake.take_programs(session, frames.decode_programs(programs), taken)
-        entries = frames.decode_entries(bindings)
-        self._intake.take_entries(session, entries, Arrival(tensors, began_ns), taken)
+        try:
+            if programs:
+                self._intake.take_programs(session, frames.decode_programs(programs), taken)
+            entries = frames.decode_entries(bindings)
+            self._intake.take_entries(session, entries, Arrival(tensors, began_ns), taken)
+        except CaseError:
+            self._order_releases(taken.released)  # they are in none of the session's tables any more
+            raise
         self.counters.decoded(time.monotonic_ns() - began_ns)
         self._act(session, taken)
 
-    def awaited_upload(self, session: Session, handle: int) -> asyncio.Future[Value]:
-        """The value that an upload beside the stream is to fill, as soon as the stream has declared it."""
-        key = (session.session_id, handle)
-        future = self._declarations.setdefault(key, self._loop.create_future())
-        future.add_done_callback(lambda _: self._declarations.pop(key, None))
-        value = session.values.get(handle)
-        if value is not None and value.state is ValueState.AWAITED and not future.done():
-            future.set_result(value)
-        return future
+    def acknowledge(self, session: Session, number: int) -> None:
+        """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
+        session.acknowledge(number)
+        self._read_on(session)
+
+    def downloaded(self, session: Session, fetch: int) -> None:
+        """The client has been sent all bytes of an answer that travels beside the stream."""
+        session.forget_answer(fetch)
+        self._read_on(session)
 
     def uploaded(self, session: Session, value: Value, data: memoryview) -> None:
         """The bytes of an upload have arrived as declared."""
         if session.state is SessionState.CLOSED:
             return
-        self._device_thread.order(orders.Write(value, data))
+        self._device_thread.order(orders.Write(session, value, data, NO_WORK))
         taken = Taken()
-        self._intake.uploaded(session, value)
-        self._intake.ready(session, value, taken)
-        session.complete(Amount(0, value.spec.size_bytes, 0))
+        self._intake.uploaded(session, value, taken)
         self._act(session, taken)
 
     def upload_failed(self, session: Session, value: Value, text: str) -> None:
@@ -190,18 +193,14 @@ class Engine:
         failure = Failure(BY_NAME["upload_failed"], text, 0, 0)
         taken = Taken(failures=[failure])
         self._intake.fail(session, value, failure, taken)
-        session.complete(Amount(0, value.spec.size_bytes, 0))
         self._act(session, taken)
 
     def _act(self, session: Session, taken: Taken) -> None:
         """Orders what a change of a session's tables asks for, in an order that keeps values alive."""
         for value, data in taken.writes:
-            self._device_thread.order(orders.Write(value, data))
-            session.complete(Amount(0, value.spec.size_bytes, 0))
+            self._device_thread.order(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in taken.declared:
-            declared = self._declarations.get((session.session_id, value.handle))
-            if declared is not None and not declared.done():
-                declared.set_result(value)
+            self.uploads.declare(session, value)
         for failure in taken.failures:
             self.counters.failed(failure.case)
         for entry in taken.used:
@@ -210,15 +209,29 @@ class Engine:
             self._plan(entry)
         self._order_reads(taken)
         self._order_releases(taken.released)
-        self._coalescer.enqueue(session)
+        self._read_on(session)
+        self._coalescer.update(session)
         self._submit()
         self._wake(session)
 
     def _order_reads(self, taken: Taken) -> None:
-        for fetching in taken.reads:
+        reads, taken.reads = taken.reads, []
+        for fetching in reads:
+            fetching.session.reads.append(fetching)
+            self._tell_reads(fetching.session, taken)
+
+    def _read_on(self, session: Session) -> None:
+        """The client has taken answers, so that more values may come to the host."""
+        taken = Taken()
+        self._tell_reads(session, taken)
+        self._order_releases(taken.released)
+
+    def _tell_reads(self, session: Session, taken: Taken) -> None:
+        while session.reads and session.may_read(session.reads[0].value.spec.size_bytes):
+            fetching = session.reads.popleft()
+            session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
             self._device_thread.order(orders.Read(fetching))
             self._intake.read(fetching, taken)
-        taken.reads.clear()
 
     def _order_releases(self, values: list[Value]) -> None:
         if values:
@@ -252,13 +265,15 @@ class Engine:
     def _submit_batch(self, batch: Batch) -> None:
         taken = Taken()
         rows = tuple(row for row in batch.rows if self._is_worth_running(row, taken))
+        self._coalescer.refund(batch, set(batch.rows).difference(rows))
         if not rows:
             self._order_reads(taken)
             self._order_releases(taken.released)
             return
         self._submissions += 1
         number = self._submissions
-        self._outstanding[number] = Batch(batch.entry, rows, batch.row_ns)
+        loaded = batch.entry.loaded
+        self._outstanding[number] = _Told(Batch(batch.entry, rows, batch.row_ns), loaded)
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
@@ -267,7 +282,7 @@ class Engine:
             self._publish_outputs(row, taken)
         released = tuple(taken.released)
         taken.released = []
-        self._device_thread.order(orders.Run(number, Submission(batch.entry, rows, donated, released)))
+        self._device_thread.order(orders.Run(number, Submission(batch.entry, loaded, rows, donated, released)))
         self._order_reads(taken)
         self._order_releases(taken.released)
 
@@ -340,56 +355,65 @@ class Engine:
                 self._answer(report.fetching, report.data)
             case orders.Missing():
                 self._answer_missing(report.fetching)
-            case orders.Failed():
-                self._fail_unwritten(report.value, report.text)
+            case orders.Wrote():
+                self._finish_writing(report)
             case orders.Loaded():
                 self._finish_loading(report)
+            case orders.Unloadable():
+                self._refused(report.key, report.text)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
                 self.on_broken(report.error)
 
     def _finish_submission(self, ran: orders.Ran) -> None:
-        batch = self._outstanding.pop(ran.number)
+        batch, loaded = self._outstanding.pop(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
-        batch.entry.measured(row_ns)
+        if loaded is batch.entry.loaded:
+            batch.entry.measured(row_ns)
         self._coalescer.settle(batch, row_ns)
-        self.counters.ran(batch.entry, len(batch.rows), ran.device_ns)
-        for row in ran.failed:
-            self._fail_row(row)
+        self.counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
+        for failed in ran.failed:
+            self._fail_row(failed)
         for row in batch.rows:
             row.session.complete(row.amount)
             row.session.device_ns += row_ns
             self._wake(row.session)
 
-    def _fail_row(self, row: Row) -> None:
-        failure = Failure(BY_NAME["out_of_memory"], "the device has no room for the results", row.base, 0)
+    def _fail_row(self, failed: orders.FailedRow) -> None:
+        row = failed.row
+        failure = Failure(BY_NAME[failed.case], failed.text, row.base, 0)
         self.counters.failed(failure.case)
         taken = Taken()
         for value in row.outputs:
             if value.state is not ValueState.FAILED and row.session.state is not SessionState.CLOSED:
                 self._intake.fail(row.session, value, failure, taken)
 
-    def _fail_unwritten(self, value: Value, text: str) -> None:
-        failure = Failure(BY_NAME["out_of_memory"], text, 0, 0)
-        self.counters.failed(failure.case)
-        value.state = ValueState.FAILED
-        value.failure = failure
+    def _finish_writing(self, wrote: orders.Wrote) -> None:
+        session, value = wrote.write.session, wrote.write.value
+        session.complete(wrote.write.credit)
+        if wrote.refusal is not None:
+            failure = Failure(BY_NAME["out_of_memory"], wrote.refusal, 0, 0)
+            self.counters.failed(failure.case)
+            self._intake.fail(session, value, failure, Taken())
+        self._wake(session)
 
     def _answer(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
-        if session.fetches.pop(fetching.fetch, None) is None or fetching.is_abandoned:
-            return
-        session.answers.append(Answer(fetching.fetch, data, None))
         session.bytes_out += len(data)
-        if len(data) > INLINE_BYTES:
-            session.beside[fetching.fetch] = data
-        self._wake(session)
+        self._give_answer(fetching, Answer(fetching.fetch, data, None))
 
     def _answer_missing(self, fetching: Fetching) -> None:
+        failure = fetching.value.failure or Failure(BY_NAME["out_of_memory"], "the device has no room", 0, 0)
+        self._give_answer(fetching, Answer(fetching.fetch, None, failure))
+
+    def _give_answer(self, fetching: Fetching, answer: Answer) -> None:
         session = fetching.session
-        if session.fetches.pop(fetching.fetch, None) is not None:
-            failure = fetching.value.failure or Failure(BY_NAME["out_of_memory"], "the device has no room", 0, 0)
-            session.answers.append(Answer(fetching.fetch, None, failure))
+        if fetching.is_abandoned:
+            session.fetches.pop(fetching.fetch, None)
+            session.forget_answer(fetching.fetch)
+            self._read_on(session)
+        else:
+            session.answer(answer)
             self._wake(session)
 
     def _wake(self, session: Session) -> None:
@@ -400,7 +424,7 @@ class Engine:
     # ---- plans ----
 
     def _plan(self, entry: ProgramEntry) -> None:
-        if self._planner is None:
+        if self._planner is None or entry.state is not PlanState.UNPLANNED:
             return
         entry.state = PlanState.PLANNING
         answer = self._planner.request(entry.raw, is_urgent=False)
@@ -437,17 +461,22 @@ class Engine:
             entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
         self._device_thread.order(orders.Load(key, planned.plan, planned.binaries))
 
-    def _refused(self, key: ProgramEntry | OneOpCall, text: str) -> None:
+    def _refused(self, key: object, text: str) -> None:
         log.warning("no plan: %s", text)
         self.counters.plans_refused += 1
         if isinstance(key, ProgramEntry):
             key.state = PlanState.REFUSED
             key.refusal = text
-            return
-        self._finish_call(key, None)
+        elif isinstance(key, OneOpCall):
+            self._finish_call(key, None)
 
     def _finish_loading(self, loaded: orders.Loaded) -> None:
         key = loaded.key
+        arena_bytes = loaded.loaded.plan.arena_bytes
+        if self.device.rows_that_fit(arena_bytes) == 0:
+            limit = self.config.device.arena_bytes
+            self._refused(key, f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit}")
+            return
         if isinstance(key, ProgramEntry):
             key.layout = SlotLayout(loaded.loaded.plan)
             key.row_ns = 0
@@ -464,6 +493,13 @@ class Engine:
             if one_op is not None:
                 entry.one_ops[call] = one_op
             entry.missing_calls.discard(call)
+
+
+class _Told(NamedTuple):
+    """A batch that the device has been told to run, with the plan it runs by (None at tier 0)."""
+
+    batch: Batch
+    loaded: LoadedPlan | None
 
 
 def _failure_of(value: Value) -> Failure:

@@ -7,6 +7,7 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -70,10 +71,11 @@ class Intake:
         for entry in entries:
             self._take[type(entry)](session, entry, arrival, taken)
 
-    def uploaded(self, session: Session, value: Value) -> None:
+    def uploaded(self, session: Session, value: Value, taken: Taken) -> None:
         """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
-        value.state = ValueState.READY
+        self.ready(session, value, taken)
         self._issue_waiting(session, value)
+        self.release_if_dead(session, value, taken)
 
     def fail(self, session: Session, value: Value, failure: Failure, taken: Taken) -> None:
         """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
@@ -107,6 +109,7 @@ class Intake:
         session.values.clear()
         session.queue.clear()
         session.held_back.clear()
+        session.reads.clear()
         for entry in session.programs.values():
             entry.holders -= 1
         session.programs.clear()
@@ -195,7 +198,7 @@ class Intake:
                 inputs.append(value)
                 continue
             failed[position] = failure
-            inputs.append(_stand_in(spec, failure))
+            inputs.append(_stand_in(spec))
         return inputs, failed
 
     def _fail_dependents(self, session: Session, row: Row, failed: dict[int, Failure], taken: Taken) -> None:
@@ -212,31 +215,47 @@ class Intake:
             self._issue(session, row)
             return
         row.waits_for = len(awaited)
-        session.held_back[row.base] = row
+        session.held_back.add(row)
         for value in awaited:
             value.waiting.append(row)
 
-    def _issue(self, session: Session, row: Row) -> None:
+    def _issue(self, session: Session, row: Row) -> list[Value]:
+        """Queues a row; the results that are issued with it."""
         session.queue.append(row)
-        for value in row.outputs:
-            if value.state is ValueState.AWAITED:
-                value.state = ValueState.ISSUED
-                self._issue_waiting(session, value)
+        issued = [value for value in row.outputs if value.state is ValueState.AWAITED]
+        for value in issued:
+            value.state = ValueState.ISSUED
+        return issued
 
     def _issue_waiting(self, session: Session, value: Value) -> None:
-        waiting, value.waiting = value.waiting, []
-        for row in waiting:
-            row.waits_for -= 1
-            if row.waits_for == 0 and session.held_back.pop(row.base, None) is not None:
-                self._issue(session, row)
+        """Rows go on that waited for this value alone, and rows that waited for those. A chain may be of any length."""
+        settled = deque([value])
+        while settled:
+            following = settled.popleft()
+            waiting, following.waiting = following.waiting, []
+            for row in waiting:
+                settled += self._settle(session, row)
+
+    def _settle(self, session: Session, row: Row) -> list[Value]:
+        """One input of a row is awaited no more; the values that are issued for it."""
+        row.waits_for -= 1
+        if row.waits_for or row not in session.held_back:
+            return []
+        session.held_back.discard(row)
+        return self._issue(session, row)
 
     def poison_from_inputs(self, row: Row, taken: Taken) -> None:
-        """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it."""
-        failed = {
-            position: value.failure
-            for position, value in enumerate(row.inputs)
-            if value.state is ValueState.FAILED and value.failure is not None
-        }
+        """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it.
+
+        The others are computed: stand-ins fill the places of the inputs that failed.
+        """
+        failed: dict[int, Failure] = {}
+        for position, value in enumerate(row.inputs):
+            if value.state is ValueState.FAILED:
+                failed[position] = _known(value.failure)
+                row.inputs[position] = _stand_in(row.entry.program.inputs[position])
+                value.readers -= 1
+                self.release_if_dead(row.session, value, taken)
         if failed:
             self._fail_dependents(row.session, row, failed, taken)
 
@@ -247,8 +266,7 @@ class Intake:
         failure = failure._replace(base=segment.base)
         taken.failures.append(failure)
         for handle in handles:
-            value = self._mint(session, handle, _NOTHING, ValueState.FAILED)
-            value.failure = failure
+            self._mint_failed(session, handle, failure)
         dying = [segment.inputs[position] for position in self._dying(segment)]
         self._kill(session, dying, taken)
         entry = session.programs.get(segment.program)
@@ -257,42 +275,42 @@ class Intake:
         session.complete(amount)
 
     def _take_upload(self, session: Session, upload: frames.Upload, arrival: Arrival, taken: Taken) -> None:
-        value = self._mint(session, upload.handle, upload.spec, ValueState.AWAITED)
-        session.admit(Amount(0, upload.spec.size_bytes, 0))
+        tensor = _tensor_of(upload, arrival.tensors)
+        credit = Amount(0, 0 if tensor is None else len(tensor), 0)
+        session.admit(credit)
         try:
-            self._check_upload(session, upload, arrival.tensors)
+            self._check_upload(session, upload, tensor)
         except CaseError as error:
-            session.complete(Amount(0, upload.spec.size_bytes, 0))
+            session.complete(credit)
             taken.failures.append(Failure.of(error))
-            self.fail(session, value, Failure.of(error), taken)
+            self._mint_failed(session, upload.handle, Failure.of(error))
             return
-        if upload.tensor is None:
-            taken.declared.append(value)
+        if tensor is None:
+            taken.declared.append(self._mint(session, upload.handle, upload.spec, ValueState.AWAITED))
             return
-        value.state = ValueState.READY
-        taken.writes.append((value, arrival.tensors[upload.tensor]))
+        taken.writes.append((self._mint(session, upload.handle, upload.spec, ValueState.READY), tensor))
 
-    def _check_upload(self, session: Session, upload: frames.Upload, tensors: Sequence[bytes]) -> None:
+    def _check_upload(self, session: Session, upload: frames.Upload, tensor: bytes | None) -> None:
         size_bytes = upload.spec.size_bytes
         if size_bytes > self._limits.array_bytes:
             limit = self._limits.array_bytes
             raise CaseError("quota_array_bytes", f"an upload of {size_bytes} bytes; limits.array_bytes = {limit}")
-        self._check_quota(session, 0, 0)
-        if upload.tensor is None:
+        self._check_quota(session, size_bytes, 1)
+        if tensor is None:
             return
-        if upload.tensor >= len(tensors):
-            raise CaseError("undecodable_frame", f"tensor {upload.tensor} of a frame that carries {len(tensors)}")
-        if len(tensors[upload.tensor]) != size_bytes:
-            actual = len(tensors[upload.tensor])
-            raise CaseError("upload_failed", f"{actual} bytes came for an upload declared as {size_bytes}")
-        validate.check_uploaded(upload.spec.dtype, tensors[upload.tensor])
+        if len(tensor) != size_bytes:
+            raise CaseError("upload_failed", f"{len(tensor)} bytes came for an upload declared as {size_bytes}")
+        validate.check_uploaded(upload.spec.dtype, tensor)
 
     def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> None:
         self._kill(session, free.handles, taken)
 
     def _take_fetch(self, session: Session, fetch: frames.Fetch, arrival: Arrival, taken: Taken) -> None:
-        if fetch.fetch in session.fetches:
+        if self._is_repeated(session, fetch.fetch):
             return
+        if len(session.fetches) + len(session.untaken) >= self._limits.handles:
+            limit = self._limits.handles
+            raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
         value = session.values.get(fetch.handle)
         if value is None or not value.is_named:
             failure = self._failure_of_unknown(session, fetch.handle, 0)
@@ -310,20 +328,28 @@ class Intake:
         else:
             value.fetches.append(fetching)
 
+    def _is_repeated(self, session: Session, fetch: int) -> bool:
+        """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
+        data = session.beside.get(fetch)
+        if data is not None:
+            session.answer(Answer(fetch, data, None))
+        return fetch in session.fetches or fetch in session.untaken
+
     def _take_abandon(self, session: Session, abandon: frames.Abandon, arrival: Arrival, taken: Taken) -> None:
-        session.beside.pop(abandon.fetch, None)
         fetching = session.fetches.get(abandon.fetch)
         if fetching is None:
+            session.forget_answer(abandon.fetch)
             return
         fetching.is_abandoned = True
-        if fetching in fetching.value.fetches:
-            fetching.value.fetches.remove(fetching)
-            del session.fetches[abandon.fetch]
-            self.read(fetching, taken)
+        for waiting in (fetching.value.fetches, session.reads):
+            if fetching in waiting:
+                waiting.remove(fetching)
+                del session.fetches[abandon.fetch]
+                self.read(fetching, taken)
 
     def _take_cancel(self, session: Session, entry: frames.Cancel, arrival: Arrival, taken: Taken) -> None:
         cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
-        rows = [*session.queue, *session.held_back.values()]
+        rows = [*session.queue, *session.held_back]
         session.queue.clear()
         session.held_back.clear()
         for row in rows:
@@ -379,6 +405,11 @@ class Intake:
         session.live_bytes += spec.size_bytes
         return value
 
+    def _mint_failed(self, session: Session, handle: int, failure: Failure) -> None:
+        """A handle whose value will never exist. Their number is bounded too: those beyond are simply unknown."""
+        if len(session.values) < 2 * self._limits.handles:
+            self._mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
+
     def _check_quota(self, session: Session, more_bytes: int, more_handles: int) -> None:
         live_bytes = session.live_bytes + more_bytes
         if live_bytes > self._limits.live_bytes:
@@ -396,8 +427,7 @@ class Intake:
         return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
 
     def _answer_failure(self, session: Session, fetch: int, failure: Failure) -> None:
-        session.fetches.pop(fetch, None)
-        session.answers.append(Answer(fetch, None, failure))
+        session.answer(Answer(fetch, None, failure))
 
 
 _NOTHING = Spec(dtypes.uint8, (0,))
@@ -407,12 +437,20 @@ def _amount_of(entry: ProgramEntry) -> Amount:
     return Amount(len(entry.program.ops), entry.program.live_bytes, 1)
 
 
-def _stand_in(spec: Spec, failure: Failure) -> Value:
-    """A failed value of no session, which fills an input's place."""
-    value = Value(0, spec, ValueState.FAILED)
+def _stand_in(spec: Spec) -> Value:
+    """A value of no session and of one row, which fills the place of an input that failed."""
+    value = Value(0, spec, ValueState.STAND_IN)
     value.is_named = False
-    value.failure = failure
     return value
+
+
+def _tensor_of(upload: frames.Upload, tensors: Sequence[bytes]) -> bytes | None:
+    """The bytes of an upload that came with its frame. Raises CaseError if it names bytes that did not come."""
+    if upload.tensor is None:
+        return None
+    if upload.tensor >= len(tensors):
+        raise CaseError("undecodable_frame", f"tensor {upload.tensor} of a frame that carries {len(tensors)}")
+    return tensors[upload.tensor]
 
 
 def _misfit(position: int, actual: Spec, wanted: Spec) -> str:

@@ -13,13 +13,14 @@ import asyncio
 import heapq
 import itertools
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import msgpack
-from fusewire_kernels.plan_codec import decode_plan
 
 from fusewire_kernels.plan import Plan
+from fusewire_kernels.plan_codec import decode_plan
 
 LENGTH_BYTES = 4
 
@@ -39,12 +40,13 @@ class Planned(NamedTuple):
 
 
 class PlannerSettings(NamedTuple):
-    """`toolchain` is what the worker's command line needs to know of the device."""
+    """What a worker is told of the device, and what bounds it. `command` starts one; the rest is appended to it."""
 
     dialect: str
     architecture: str
     deadline_s: float
     memory_bytes: int
+    command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planner_worker")
 
 
 @dataclass(order=True)
@@ -102,9 +104,9 @@ class Planner:
         except TimeoutError:
             await self._end_worker()
             _refuse(request, f"planning took longer than planner.deadline_s = {self._settings.deadline_s}")
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, OSError, ValueError, msgpack.UnpackException) as error:
             await self._end_worker()
-            _refuse(request, "the planner process died")
+            _refuse(request, f"the planner process died, or answers what is no plan: {type(error).__name__}")
         except PlannerRefusal as refusal:
             _refuse(request, str(refusal))
         else:
@@ -124,9 +126,7 @@ class Planner:
         if self._process is None:
             settings = self._settings
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "fusewire_server.planner_worker",
+                *settings.command,
                 settings.dialect,
                 settings.architecture,
                 str(settings.memory_bytes),
@@ -138,7 +138,8 @@ class Planner:
     async def _end_worker(self) -> None:
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
-            process.kill()
+            with suppress(ProcessLookupError):  # it has died, and the loop does not know it yet
+                process.kill()
             await process.wait()
 
 

@@ -118,6 +118,6 @@ def claimed_live(raw: bytes) -> tuple[int, ...]:
     try:
         parts = unpack(raw, longest_array=len(raw))
         live = parts[3]
-        return tuple(index for index in live if type(index) is int and 0 <= index < len(parts[2]))
+        return tuple(sorted({index for index in live if type(index) is int and 0 <= index < len(parts[2])}))
     except (CaseError, TypeError, IndexError):
         return ()

@@ -18,13 +18,13 @@ from google.protobuf.message import DecodeError
 
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION
+from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
 from fusewire_server.engine import Engine
 from fusewire_server.session import Session
-from fusewire_server.work import Amount, Answer, Value, ValueState
+from fusewire_server.work import Amount, Answer, Value
 
 log = logging.getLogger("fusewire.rpc")
 
@@ -32,7 +32,7 @@ SERVICE = "fusewire.v1.Fusewire"
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 
 Context = grpc.aio.ServicerContext[Any, Any]
-RawFrames = AsyncIterator[bytes]  # serialised RawFrames
+RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
 
 
 class FusewireService:
@@ -66,7 +66,7 @@ class FusewireService:
         """One stream of a session: hello and welcome, then frames both ways until either side ends it."""
         tenant = self._access.tenant(context.invocation_metadata())
         try:
-            hello = await _first(frames)
+            hello = await _first(frames, self._limits.message_bytes)
             session = self._begin(hello, tenant, context.peer())
         except CaseError as error:
             await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
@@ -99,6 +99,9 @@ class FusewireService:
         except _UploadBroken as broken:
             self._engine.upload_failed(session, value, str(broken))
             await _abort(context, "upload_failed", str(broken))
+        except asyncio.CancelledError:
+            self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
+            raise
         self._engine.uploaded(session, value, data)
         return pb.UploadReceipt(bytes=len(data))
 
@@ -115,13 +118,13 @@ class FusewireService:
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
         """The value to fill; the stream that declares it may be a little behind this call."""
-        if handle in session.values and session.values[handle].state is not ValueState.AWAITED:
-            return None
         try:
             async with asyncio.timeout(self._limits.upload_stall_s):
-                return await self._engine.awaited_upload(session, handle)
+                return await self._engine.uploads.claim(session, handle)
         except TimeoutError:
             return None
+        finally:
+            self._engine.uploads.give_up(session, handle)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> memoryview:
         """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
@@ -162,6 +165,7 @@ class FusewireService:
         step = self._limits.chunk_bytes
         for start in range(0, len(data), step):
             await context.write(encode_chunk(data[start : start + step]))
+        self._engine.downloaded(session, request.fetch)
 
 
 class _Stream:
@@ -181,52 +185,96 @@ class _Stream:
     async def run(self) -> None:
         """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
         self._engine.attach(self._session, self._owed.set)
-        writer = asyncio.create_task(self._write())
+        reader, writer = asyncio.create_task(self._read()), asyncio.create_task(self._write())
         try:
-            await self._context.write(self._welcome())
-            await self._read()
+            await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
+            if self._goodbye is not None:
+                await asyncio.wait((writer,))
+            elif writer.done():
+                await self._give_up(writer)
+        finally:
+            self._engine.detach(self._session, self._epoch)
+            reader.cancel()
+            writer.cancel()
+            await asyncio.gather(reader, writer, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            async for raw in self._frames:
+                if not self._is_current or not self._apply(raw):
+                    return
         except CaseError as error:
             log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
             self._goodbye = _goodbye(error)
             self._engine.end(self._session)
-        finally:
-            await self._finish(writer)
+            self._owed.set()
 
-    async def _read(self) -> None:
+    @property
+    def _is_current(self) -> bool:
+        """False once another connection has taken the session over."""
+        return self._session.epoch == self._epoch
+
+    def _apply(self, raw: bytes) -> bool:
+        """Applies a frame of the client; False if it was the last. Raises CaseError.
+
+        A frame that was applied in part cannot be sent again, so a fault of ours ends the session too.
+        """
+        try:
+            return self._take(raw)
+        except CaseError:
+            raise
+        except Exception as error:
+            log.exception("a frame could not be applied")
+            raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
+
+    def _take(self, raw: bytes) -> bool:
         session, engine = self._session, self._engine
-        async for raw in self._frames:
-            frame = _parse(raw)
-            if session.epoch != self._epoch:
-                return  # another connection has taken the session over
-            session.bytes_in += len(raw)
-            session.acknowledge(frame.acknowledged)
-            if frame.number:
-                engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors)
-            if frame.HasField("goodbye"):
-                engine.end(session)
-                return
+        frame = _parse(raw, self._engine.config.limits.message_bytes)
+        if frame.HasField("hello"):
+            raise CaseError("out_of_turn", "a second hello in one stream")
+        session.bytes_in += len(raw)
+        engine.acknowledge(session, frame.acknowledged)
+        if frame.number:
+            engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors)
+        elif frame.programs or frame.bindings or frame.tensors:
+            raise CaseError("undecodable_frame", "a frame outside the numbering that carries work")
+        if frame.HasField("goodbye"):
+            engine.end(session)
+            return False
+        return True
 
     async def _write(self) -> None:
-        while True:
+        """The only one who writes: welcome, what is owed, and goodbye if the session ends by a failure."""
+        await self._send(self._welcome())
+        self._owed.set()  # a resumed session may owe already
+        while self._goodbye is None:
             await self._owed.wait()
             self._owed.clear()
-            frame = self._next_frame()
-            if frame is not None:
+            while self._is_current and (frame := self._next_frame()) is not None:
                 await self._send(frame)
+        await self._send(pb.ServerFrame(goodbye=self._goodbye))
 
     async def _send(self, frame: pb.ServerFrame) -> None:
-        """Writes a frame; a client that reads too slowly loses its session."""
+        """Writes a frame. Raises CaseError if the client does not read it in time."""
         unread_s = self._engine.config.limits.unread_s
         try:
             async with asyncio.timeout(unread_s):
                 await self._context.write(frame)
         except TimeoutError:
-            self._engine.end(self._session)
-            self._context.cancel()  # type: ignore[attr-defined]  # present on aio contexts, absent from the stubs
+            raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
+
+    async def _give_up(self, writer: asyncio.Task[None]) -> None:
+        """The writer has failed. A client that reads too slowly loses its session, if it still is this stream's."""
+        try:
+            await writer
+        except CaseError as error:
+            if self._is_current:
+                self._engine.end(self._session)
+            await _abort(self._context, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:
         session = self._session
-        number, answers = session.take_answers()
+        number, answers = session.take_answers(self._engine.config.limits.message_bytes // 2)
         is_news = session.completed != self._sent_completed or session.applied_frame != self._sent_acknowledged
         if not answers and not is_news:
             return None
@@ -264,24 +312,19 @@ class _Stream:
             ),
         )
 
-    async def _finish(self, writer: asyncio.Task[None]) -> None:
-        writer.cancel()
-        await asyncio.gather(writer, return_exceptions=True)
-        if self._goodbye is not None:
-            await self._context.write(pb.ServerFrame(goodbye=self._goodbye))
-        self._engine.detach(self._session, self._epoch)
-
 
 class _UploadBroken(Exception):
     """An upload that stalled or is not what was declared; the text says which."""
 
 
-async def _first(frames: RawFrames) -> pb.ClientFrame | None:
+async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:
     raw = await anext(aiter(frames), None)
-    return None if raw is None else _parse(raw)
+    return None if raw is None else _parse(raw, message_bytes)
 
 
-def _parse(raw: bytes) -> pb.ClientFrame:
+def _parse(raw: bytes, message_bytes: int) -> pb.ClientFrame:
+    if len(raw) > message_bytes:
+        raise CaseError("oversized_frame", f"a frame of {len(raw)} bytes; limits.message_bytes = {message_bytes}")
     try:
         return pb.ClientFrame.FromString(raw)
     except DecodeError as error:
@@ -299,7 +342,7 @@ def _result(answer: Answer) -> pb.Result:
             fetch=answer.fetch, failure=pb.Failure(code=case.code, text=text, base=base, op_index=op_index)
         )
     assert answer.data is not None, "an answer is a value or a failure"
-    if len(answer.data) > INLINE_BYTES:
+    if answer.is_beside:
         return pb.Result(fetch=answer.fetch, beside_bytes=len(answer.data))
     return pb.Result(fetch=answer.fetch, inline=bytes(answer.data))
 

@@ -13,6 +13,9 @@ results and keeps each until the client acknowledges it.
 Credit: what is in flight is what was admitted less what the device has completed. The client counts the same with
 the totals it is sent, which lag behind, so a correct client never overdraws. With nothing in flight one segment of
 any legal size is admitted.
+
+Fetches need no credit. What bounds them is what the client has not yet taken: beyond `limits.unread_bytes` values stay
+on the device until it takes some (again, with nothing untaken one of any size may go).
 """
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ class Session:
     client: str
     peer: str
     credit: Amount
+    most_unread_bytes: int
     state: SessionState = SessionState.OPEN
     epoch: int = 1
     applied_frame: int = 0
@@ -66,7 +70,7 @@ class Session:
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, tuple[int, ...]]] = field(default_factory=dict)  # and live results
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order
-    held_back: dict[int, Row] = field(default_factory=dict)  # by base: rows that wait for an upload
+    held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload
     admitted: Amount = NO_WORK
     completed: Amount = NO_WORK
     live_bytes: int = 0
@@ -74,6 +78,9 @@ class Session:
     answers: list[Answer] = field(default_factory=list)  # not yet sent
     unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
     beside: dict[int, memoryview] = field(default_factory=dict)  # answers that Download carries, by fetch
+    reads: deque[Fetching] = field(default_factory=deque)  # of ready values, not yet told to the device
+    untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes it holds until the client has them
+    unread_bytes: int = 0  # their sum
     heard_at_ns: int = 0
     ops_total: int = 0
     bytes_in: int = 0
@@ -92,15 +99,18 @@ class Session:
 
     def resume(self, acknowledged: int) -> None:
         """A new stream takes the session over; results the client has not seen are owed again."""
+        self.acknowledge(acknowledged)
         self.on(SessionEvent.RESUME)
         self.epoch += 1
-        self.acknowledge(acknowledged)
         owed = [answer for _, answers in self.unacknowledged for answer in answers]
+        self.result_frame -= len(self.unacknowledged)  # the client has seen none of them and expects the next number
         self.unacknowledged.clear()
         self.answers[:0] = owed
 
     def accept(self, number: int) -> bool:
         """Whether frame `number` is to be applied now; False for one applied before. Raises CaseError on a gap."""
+        if self.state is not SessionState.OPEN:
+            raise CaseError("out_of_turn", f"frame {number} in a session that is {self.state.value}")
         if number <= self.applied_frame:
             return False
         if number != self.applied_frame + 1:
@@ -117,21 +127,48 @@ class Session:
         while self.unacknowledged and self.unacknowledged[0][0] <= number:
             _, answers = self.unacknowledged.popleft()
             for answer in answers:
-                self.beside.pop(answer.fetch, None)
+                if answer.fetch not in self.beside:
+                    self.forget_answer(answer.fetch)
 
-    def take_answers(self) -> tuple[int, list[Answer]]:
-        """The answers to send now and the number of the frame that carries them (0 if there are none)."""
+    def may_read(self, size_bytes: int) -> bool:
+        """Whether the host may hold that many more bytes for the client to take."""
+        return self.unread_bytes == 0 or self.unread_bytes + size_bytes <= self.most_unread_bytes
+
+    def begin_read(self, fetch: int, size_bytes: int) -> None:
+        """A fetched value is on its way to the host."""
+        self.untaken[fetch] = size_bytes
+        self.unread_bytes += size_bytes
+
+    def answer(self, answer: Answer) -> None:
+        """The client is owed the answer to a fetch."""
+        self.fetches.pop(answer.fetch, None)
+        self.untaken.setdefault(answer.fetch, 0)
+        self.answers.append(answer)
+        if answer.is_beside and answer.data is not None:
+            self.beside[answer.fetch] = answer.data
+
+    def forget_answer(self, fetch: int) -> None:
+        """The client has the answer, or does not want it any more."""
+        self.beside.pop(fetch, None)
+        self.unread_bytes -= self.untaken.pop(fetch, 0)
+
+    def take_answers(self, most_bytes: int) -> tuple[int, list[Answer]]:
+        """The answers to send now and the number of the frame that carries them (0 if there are none).
+
+        A frame takes answers until those inside it exceed `most_bytes`; the rest go with the next.
+        """
         if not self.answers:
             return 0, []
+        count = _count_until(self.answers, most_bytes)
+        answers, self.answers = self.answers[:count], self.answers[count:]
         self.result_frame += 1
-        answers, self.answers = self.answers, []
         self.unacknowledged.append((self.result_frame, answers))
         return self.result_frame, answers
 
     def admit(self, amount: Amount) -> None:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
         in_flight = self.in_flight
-        if in_flight.segments and not in_flight.plus(amount).fits(self.credit):
+        if in_flight != NO_WORK and not in_flight.plus(amount).fits(self.credit):
             raise CaseError("credit_overdrawn", f"{in_flight} in flight and {amount} more; the credit is {self.credit}")
         self.admitted = self.admitted.plus(amount)
 
@@ -139,7 +176,17 @@ class Session:
         """The device has done with that much: credit comes back."""
         self.completed = self.completed.plus(amount)
 
-    def pending_answer_bytes(self) -> int:
-        """Bytes of results that the client has not acknowledged."""
-        waiting = [answer for _, answers in self.unacknowledged for answer in answers]
-        return sum(len(answer.data) for answer in (*waiting, *self.answers) if answer.data is not None)
+
+def _count_until(answers: list[Answer], most_bytes: int) -> int:
+    """How many answers make a frame: one at least, and so many that they just exceed `most_bytes`."""
+    frame_bytes = 0
+    for count, answer in enumerate(answers, 1):
+        frame_bytes += _ANSWER_BYTES
+        if answer.data is not None and not answer.is_beside:
+            frame_bytes += len(answer.data)
+        if frame_bytes > most_bytes:
+            return count
+    return len(answers)
+
+
+_ANSWER_BYTES = 64  # what an answer takes in a frame beside its value

@@ -9,11 +9,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.errors import Case, CaseError
-from fusewire_protos.frames import Scalar
+from fusewire_protos.frames import INLINE_BYTES, Scalar
 from fusewire_protos.shapes import Spec
 
 if TYPE_CHECKING:
-    from fusewire_kernels.devices.base import Block
+    from fusewire_kernels.devices.base import Block, LoadedPlan
     from fusewire_server.programs import ProgramEntry
     from fusewire_server.session import Session
 
@@ -54,13 +54,14 @@ NO_WORK = Amount()
 class ValueState(Enum):
     """How far a value has come.
 
-    AWAITED → (ISSUED →) READY, and from each of the first two → FAILED.
+    AWAITED → (ISSUED →) READY, and from each of them → FAILED (from READY if the device finds no room).
     """
 
     AWAITED = "awaited"  # its bytes are on their way, or its producer waits for such bytes
     ISSUED = "issued"  # its producer stands in a queue: whatever is queued later may use it
     READY = "ready"  # told to the device: whatever is told later may use it
     FAILED = "failed"
+    STAND_IN = "stand-in"  # for good: fills the place of an input that failed, in one row
 
 
 class Value:
@@ -146,15 +147,22 @@ class Answer(NamedTuple):
     data: memoryview | None
     failure: Failure | None
 
+    @property
+    def is_beside(self) -> bool:
+        """Whether the bytes are too many for a frame and travel beside the stream."""
+        return self.data is not None and len(self.data) > INLINE_BYTES
+
 
 class Submission(NamedTuple):
     """What goes to the device at once: rows of one program.
 
+    `loaded` is the plan they were chosen for, None at tier 0: a plan that is loaded meanwhile is not theirs.
     `donated[i]` are the (input, live position) pairs whose buffer row i hands on. `released` are values that die
     with this submission.
     """
 
     entry: ProgramEntry
+    loaded: LoadedPlan | None
     rows: tuple[Row, ...]
     donated: tuple[tuple[tuple[int, int], ...], ...]
     released: tuple[Value, ...]

@@ -1,0 +1,80 @@
+"""Uploads beside the stream: an entry of the stream declares one, a call brings its bytes; either may come first.
+
+A declared upload for which no call comes in time has failed. Owned by the loop thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fusewire_server.session import Session
+from fusewire_server.work import Value
+
+
+class _Declared(NamedTuple):
+    """An upload that waits for its call."""
+
+    value: Value
+    stalls: asyncio.TimerHandle
+
+
+@dataclass(frozen=True)
+class _Uploads:
+    """Those of one session that one half is missing of, by handle."""
+
+    declared: dict[int, _Declared] = field(default_factory=dict)
+    called: dict[int, asyncio.Future[Value | None]] = field(default_factory=dict)
+
+
+class Uploads:
+    """Brings the two halves together. `fail` is called for a declared upload that stalled."""
+
+    def __init__(self, stall_s: float, fail: Callable[[Session, Value, str], None]) -> None:
+        self._stall_s = stall_s
+        self._fail = fail
+        self._by_session: defaultdict[bytes, _Uploads] = defaultdict(_Uploads)
+
+    def declare(self, session: Session, value: Value) -> None:
+        """The stream has declared an upload."""
+        uploads = self._by_session[session.session_id]
+        call = uploads.called.pop(value.handle, None)
+        if call is not None and not call.done():
+            call.set_result(value)
+            return
+        stalls = asyncio.get_running_loop().call_later(self._stall_s, self._stalled, session, value)
+        uploads.declared[value.handle] = _Declared(value, stalls)
+
+    def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
+        """A call has come: the value that it is to fill, as soon as the stream declares it. None if it never will."""
+        uploads = self._by_session[session.session_id]
+        call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
+        declared = uploads.declared.pop(handle, None)
+        if declared is not None:
+            declared.stalls.cancel()
+            call.set_result(declared.value)
+        elif handle in session.values or handle in uploads.called:
+            call.set_result(None)
+        else:
+            uploads.called[handle] = call
+        return call
+
+    def give_up(self, session: Session, handle: int) -> None:
+        """A call waits no longer for its declaration."""
+        self._by_session[session.session_id].called.pop(handle, None)
+
+    def drop(self, session: Session) -> None:
+        """The session has ended."""
+        uploads = self._by_session.pop(session.session_id, _Uploads())
+        for declared in uploads.declared.values():
+            declared.stalls.cancel()
+        for call in uploads.called.values():
+            if not call.done():
+                call.set_result(None)
+
+    def _stalled(self, session: Session, value: Value) -> None:
+        del self._by_session[session.session_id].declared[value.handle]
+        self._fail(session, value, f"nothing came for limits.upload_stall_s = {self._stall_s}")
