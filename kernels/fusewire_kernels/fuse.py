@@ -71,6 +71,7 @@ class Group:
     breaks: frozenset[int] = frozenset()
     uncut: set[Walk] = field(default_factory=set)  # axes whose position is asked for: each must be one loop
     accesses: set[Access] = field(default_factory=set)
+    turned: set[Access] = field(default_factory=set)  # to members that lie in another order than the space
     inlined: set[Member] = field(default_factory=set)
     waits_for: set[int] = field(default_factory=set)  # groups that must end before it begins
     has_waiting: bool = False  # whether a group waits for it
@@ -121,6 +122,7 @@ class _Needs(NamedTuple):
     breaks: frozenset[int]
     uncut: frozenset[Walk]
     accesses: frozenset[Access]
+    turned: frozenset[Access]
     inlined: frozenset[Member]
     members: int
 
@@ -270,14 +272,14 @@ class _Fuser:
         partials: dict[int, Partial] = {}
         blocked: dict[int, str] = {}
         for position, operand in enumerate(value.operands):
-            base = operand.value
-            if self._nodes_inside[base] and not _is_invertible(operand.layout, self._values[base].shape):
+            base, is_data = operand.value, value.form is Form.GATHER and position == 0
+            if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
                 blocked[self._group(store).number] = "its operand is assembled from parts"
             if self._group_of[base] is not None:
                 group = self._group(base)
-                reason = self._link(partials, group, operand, is_data=value.form is Form.GATHER and position == 0)
+                reason = self._link(partials, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = reason
         for store in value.after:
@@ -324,7 +326,8 @@ class _Fuser:
         for number, place in inlined:
             breaks |= places.breaks_of(self._values[number].shape, place)
             uncut |= _positions(self._values[number], place)
-        return _Needs(walk, breaks, uncut, frozenset(accesses), frozenset(inlined), 1)
+        turned = _turned(value, placement)
+        return _Needs(walk, breaks, uncut, frozenset(accesses), turned, frozenset(inlined), 1)
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
@@ -435,6 +438,13 @@ class _Fuser:
         return number
 
 
+def _turned(value: Value, placement: Placement) -> frozenset[Access]:
+    """A store of the value, should it be needed, if its points are not in the order of the space."""
+    if value.target is not None or value.form is Form.REDUCTION or placement == views.dense_strides(value.shape):
+        return frozenset()
+    return frozenset((Access(Operand(0, views.dense(value.shape)), placement),))
+
+
 def _positions(value: Value, placement: Placement) -> frozenset[Walk]:
     """The axis whose position a value asks for, if it does."""
     return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is Form.INDEX else frozenset()
@@ -447,14 +457,17 @@ def _misfit(group: Group, needs: _Needs) -> str | None:
     if len(group.accesses) + len(needs.accesses) > MOST_ARGUMENTS:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
     if needs.breaks <= group.breaks and not needs.uncut and needs.walk == group.walk:
-        return _uneven(needs.accesses, needs.walk)
+        return _uneven(needs.accesses | needs.turned, needs.walk)
     breaks = _all_breaks(group, needs)
     uncut = group.uncut | needs.uncut
     if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
         return "its axes and those of the group have no common loops"
     if any(_is_part(axis, needs.walk) for axis in uncut):
         return "it asks for a position inside what is reduced"
-    return _uneven(needs.accesses, needs.walk) or (_uneven(group.accesses, needs.walk) if group.walk is None else None)
+    accesses = needs.accesses | needs.turned
+    if group.walk is None:
+        accesses = accesses | group.accesses | group.turned
+    return _uneven(accesses, needs.walk)
 
 
 def _uneven(accesses: AbstractSet[Access], walk: Walk | None) -> str | None:
@@ -483,6 +496,7 @@ def _meet(group: Group, needs: _Needs) -> None:
     group.walk = needs.walk
     group.uncut |= needs.uncut
     group.accesses |= needs.accesses
+    group.turned |= needs.turned
     group.inlined |= needs.inlined
 
 
@@ -494,6 +508,7 @@ def _needs_of(group: Group, other: Group) -> _Needs:
         other.breaks,
         frozenset(other.uncut),
         frozenset(other.accesses),
+        frozenset(other.turned),
         frozenset(other.inlined),
         len(other.members),
     )

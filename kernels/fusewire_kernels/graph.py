@@ -429,8 +429,12 @@ def _needed_values(values: list[Value], outputs: tuple[int, ...]) -> tuple[bool,
 
 @lru_cache(1024)
 def _reduces_one_walk(layout: Layout, axes: Shape) -> bool:
+    """Whether the reduced axes are one strided dimension, both in memory and in the row-major order of all axes."""
     shape = tuple([layout.shape[axis] for axis in axes])
-    return views.is_one_walk(shape, tuple([layout.strides[axis] for axis in axes]))
+    return all(
+        views.is_one_walk(shape, tuple([strides[axis] for axis in axes]))
+        for strides in (layout.strides, views.dense_strides(layout.shape))
+    )
 
 
 @lru_cache(1024)

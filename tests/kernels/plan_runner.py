@@ -18,6 +18,7 @@ from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, 
 from fusewire_kernels.plan import Donation, KernelSource, Launch, Plan
 from fusewire_kernels.reference import twin
 from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.verify import verify
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program
@@ -44,6 +45,7 @@ def run_program(
 ) -> list[Array]:
     """The live results of a program, by its plan. `donated` results are written over their inputs."""
     made = design(program) if fuse else design_separately(program)
+    verify(made)
     return run_plan(made, plan_without_text(made), inputs, scalars, starts, donated)
 
 
@@ -136,8 +138,9 @@ class _Instance:
         assert len(strides_b) == rank + 2
         assert strides_b[-1] == 1 or not kernel.b_is_unit
         memory = self._memory.typed(kernel.dtype)
-        a = memory[self._first(0, kernel.dtype) + _walk([*batch, rows, inner], strides_a)]
-        b = memory[self._first(1, kernel.dtype) + _walk([*batch, inner, columns], strides_b)]
+        shape_a, shape_b = [*batch, rows, inner], [*batch, inner, columns]
+        a = memory[np.broadcast_to(self._first(0, kernel.dtype) + _walk(shape_a, strides_a), shape_a)]
+        b = memory[np.broadcast_to(self._first(1, kernel.dtype) + _walk(shape_b, strides_b), shape_b)]
         result = twin(catalogue.BY_NAME["matmul"])(np, [a, b], (), ())
         out = self._first(2, kernel.dtype)
         memory[out : out + result.size] = result.reshape(-1)

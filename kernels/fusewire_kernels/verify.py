@@ -1,0 +1,154 @@
+"""What must hold after every pass, whatever the program: run by tests, and wherever a plan is doubted.
+
+Each function raises ServerFault with the first rule that is broken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+from fusewire_kernels.arena import Arena
+from fusewire_kernels.build import Design
+from fusewire_kernels.fuse import Fusion
+from fusewire_kernels.graph import Form, Graph, Operand
+from fusewire_kernels.lifetimes import Lifetime, may_overwrite
+from fusewire_kernels.lower import Task
+from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES
+from fusewire_kernels.schedule import Batch
+from fusewire_protos.errors import ServerFault
+
+_LEAVES = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
+_MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
+
+
+def verify(plan: Design) -> None:
+    """All rules of all passes."""
+    verify_graph(plan.graph)
+    verify_fusion(plan.fusion)
+    verify_batches(plan.fusion, plan.batches)
+    verify_tasks(plan.fusion, plan.tasks)
+    verify_arena(plan.graph, plan.tasks, plan.lifetimes, plan.arena)
+    verify_results(plan.graph, plan.tasks, plan.fusion)
+
+
+def verify_graph(graph: Graph) -> None:
+    """Values come after what they need, and no view leaves its buffer."""
+    for number, value in enumerate(graph.values):
+        needs = [operand.value for operand in value.operands] + list(value.after)
+        needs += [value.target.value] if value.target is not None else []
+        _require(all(need < number for need in needs), f"value {number} needs one that comes later")
+        for operand in (*value.operands, *([value.target] if value.target is not None else [])):
+            _require(_is_inside(graph, operand), f"value {number} reads or writes outside of value {operand.value}")
+
+
+def verify_fusion(fusion: Fusion) -> None:
+    """Every value is computed once, in its group after what it needs, and groups wait for earlier ones only."""
+    values = fusion.graph.values
+    for index, group in enumerate(fusion.groups):
+        _require(all(other < index for other in fusion.waits_for[index]), f"group {index} waits for a later one")
+        done: set[int] = set()
+        for number, _ in group.members:
+            for operand in values[number].operands:
+                own = fusion.group_of[operand.value]
+                is_ready = own != index or operand.value in done
+                _require(is_ready, f"value {number} comes before its operand {operand.value}")
+                is_awaited = own in (None, index) or own in fusion.waits_for[index]
+                is_inlined = any(member.value == operand.value for member in group.inlined)
+                _require(is_awaited or is_inlined, f"group {index} does not wait for value {operand.value}")
+            done.add(number)
+    computed = Counter(number for group in fusion.groups for number, _ in group.members)
+    _require(all(times == 1 for times in computed.values()), "a value is computed twice")
+    for number in fusion.graph.outputs:
+        writers = fusion.writers.get(number)
+        _require(computed[number] == 1 or writers is not None, f"live value {number} is not computed")
+
+
+def verify_batches(fusion: Fusion, batches: list[Batch]) -> None:
+    """Every group runs once, after all for which it waits."""
+    launch_of = {group: launch for launch, batch in enumerate(batches) for group in batch.groups}
+    runs = sum(len(batch.groups) for batch in batches)
+    _require(runs == len(launch_of) == len(fusion.groups), "a group does not run exactly once")
+    for group, waits_for in enumerate(fusion.waits_for):
+        for other in waits_for:
+            _require(launch_of[other] < launch_of[group], f"group {group} runs before group {other} has ended")
+
+
+def verify_tasks(fusion: Fusion, tasks: list[Task]) -> None:
+    """Reads and writes stay inside buffers, and an operand list fits its kernel."""
+    for group, task in enumerate(tasks):
+        _require(len(task.operands) == len(task.lowered.strides), f"group {group} has other operands than its kernel")
+        for operand in task.operands:
+            _require(_is_inside(fusion.graph, operand), f"group {group} leaves the buffer of value {operand.value}")
+
+
+def verify_arena(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime], arena: Arena) -> None:
+    """Buffers that are needed at once share no memory, but for a result on an operand that ends with it."""
+    placed = sorted(arena.offset_of.items(), key=lambda item: lifetimes[item[0]].first_write)
+    for position, (later, offset) in enumerate(placed):
+        end = offset + _size_bytes(graph, later)
+        _require(offset % ARENA_ALIGNMENT_BYTES == 0, f"value {later} is not aligned")
+        _require(0 <= offset <= end <= arena.size_bytes, f"value {later} lies outside the arena")
+        for earlier, other in placed[:position]:
+            is_apart = end <= other or other + _size_bytes(graph, earlier) <= offset
+            if is_apart or lifetimes[earlier].last_use < lifetimes[later].first_write:
+                continue
+            is_successor = lifetimes[earlier].last_use == lifetimes[later].first_write and other == offset
+            is_legal = is_successor and may_overwrite(graph, tasks, lifetimes, earlier, later)
+            _require(is_legal, f"values {earlier} and {later} are needed at once and share memory")
+
+
+def verify_results(graph: Graph, tasks: list[Task], fusion: Fusion) -> None:
+    """Every element of a live result is written, and twice only where a store is to come after others."""
+    written: dict[int, Counter[int]] = {}
+    for number, value in enumerate(graph.values):
+        if value.target is not None and graph.is_needed[number] and not value.after:
+            written.setdefault(value.target.value, Counter()).update(_elements(value.target))
+    for number in graph.outputs:
+        elements = _count(graph, number)
+        if graph.values[number].form is not Form.ASSEMBLY or elements > _MOST_COUNTED:
+            continue
+        counted = written.get(number, Counter())
+        is_whole = len(counted) == elements and all(times == 1 for times in counted.values())
+        _require(is_whole, f"live value {number} is not written exactly once everywhere")
+    stored = {operand.value for task in tasks for operand in task.operands[len(task.operands) - task.outputs :]}
+    for number in graph.outputs:
+        _require(number in stored or _count(graph, number) == 0, f"live value {number} is stored by no task")
+
+
+def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - reads as a sentence
+    if not holds:
+        raise ServerFault(f"planning went wrong: {text}")
+
+
+def _is_inside(graph: Graph, operand: Operand) -> bool:
+    """Whether the view lies in its buffer. One that slice starts move must fit in size; starts are checked apart."""
+    value, layout = graph.values[operand.value], operand.layout
+    if 0 in layout.shape or value.form in (Form.SCALAR, Form.CONSTANT):
+        return True
+    spans = [(dim - 1) * stride for dim, stride in zip(layout.shape, layout.strides, strict=True)]
+    low = layout.offset + sum(span for span in spans if span < 0)
+    high = layout.offset + sum(span for span in spans if span > 0)
+    if layout.moves:
+        return high - low < _count(graph, operand.value)
+    return low >= 0 and high < _count(graph, operand.value)
+
+
+def _elements(target: Operand) -> list[int]:
+    layout = target.layout
+    steps = [
+        range(0, dim * stride, stride) if stride else [0]
+        for dim, stride in zip(layout.shape, layout.strides, strict=True)
+    ]
+    return [layout.offset + sum(position) for position in product(*steps)]
+
+
+def _count(graph: Graph, number: int) -> int:
+    count = 1
+    for dim in graph.values[number].shape:
+        count *= dim
+    return count
+
+
+def _size_bytes(graph: Graph, number: int) -> int:
+    return _count(graph, number) * graph.values[number].dtype.itemsize_bytes
