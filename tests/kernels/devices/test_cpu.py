@@ -1,0 +1,129 @@
+"""The CPU device: memory that is kept and bounded, and plans run in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.compile import Toolchain, compile_kernels
+from fusewire_kernels.devices.cpu import CpuDevice
+from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
+from fusewire_kernels.plan import ArenaColumn, Cost, KernelSource, Plan
+from fusewire_protos import dtypes
+from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
+from tests.kernels.devices.conformance import ARENA_BYTES, DeviceConformance, Machine
+from tests.kernels.devices.conformance import MEMORY_BYTES as MACHINE_MEMORY_BYTES
+from tests.kernels.problems import node, toolchain_in
+
+MEMORY_BYTES = 1 << 20
+
+
+class TestConformance(DeviceConformance):
+    """What every device must do."""
+
+    @pytest.fixture
+    def machine(self, toolchain: Toolchain) -> Iterator[Machine]:
+        device = CpuDevice(memory_bytes=MACHINE_MEMORY_BYTES, arena_bytes=ARENA_BYTES, find=lambda: toolchain)
+        yield Machine(device, lambda sources: compile_kernels(sources, toolchain))
+        device.close()
+
+
+@pytest.fixture
+def device() -> Iterator[CpuDevice]:
+    """A device without a compiler."""
+    device = CpuDevice(memory_bytes=MEMORY_BYTES, arena_bytes=1 << 16, cached_bytes=1 << 18, find=lambda: None)
+    yield device
+    device.close()
+
+
+@pytest.fixture(scope="module")
+def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
+    return toolchain_in(tmp_path_factory.mktemp("cache"))
+
+
+# ---- memory ----
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 63, 64, 65, 1000, 4096, 100_001])
+def test_a_block_is_at_most_a_quarter_too_large(device: CpuDevice, size_bytes: int) -> None:
+    block = device.allocate(size_bytes)
+    assert size_bytes <= block.size_bytes <= max(64, size_bytes * 1.25 + 64)
+
+
+def test_a_released_block_is_handed_out_again(device: CpuDevice) -> None:
+    block = device.allocate(1000)
+    device.release(block)
+    assert device.pool_bytes() == block.size_bytes
+    assert device.allocate(990).address == block.address
+    assert device.pool_bytes() == 0
+
+
+def test_the_pool_keeps_no_more_than_its_bound(device: CpuDevice) -> None:
+    blocks = [device.allocate(1 << 16) for _ in range(8)]
+    for block in blocks:
+        device.release(block)
+    assert device.pool_bytes() == 1 << 18
+
+
+def test_memory_is_bounded_and_the_error_names_the_sizes(device: CpuDevice) -> None:
+    device.allocate(MEMORY_BYTES // 2)
+    with pytest.raises(OutOfMemory, match=f"{MEMORY_BYTES} bytes"):
+        device.allocate(MEMORY_BYTES)
+
+
+def test_kept_blocks_make_room_before_memory_is_refused(device: CpuDevice) -> None:
+    kept = [device.allocate(1 << 16) for _ in range(4)]
+    for block in kept:
+        device.release(block)
+    assert device.allocate(MEMORY_BYTES).size_bytes == MEMORY_BYTES
+    assert device.pool_bytes() == 0
+
+
+def test_rows_share_one_arena_that_does_not_move(device: CpuDevice) -> None:
+    assert device.arena_address(100, 0) == device.arena_address(1 << 16, 7)
+    assert device.rows_that_fit(1 << 16) > 1000
+
+
+def test_an_arena_that_does_not_fit_is_refused(device: CpuDevice) -> None:
+    assert device.rows_that_fit((1 << 16) + 1) == 0
+    with pytest.raises(OutOfMemory, match="arena_bytes"):
+        device.arena_address((1 << 16) + 1, 0)
+
+
+def test_a_range_that_cannot_be_reserved_is_a_wrong_setting() -> None:
+    with pytest.raises(ConfigurationError, match="arena_bytes"):
+        CpuDevice(arena_bytes=1 << 62, find=lambda: None)
+
+
+def test_without_a_compiler_the_device_says_so_and_still_holds_memory(device: CpuDevice) -> None:
+    assert device.info.dialect is None
+    assert "no C compiler" in device.info.detail
+
+
+# ---- plans ----
+
+
+def _increment() -> KernelSource:
+    """out = in + 1 along one dimension."""
+    array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
+    one = Argument(ArgumentKind.SCALAR, dtypes.float32, ())
+    nodes = (node("add", (0, 1), dtypes.float32),)
+    return generate(LoopKernel(1, False, (array, one), nodes, (Store(2, array),)), "c")
+
+
+def test_a_plan_without_launches_does_nothing(toolchain: Toolchain) -> None:
+    device = CpuDevice(find=lambda: toolchain)
+    plan = device.load(Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), ())
+    device.launch(plan, np.zeros((2, 1), np.int64))
+    assert plan.launch_count == 0
+
+
+def test_a_file_that_lacks_a_kernel_is_a_fault(toolchain: Toolchain) -> None:
+    device, source = CpuDevice(find=lambda: toolchain), _increment()
+    (path,) = compile_kernels([source], toolchain)
+    renamed = KernelSource("fw_elsewhere", source.text)
+    with pytest.raises(ServerFault, match="fw_elsewhere"):
+        device.load(Plan((renamed,), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), [path])
