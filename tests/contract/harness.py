@@ -1,0 +1,305 @@
+"""Runs programs on a device, through the real compiler, in every manner in which a server may run them.
+
+A runner keeps the plans it has made. `prepare` plans whatever it is told of and compiles all kernels that are missing
+together: a compiler started once costs little more for many kernels than for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels import interpreter
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import Block, Device, LoadedPlan
+from fusewire_kernels.plan import Plan
+from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.toolchains import compiler_of
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.program import Program, ProgramLimits, decode, encode
+from fusewire_protos.shapes import Spec
+from fusewire_server.calls import OneOpCall, calls_of
+from tests.contract.pieces import Piece, pieces_of, run_in_pieces
+from tests.contract.rows import random_rows
+from tests.strategies import Work
+from tests.tolerances import assert_same_bytes
+
+Array = npt.NDArray[Any]
+
+ROWS = (7, 64)  # of a launch; one is what everything else is compared with
+_RUBBISH = 0xA5
+
+
+class Manner(NamedTuple):
+    """How a plan is made and run. `shift_bytes` is how far arrays lie behind the device's own alignment."""
+
+    is_fused: bool = True
+    is_donated: bool = False
+    shift_bytes: int = 0
+
+
+FUSED = Manner()
+UNFUSED = Manner(is_fused=False)
+DONATED = Manner(is_donated=True)
+SHIFTED = Manner(shift_bytes=8)
+
+
+class Job(NamedTuple):
+    """A plan to be made."""
+
+    program: Program
+    is_fused: bool
+
+    @property
+    def key(self) -> tuple[bytes, bool]:
+        return encode(self.program), self.is_fused
+
+
+class _Ready(NamedTuple):
+    """A plan that is loaded."""
+
+    loaded: LoadedPlan
+    layout: SlotLayout
+
+    @property
+    def plan(self) -> Plan:
+        return self.loaded.plan
+
+
+class _Addresses(NamedTuple):
+    """What a row of a slot table says."""
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    scalars: Sequence[int | float] = ()
+    starts: Sequence[int] = ()
+
+
+class Runner:
+    """Plans, loads and runs programs on one device. Used by one thread."""
+
+    def __init__(self, device: Device) -> None:
+        assert device.info.dialect is not None, "the device has no compiler"
+        self.device = device
+        self._dialect = device.info.dialect
+        self._compiler = compiler_of(device.info.dialect, device.info.architecture)
+        self._ready: dict[tuple[bytes, bool], _Ready] = {}
+
+    def prepare(self, jobs: Iterable[Job]) -> None:
+        """Makes, compiles and loads all these plans that are not yet there."""
+        wanted = {job.key: job for job in jobs}
+        plans = {
+            key: build_plan(job.program, self._dialect, fuse=job.is_fused)
+            for key, job in wanted.items()
+            if key not in self._ready
+        }
+        sources = {source.text: source for plan in plans.values() for source in plan.kernels}
+        paths = dict(zip(sources, self._compiler.compile(list(sources.values())).paths, strict=True))
+        for key, plan in plans.items():
+            loaded = self.device.load(plan, [paths[source.text] for source in plan.kernels])
+            self._ready[key] = _Ready(loaded, SlotLayout(plan))
+
+    def run(self, work: Work, manner: Manner = FUSED) -> list[Array]:
+        """The live results of one row."""
+        return self.run_rows([work], manner)[0]
+
+    def run_rows(self, rows: Sequence[Work], manner: Manner = FUSED) -> list[list[Array]]:
+        """The live results of rows of one program, all in the same launches where the arena holds them."""
+        ready = self._plan(rows[0].program, is_fused=manner.is_fused)
+        fit = max(1, min(len(rows), self.device.rows_that_fit(ready.plan.arena_bytes)))
+        results = []
+        for begin in range(0, len(rows), fit):
+            with _Buffers(self.device, manner.shift_bytes) as buffers:
+                results += self._run_together(ready, rows[begin : begin + fit], manner, buffers)
+        return results
+
+    def run_op_by_op(self, work: Work) -> list[Array]:
+        """Tier 0: the array library where its bits are ours, one-op plans elsewhere."""
+        with _Buffers(self.device, 0) as buffers:
+            inputs = [
+                self.device.array(buffers.filled(array), spec)
+                for array, spec in zip(work.inputs, work.program.inputs, strict=True)
+            ]
+            results = interpreter.run(
+                work.program, self.device.array_library, inputs, work.scalars, work.starts, self._run_one_op
+            )
+            return [self._to_host(result, buffers) for result in results]
+
+    def run_pieces(self, work: Work, pieces: Sequence[Piece], manner: Manner = FUSED) -> list[Array]:
+        """The program cut into pieces, each with a plan of its own."""
+        return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
+
+    def _plan(self, program: Program, *, is_fused: bool) -> _Ready:
+        job = Job(program, is_fused)
+        if job.key not in self._ready:
+            self.prepare([job])
+        return self._ready[job.key]
+
+    def _run_together(
+        self, ready: _Ready, rows: Sequence[Work], manner: Manner, buffers: _Buffers
+    ) -> list[list[Array]]:
+        addresses = [self._place(ready.plan, row, manner, buffers) for row in rows]
+        self._launch(ready, addresses)
+        program = rows[0].program
+        specs = [program.result_spec(index) for index in program.live]
+        return [
+            [buffers.read(address, spec) for address, spec in zip(row.outputs, specs, strict=True)] for row in addresses
+        ]
+
+    def _place(self, plan: Plan, row: Work, manner: Manner, buffers: _Buffers) -> _Addresses:
+        inputs = [buffers.add(array) for array in row.inputs]
+        heirs = _heirs(plan) if manner.is_donated else {}
+        outputs = [
+            inputs[heirs[position]] if position in heirs else buffers.add_rubbish(row.program.result_spec(index))
+            for position, index in enumerate(row.program.live)
+        ]
+        return _Addresses(inputs, outputs, row.scalars, row.starts)
+
+    def _launch(self, ready: _Ready, rows: Sequence[_Addresses]) -> None:
+        plan = ready.plan
+        table = np.zeros((len(rows), len(plan.columns)), np.int64)
+        for number, row in enumerate(rows):
+            ready.layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
+        self.device.launch(ready.loaded, table)
+
+    def _run_one_op(self, op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
+        call = OneOpCall(op, tuple(operands), attributes)
+        result = self.device.empty(call.result())
+        addresses = _Addresses([self.device.address(array) for array in arrays], [self.device.address(result)])
+        self._launch(self._plan(_one_op_program(call), is_fused=True), [addresses])
+        return result
+
+    def _to_host(self, result: Any, buffers: _Buffers) -> Array:
+        spec = Spec(dtypes.from_numpy(result.dtype), tuple(result.shape))
+        address = buffers.add_rubbish(spec)
+        self.device.array(buffers.block_at(address), spec)[...] = result
+        return buffers.read(address, spec)
+
+
+class _Buffers:
+    """The blocks of one run, by the address of what they hold; given back at its end."""
+
+    def __init__(self, device: Device, shift_bytes: int) -> None:
+        self._device = device
+        self._shift_bytes = shift_bytes
+        self._blocks: dict[int, Block] = {}
+
+    def __enter__(self) -> _Buffers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for block in self._blocks.values():
+            self._device.release(block)
+
+    def add(self, array: Array) -> int:
+        """The address of a copy."""
+        block = self.filled(array)
+        return block.address + self._shift_bytes
+
+    def filled(self, array: Array) -> Block:
+        """A block with a copy of an array, behind as many other bytes as the run asks for."""
+        return self._filled(np.ascontiguousarray(array).tobytes())
+
+    def add_rubbish(self, spec: Spec) -> int:
+        """The address of room for an array, in which something else stands."""
+        return self._filled(bytes([_RUBBISH]) * spec.size_bytes).address + self._shift_bytes
+
+    def block_at(self, address: int) -> Block:
+        return self._blocks[address]
+
+    def read(self, address: int, spec: Spec) -> Array:
+        readback = self._device.read(self._blocks[address], self._shift_bytes + spec.size_bytes)
+        self._device.fence().wait()
+        raw = bytes(readback.data())[self._shift_bytes :]
+        return np.frombuffer(raw, dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
+
+    def _filled(self, content: bytes) -> Block:
+        block = self._device.allocate(max(self._shift_bytes + len(content), 1))
+        self._device.write(block, memoryview(bytes(self._shift_bytes) + content))
+        self._blocks[block.address + self._shift_bytes] = block
+        return block
+
+
+def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:
+    """Each program gives the same bytes in every manner. Compiles what all of them need at once."""
+    runner.prepare(job for work in works for job in _jobs(work.program))
+    for work in works:
+        expected = runner.run(work)
+        for name, run in _manners(runner, work):
+            _assert_same(run(), expected, work, name)
+        _assert_rows_alike(runner, work)
+
+
+def _jobs(program: Program) -> Iterator[Job]:
+    """Every plan that a program needs in all manners."""
+    yield Job(program, is_fused=True)
+    yield Job(program, is_fused=False)
+    for call in calls_of(program):
+        yield Job(_one_op_program(call), is_fused=True)
+    for most_ops in _piece_sizes(program):
+        for piece in pieces_of(program, most_ops):
+            yield Job(piece.program, is_fused=True)
+
+
+def _manners(runner: Runner, work: Work) -> Iterator[tuple[str, Callable[[], list[Array]]]]:
+    """Every way of running one row, by name."""
+    yield "unfused", partial(runner.run, work, UNFUSED)
+    yield "op by op", partial(runner.run_op_by_op, work)
+    yield "shifted", partial(runner.run, work, SHIFTED)
+    yield "donated", partial(runner.run, work, DONATED)
+    for most_ops in _piece_sizes(work.program):
+        pieces = pieces_of(work.program, most_ops)
+        yield f"cut every {most_ops} ops", partial(runner.run_pieces, work, pieces)
+        yield f"cut every {most_ops} ops and donated", partial(runner.run_pieces, work, pieces, DONATED)
+
+
+def _piece_sizes(program: Program) -> tuple[int, ...]:
+    count = len(program.ops)
+    return tuple(sorted({1, max(1, count // 2)} - {count}))
+
+
+def _assert_rows_alike(runner: Runner, work: Work) -> None:
+    """However many rows a launch has, each gives what it gives alone."""
+    rows = random_rows(work, max(ROWS))
+    alone = [runner.run(row) for row in rows]
+    for count in ROWS:
+        for number, results in enumerate(runner.run_rows(rows[:count])):
+            _assert_same(results, alone[number], rows[number], f"row {number} of {count}")
+
+
+def _assert_same(actual: Sequence[Array], expected: Sequence[Array], work: Work, manner: str) -> None:
+    for position, (one, other) in enumerate(zip(actual, expected, strict=True)):
+        try:
+            assert_same_bytes(one, other)
+        except AssertionError as difference:
+            raise AssertionError(f"{manner}: live result {position}: {difference}\n{_described(work)}") from None
+
+
+def _described(work: Work) -> str:
+    """The program, a line a value, for whoever reads a failure."""
+    program = work.program
+    first = program.first_result
+    lines = [f"%{number} = {spec}" for number, spec in enumerate(program.specs[:first])]
+    for index, (op, operands, attributes) in enumerate(program.ops):
+        told = ", ".join((*(f"%{operand}" for operand in operands), *map(str, attributes)))
+        live = " (live)" if index in program.live else ""
+        lines.append(f"%{first + index} = {op.name}({told}) -> {program.result_spec(index)}{live}")
+    return "\n".join(lines)
+
+
+def _one_op_program(call: OneOpCall) -> Program:
+    return decode(call.raw(), ProgramLimits())
+
+
+def _heirs(plan: Plan) -> dict[int, int]:
+    """Which input each result is written over, by position; an input has one heir."""
+    heirs: dict[int, int] = {}
+    for donation in plan.donations:
+        if donation.position not in heirs and donation.input not in heirs.values():
+            heirs[donation.position] = donation.input
+    return heirs

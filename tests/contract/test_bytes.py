@@ -1,0 +1,27 @@
+"""Random programs and chains as users write them: every manner of running one gives the same bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusewire_protos.dtypes import DType
+from tests.contract.chains import CHAINS, Chain
+from tests.contract.harness import Runner, assert_one_meaning
+from tests.contract.rows import random_row
+from tests.strategies import Work, programs
+
+# Several programs an example: their kernels are compiled together.
+_PROGRAMS_AN_EXAMPLE = 6
+
+
+@given(st.lists(programs(), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE))
+@settings(max_examples=10, derandomize=True)
+def test_a_random_program_gives_the_same_bytes_in_every_manner(runner: Runner, works: list[Work]) -> None:
+    assert_one_meaning(runner, works)
+
+
+@pytest.mark.parametrize(("chain", "of"), CHAINS, ids=[chain.__name__ for chain, _ in CHAINS])
+def test_a_chain_gives_the_same_bytes_in_every_manner(runner: Runner, chain: Chain, of: tuple[DType, ...]) -> None:
+    assert_one_meaning(runner, [random_row(chain(dtype), seed=7) for dtype in of])
