@@ -35,10 +35,10 @@ from fusewire._errors import (
     WaitTimeout,
 )
 from fusewire._functions import (
-    abs,
+    abs,  # noqa: A004
     add,
-    all,
-    any,
+    all,  # noqa: A004
+    any,  # noqa: A004
     arange,
     argmax,
     argmin,
@@ -94,10 +94,10 @@ from fusewire._functions import (
     logsumexp,
     matmul,
     matrix_transpose,
-    max,
+    max,  # noqa: A004
     maximum,
     mean,
-    min,
+    min,  # noqa: A004
     minimum,
     multiply,
     negative,
@@ -107,7 +107,7 @@ from fusewire._functions import (
     ones_like,
     outer,
     permute_dims,
-    pow,
+    pow,  # noqa: A004
     power,
     prod,
     ravel,
@@ -115,7 +115,7 @@ from fusewire._functions import (
     remainder,
     reshape,
     result_type,
-    round,
+    round,  # noqa: A004
     rsqrt,
     sigmoid,
     sign,
@@ -130,7 +130,7 @@ from fusewire._functions import (
     stack,
     std,
     subtract,
-    sum,
+    sum,  # noqa: A004
     swapaxes,
     take,
     tan,
@@ -142,7 +142,7 @@ from fusewire._functions import (
     zeros,
     zeros_like,
 )
-from fusewire._session import Session, Stats, Trigger
+from fusewire._session import Session, SessionStats, Trigger
 from fusewire_protos.dtypes import (
     DType,
     bfloat16,
@@ -175,8 +175,8 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionLost",
+    "SessionStats",
     "ShapeError",
-    "Stats",
     "Trigger",
     "Unauthenticated",
     "UnknownHandle",

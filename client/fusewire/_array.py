@@ -41,7 +41,7 @@ _NUMPY_NAMES = {
 
 
 def is_array_like(value: object) -> bool:
-    """Whether `value` is uploaded when it meets an array: whatever has the buffer protocol or `__array__`, and lists."""
+    """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`."""
     return isinstance(value, np.ndarray | list | tuple | memoryview | bytearray) or hasattr(value, "__array__")
 
 
@@ -51,7 +51,7 @@ def _detour(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Arr
     def record_unusual(self: Array, other: Any) -> Array:
         if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
             if not is_array_like(other):
-                return NotImplemented
+                return NotImplemented  # type: ignore[no-any-return]  # as operators do
             other = self._recorder.owner.array(other)
         result: Array = apply(op, (other, self) if is_reflected else (self, other))
         return result
@@ -97,7 +97,7 @@ class Array(Recorded):
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__
 
-    def __init__(self) -> NoReturn:
+    def __init__(self) -> None:
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
 
     def __pos__(self) -> Array:
@@ -152,7 +152,7 @@ class Array(Recorded):
     def __await__(self) -> Generator[Any, None, Value]:
         return asyncio.wrap_future(self.future()).__await__()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Value:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Value:  # noqa: FBT001  # as NumPy calls it
         if copy is False:
             raise ValueError("a value on a server cannot be had without a copy")
         value = self.numpy()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -330,7 +331,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Array]:
         sections = range(length // sections, length, length // sections)
     places = [0, *sections, length]
     before = (slice(None),) * axis
-    return [given[*before, slice(start, stop)] for start, stop in zip(places, places[1:], strict=False)]
+    return [given[*before, slice(start, stop)] for start, stop in pairwise(places)]
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:
@@ -376,14 +377,13 @@ empty = zeros
 
 def full_like(x: Array, /, fill_value: Scalar, dtype: Any = None) -> Array:
     wanted = x.dtype if dtype is None else dtype_of(dtype)
-    filled = create(
+    return create(
         Array,
         x.session.recorder(),
         BY_NAME["full"],
         ((wanted, _fitting(fill_value, wanted)),),
         (x.shape, wanted.code),
     )
-    return filled
 
 
 def zeros_like(x: Array, /, dtype: Any = None) -> Array:
@@ -405,7 +405,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
         raise ArgumentError("arange with a step of 0 has no end")
     are_integers = isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
-    length = len(range(start, stop, step)) if are_integers else _steps(start, stop, step)
+    length = builtins.max(math.ceil((stop - start) / step), 0)
     scalars = (wanted, _fitting(start, wanted)), (wanted, _fitting(step, wanted))
     return _create("arange", scalars, (shape_of(length)[0], wanted.code))
 
@@ -474,7 +474,3 @@ def _fitting(value: Any, dtype: DType) -> Scalar:
     """A fill value as a Python scalar of the kind of `dtype`, as NumPy casts it."""
     plain = value.item() if isinstance(value, np.generic) else value
     return int(plain) if dtype.is_integer else plain
-
-
-def _steps(start: float, stop: float, step: float) -> int:
-    return builtins.max(math.ceil((stop - start) / step), 0)

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -31,10 +31,10 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
+_END: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # absent from the stubs
 
-if TYPE_CHECKING:
-    # gRPC's classes take type parameters in their stubs only.
-    Call = grpc.aio.StreamStreamCall[bytes, bytes]
+# gRPC's stubs leave out that serialisers may be left out, and more.
+Call = Any
 
 
 class GrpcTransport:
@@ -53,7 +53,7 @@ class GrpcTransport:
         # From here on the I/O thread's alone.
         self._awake = asyncio.Event()
         self._is_ending = False
-        self._bulk: grpc.aio.Channel | None = None
+        self._bulk: Any = None  # a channel, once it is needed
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, peer: Peer) -> None:
@@ -129,7 +129,7 @@ class GrpcTransport:
         self._awake.clear()
 
     async def _read(self, call: Call) -> None:
-        while (raw := await call.read()) is not grpc.aio.EOF:
+        while (raw := await call.read()) is not _END:
             self._peer.on_frame(raw)
             self.wake()
 
@@ -158,7 +158,7 @@ class GrpcTransport:
         value = bytearray(size_bytes)
         filled = 0
         try:
-            while (raw := await call.read()) is not grpc.aio.EOF:
+            while (raw := await call.read()) is not _END:
                 chunk = decode_chunk(raw)
                 value[filled : filled + len(chunk)] = chunk
                 filled += len(chunk)
@@ -166,12 +166,12 @@ class GrpcTransport:
             filled = -1
         self._peer.on_download(fetch, value if filled == size_bytes else None)
 
-    def _channel(self) -> grpc.aio.Channel:
+    def _channel(self) -> Any:
         if self._credentials is None:
             return grpc.aio.insecure_channel(self._target, options=_CHANNEL_OPTIONS)
         return grpc.aio.secure_channel(self._target, self._credentials, options=_CHANNEL_OPTIONS)
 
-    def _bulk_channel(self) -> grpc.aio.Channel:
+    def _bulk_channel(self) -> Any:
         if self._bulk is None:
             self._bulk = self._channel()
         return self._bulk

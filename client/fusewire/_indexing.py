@@ -13,6 +13,9 @@ from fusewire._errors import ArgumentError
 from fusewire_protos import shapes
 from fusewire_protos.shapes import Region, Shape
 
+_FIRST_AXIS = (0,)
+_STEP_OF_ONE = (1,)
+
 
 class Gather(NamedTuple):
     """Integers that select along `axis` of the array that the region and the new axes have left."""
@@ -118,6 +121,16 @@ def read_index(key: Any, shape: Shape) -> Index:
         else:
             reader.read(item)
     return reader.index()
+
+
+def read_window(key: Any, shape: Shape) -> Index | None:
+    """As `read_index` for what loops use most, a plain slice of the first axis; None for anything else."""
+    if type(key) is not slice or key.step is not None or not shape:
+        return None
+    start, stop, _ = key.indices(shape[0])
+    if start >= stop or stop - start == shape[0]:
+        return None
+    return Index(Region(_FIRST_AXIS, (stop - start,), _STEP_OF_ONE, ()), (start,), None, None)
 
 
 def whole(shape: Shape) -> Region:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusewire import _indexing as indexing
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording import Recorded, apply
+from fusewire._recording import Recorded, apply, apply_to_one
 from fusewire_protos import dtypes, shapes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.dtypes import DType
@@ -41,8 +41,9 @@ def axes_of(axis: Axis, rank: int) -> Shape:
     """`axis` as reductions take it: ascending, counted from the front; None means all. Raises ShapeError."""
     if axis is None:
         return tuple(range(rank))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
-    axes = tuple(sorted(shapes.normalise_axis(each, rank) for each in given))
+    if isinstance(axis, int):
+        return (shapes.normalise_axis(axis, rank),)
+    axes = tuple(sorted(shapes.normalise_axis(each, rank) for each in axis))
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")
     return axes
@@ -56,8 +57,10 @@ def shape_of(given: int | Sequence[int]) -> Shape:
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
     """The reduction `name` over `axis`; `scalars` are its operands behind the array."""
-    axes = axes_of(axis, len(x._spec.shape))
-    result: R = apply(BY_NAME[name], (x, *scalars), (axes, bool(keepdims)))
+    attributes = (axes_of(axis, len(x._spec.shape)), bool(keepdims))
+    if not scalars:
+        return apply_to_one(BY_NAME[name], x, attributes)
+    result: R = apply(BY_NAME[name], (x, *scalars), attributes)
     return result
 
 
@@ -80,8 +83,7 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
-    result: R = apply(BY_NAME["astype"], (x,), (wanted.code,))
-    return result
+    return apply_to_one(BY_NAME["astype"], x, (wanted.code,))
 
 
 def reshape(x: R, shape: int | Sequence[int]) -> R:
@@ -89,16 +91,14 @@ def reshape(x: R, shape: int | Sequence[int]) -> R:
     dims = [operator.index(dim) for dim in (shape if isinstance(shape, Sequence) else (shape,))]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
-    result: R = apply(BY_NAME["reshape"], (x,), (shapes.check(dims),))
-    return result
+    return apply_to_one(BY_NAME["reshape"], x, (shapes.check(dims),))
 
 
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
     """`axes` reversed if none are given."""
     rank = len(x._spec.shape)
-    order = range(rank - 1, -1, -1) if axes is None else [shapes.normalise_axis(axis, rank) for axis in axes]
-    result: R = apply(BY_NAME["transpose"], (x,), (tuple(order),))
-    return result
+    order = range(rank - 1, -1, -1) if axes is None else (shapes.normalise_axis(axis, rank) for axis in axes)
+    return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
 
 
 def squeeze(x: R, axis: Axis) -> R:
@@ -120,8 +120,7 @@ def expand_dims(x: R, axis: int | Sequence[int]) -> R:
 
 
 def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
-    result: R = apply(BY_NAME["broadcast_to"], (x,), (shape_of(shape),))
-    return result
+    return apply_to_one(BY_NAME["broadcast_to"], x, (shape_of(shape),))
 
 
 def take(x: R, indices: Any, axis: int) -> R:
@@ -144,7 +143,7 @@ def from_the_front(indices: R, length: int) -> R:
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
     """`x[key]`; `as_array` uploads indices that are not on the server yet."""
-    index = indexing.read_index(key, x._spec.shape)
+    index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
     if index.region is not None:
         x = _region(x, index.region, index.starts)
     if index.new_shape is not None:
@@ -178,8 +177,7 @@ def _with_masked(x: R, mask: R, value: Any) -> R:
 
 
 def _region(x: R, region: Region, starts: Sequence[int]) -> R:
-    result: R = apply(BY_NAME["slice"], (x,), tuple(region), starts)
-    return result
+    return apply_to_one(BY_NAME["slice"], x, tuple(region), starts)
 
 
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:

@@ -240,7 +240,8 @@ class Recorder:
         tape = self.tape
         if len(tape.records) < _TRIMMED_AT_RECORDS:
             return
-        self.tape = tape.without(min(len(tape.records) - HISTORY_OPS, self.sent - tape.origin - 1))
+        sent_records = self.sent - tape.origin - 1
+        self.tape = tape.without(min(len(tape.records) - HISTORY_OPS, sent_records), unsent=self.sent)
 
     def _set_marks(self) -> None:
         """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""

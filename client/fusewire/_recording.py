@@ -17,6 +17,7 @@ import numpy as np
 from fusewire._errors import ArgumentError
 from fusewire._recorder import Recorder
 from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_signature
+from fusewire._tape import Tape
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
@@ -48,7 +49,9 @@ Canonical = Callable[[Any], Scalar]
 _new = object.__new__
 
 
-def binary(op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False) -> Callable[[R, Any], R]:
+def binary(  # noqa: C901  # the straight way stays in one function: a call costs as much as a third of it
+    op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False
+) -> Callable[[R, Any], R]:
     """The function that records `op` of two operands; reflected, the first argument is the right operand."""
     of_arrays: dict[tuple[ArraySpec, ArraySpec], tuple[int, ArraySpec]] = {}
     of_scalars: dict[tuple[ArraySpec, type], tuple[int, ArraySpec, Canonical]] = {}
@@ -57,10 +60,10 @@ def binary(op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False)
         recorder = self._recorder
         if recorder.thread != get_ident():
             return detour(self, other)
-        kind = type(other)
+        cls, kind = type(self), type(other)
         tape = recorder.tape
         records = tape.records
-        if kind is type(self):
+        if kind is cls:
             if other._recorder is not recorder:
                 return detour(self, other)
             found = of_arrays.get((self._spec, other._spec))
@@ -78,7 +81,7 @@ def binary(op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False)
             values = tape.values
             values.append(canonical(other))
             records.append((signature, self._handle, -tape.value_origin - len(values)))
-        result = _new(kind if kind is type(self) else type(self))
+        result = _new(cls)
         result._handle = number = tape.origin + len(records)
         result._spec = spec
         result._recorder = recorder
@@ -96,7 +99,8 @@ def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
     def record_unary(self: R) -> R:
         recorder = self._recorder
         if recorder.thread != get_ident():
-            return apply(op, (self,), attributes)
+            elsewhere: R = apply(op, (self,), attributes)
+            return elsewhere
         found = known.get(self._spec)
         if found is None:
             found = known[self._spec] = _learn(op, self._spec, attributes=attributes)
@@ -129,6 +133,15 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     return record(type(lead), recorder, signature, handles, [*values, *starts])
 
 
+def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
+    """As `apply`, for one array and no scalar: the straight way to ops with attributes."""
+    recorder = x._recorder
+    if recorder.thread != get_ident():
+        elsewhere: R = apply(op, (x,), attributes, starts)
+        return elsewhere
+    return record(type(x), recorder, intern_signature(op, (x._spec,), attributes), (x._handle,), starts)
+
+
 def create(
     kind: type[R], recorder: Recorder, op: Op, scalars: Sequence[tuple[DType, Scalar]], attributes: Attributes
 ) -> R:
@@ -142,11 +155,9 @@ def record(
 ) -> R:
     """Appends one record; the caller is the recorder's thread."""
     tape = recorder.tape
-    references = []
-    for value in values:
-        tape.values.append(value)
-        references.append(-tape.value_origin - len(tape.values))
-    tape.records.append((signature.number, *handles, *references))
+    if values:
+        handles = (*handles, *_keep_values(tape, values))
+    tape.records.append((signature.number, *handles))
     number = tape.origin + len(tape.records)
     result = adopt(kind, recorder, number, signature.result)
     if number >= recorder.checkpoint:
@@ -161,6 +172,15 @@ def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
     result._spec = spec
     result._recorder = recorder
     return result
+
+
+def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
+    """Appends values to the tape; the operands that refer to them."""
+    operands = []
+    for value in values:
+        tape.values.append(value)
+        operands.append(-tape.value_origin - len(tape.values))
+    return operands
 
 
 def canonical_of(dtype: DType) -> Canonical:

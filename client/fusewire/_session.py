@@ -78,7 +78,7 @@ class Trigger(Enum):
 
 
 @dataclass(frozen=True)
-class Stats:
+class SessionStats:
     """What a session has done so far."""
 
     ops_recorded: int
@@ -196,10 +196,10 @@ class Session:
         await asyncio.wrap_future(waiter)
 
     @property
-    def stats(self) -> Stats:
+    def stats(self) -> SessionStats:
         with self._lock:
             recorders = tuple(self._recorders.values())
-            return Stats(
+            return SessionStats(
                 ops_recorded=sum(recorder.ops_recorded for recorder in recorders),
                 segments=self._cuts.total(),
                 fragments=self._fragments,
@@ -561,8 +561,10 @@ class Session:
             self._changed.notify_all()
         for recorder in self._all_recorders():
             recorder.end()
-        for future in (*(each.future for each in awaited.values()), *waiters):
+        for future in [each.future for each in awaited.values()]:
             future.set_exception(type(error)(str(error)))
+        for waiter in waiters:
+            waiter.set_exception(type(error)(str(error)))
 
     def _check_open(self) -> None:
         """As `check_open`, under the lock."""

@@ -12,7 +12,6 @@ Only the owning thread appends; it also swaps in a fresh tape when a long one ha
 
 from __future__ import annotations
 
-from array import array
 from itertools import chain
 
 import numpy as np
@@ -53,15 +52,14 @@ class Tape:
         values = self.values
         return [values[shift - operand] for operand in operands[operands < 0].tolist()]
 
-    def without(self, records: int) -> Tape:
-        """This tape without its first `records`; values are kept from the first one still referred to."""
-        kept = self.records[records:]
-        needed = [-1 - operand for record in kept for operand in record[1:] if operand < 0]
-        value_origin = min(needed, default=self.value_origin + len(self.values))
-        values = self.values[value_origin - self.value_origin :]
-        return Tape(self.origin + records, kept, value_origin, values)
+    def without(self, records: int, *, unsent: int) -> Tape:
+        """This tape without its first `records`, and without the values of ops numbered below `unsent`."""
+        operands = chain.from_iterable(self.between(unsent, self.end))
+        first_value = next((-1 - operand for operand in operands if operand < 0), self.value_origin + len(self.values))
+        values = self.values[first_value - self.value_origin :]
+        return Tape(self.origin + records, self.records[records:], first_value, values)
 
 
 def flatten(records: list[Record]) -> Integers:
     """The integers of all records behind one another."""
-    return np.frombuffer(array("q", chain.from_iterable(records)), np.int64)
+    return np.fromiter(chain.from_iterable(records), np.int64)

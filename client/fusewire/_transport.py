@@ -58,4 +58,4 @@ class Transport(Protocol):
         """Fetches a value beside the stream; the peer is told."""
 
     def close(self, farewell: bytes | None, timeout_s: float) -> None:
-        """Sends a last frame, if there is one, and ends the connection and the I/O thread. Waits `timeout_s` at most."""
+        """Sends a last frame, if there is one, ends the connection and waits `timeout_s` at most for the I/O thread."""

@@ -1,0 +1,71 @@
+"""A server for tests, demonstrations and measurements: started as a process of its own, stopped at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from fusewire._errors import FusewireError, WaitTimeout
+
+_START_TIMEOUT_S = 60.0
+_STOP_TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """A server that runs on free ports of the loopback."""
+
+    grpc: str  # host:port for `connect`
+    http: str  # host:port of inspection
+    backend: str
+    detail: str  # why that backend, and what it found
+    pid: int
+
+
+@contextmanager
+def serve_subprocess(
+    backend: str = "auto", *, environment: Mapping[str, str] | None = None, arguments: tuple[str, ...] = ()
+) -> Iterator[ServerProcess]:
+    """Runs `fusewire serve` and yields its addresses; stops it in the end.
+
+    `environment` is added to this process's own, `arguments` to the command. Raises FusewireError, with what the
+    server wrote, if it does not start; WaitTimeout if it is not ready within a minute.
+    """
+    command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend]
+    command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+    try:
+        yield _ready(process)
+    finally:
+        _stop(process)
+
+
+def _ready(process: subprocess.Popen[str]) -> ServerProcess:
+    """The server's first line says where it listens."""
+    assert process.stdout is not None
+    timer = threading.Timer(_START_TIMEOUT_S, process.kill)
+    timer.start()
+    line = process.stdout.readline()
+    is_late = not timer.is_alive()
+    timer.cancel()
+    if is_late:
+        raise WaitTimeout(f"the server was not ready within {_START_TIMEOUT_S} s")
+    if not line:
+        raise FusewireError(f"the server ended with status {process.wait()} before it was ready; see its messages")
+    told = json.loads(line)
+    return ServerProcess(told["grpc"], told["http"], told["backend"], told["detail"], process.pid)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.communicate(timeout=_STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
