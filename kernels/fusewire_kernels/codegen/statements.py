@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 from fusewire_kernels.codegen.bodies import TYPES, conversion, expression, loaded, storable
 from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
-from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 
 
@@ -204,6 +203,3 @@ def result_of_reduction(node: Node, values: str, positions: str) -> str:
         return positions
     is_arithmetic = node.detail in ("sum", "prod")
     return f"fw_round_{TYPES[node.dtype].suffix}({values})" if is_arithmetic and node.dtype.is_half else values
-
-
-assert set(TYPES) == set(dtypes.ALL)
