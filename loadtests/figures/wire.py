@@ -26,7 +26,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 def _figures(before: fw.SessionStats, after: fw.SessionStats) -> tuple[Figure, ...]:
     sent_bytes = after.sent_bytes - before.sent_bytes
     segments = after.segments - before.segments
-    sizes = f"{sent_bytes} bytes, {segments} segments, {after.ops - before.ops} ops"
+    sizes = f"{sent_bytes} bytes, {segments} segments ({after.fragments - before.fragments} fragments), {after.ops_recorded - before.ops_recorded} ops"
     return (
         Figure(
             name="wire_op",
