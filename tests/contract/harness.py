@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -189,7 +189,7 @@ class _Buffers:
         self._shift_bytes = shift_bytes
         self._blocks: dict[int, Block] = {}
 
-    def __enter__(self) -> _Buffers:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
