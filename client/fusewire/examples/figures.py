@@ -42,6 +42,7 @@ class ServerCount:
     device_ns: int
     plans: int
     kernels_compiled: int
+    donations: int  # buffers of dying inputs that results were written over
 
     def since(self, earlier: ServerCount) -> ServerCount:
         """How much the totals grew."""
@@ -53,6 +54,7 @@ class ServerCount:
             device_ns=self.device_ns - earlier.device_ns,
             plans=self.plans - earlier.plans,
             kernels_compiled=self.kernels_compiled - earlier.kernels_compiled,
+            donations=self.donations - earlier.donations,
         )
 
 

@@ -31,6 +31,7 @@ class Inspection:
             device_ns=stats["phases"]["device"]["total_ns"],
             plans=compilation["plans"],
             kernels_compiled=compilation["kernels_compiled"],
+            donations=stats["memory"]["donations"],
         )
 
     def describe(self, target: str) -> ServerName:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from fusewire.examples.figures import GOOD_ACCURACY, LARGEST_DIFFERENCE, Figures, Phase, per
+from fusewire.examples.figures import GOOD_ACCURACY, LARGEST_DIFFERENCE, Figures, Phase, ServerCount, per
 
 UNKNOWN = "–"
 
@@ -84,14 +84,14 @@ def _accuracy_table(figures: Figures) -> Table:
 
 def _work_table(figures: Figures) -> Table:
     alone, together = _work(figures.alone), _work(figures.together)
-    numpy = dict.fromkeys(alone, UNKNOWN) | _numpy_work(figures)
+    numpy = _numpy_work(figures)
     columns = ("", "NumPy", _clients(1), _clients(len(figures.together.clients)))
-    rows = tuple((name, numpy[name], alone[name], together[name]) for name in alone)
+    rows = tuple((name, numpy.get(name, UNKNOWN), alone[name], together[name]) for name in alone)
     return Table("Work", columns, rows)
 
 
 def _work(phase: Phase) -> dict[str, str]:
-    clients, server = phase.clients, phase.server
+    clients = phase.clients
     sent_bytes = sum(client.sent_bytes for client in clients)
     return {
         "seconds": f"{phase.duration_s:.3f}",
@@ -101,12 +101,21 @@ def _work(phase: Phase) -> dict[str, str]:
         "segments": f"{sum(client.segments for client in clients):,}",
         "of these fragments": f"{sum(client.fragments for client in clients):,}",
         "distinct programs": f"{len(phase.programs):,}",
-        "launches": UNKNOWN if server is None else f"{server.launches:,}",
-        "ops a launch": UNKNOWN if server is None else _figure(per(server.ops, server.launches)),
-        "rows a launch": UNKNOWN if server is None else _figure(per(server.rows, server.submissions)),
-        "device µs an op": UNKNOWN if server is None else _figure(per(server.device_ns / 1e3, server.ops)),
-        "programs planned": UNKNOWN if server is None else f"{server.plans:,}",
-        "kernels compiled": UNKNOWN if server is None else f"{server.kernels_compiled:,}",
+        **_server_work(phase.server),
+    }
+
+
+def _server_work(server: ServerCount | None) -> dict[str, str]:
+    if server is None:
+        return {}
+    return {
+        "launches": f"{server.launches:,}",
+        "ops a launch": _figure(per(server.ops, server.launches)),
+        "rows a launch": _figure(per(server.rows, server.submissions)),
+        "device µs an op": _figure(per(server.device_ns / 1e3, server.ops)),
+        "programs planned": f"{server.plans:,}",
+        "kernels compiled": f"{server.kernels_compiled:,}",
+        "buffers donated": f"{server.donations:,}",
     }
 
 

@@ -16,7 +16,9 @@ def client(rate: float, accuracy: float, *, programs: tuple[str, ...] = ("aa", "
 
 
 def count(*, ops: int, launches: int, plans: int = 2) -> ServerCount:
-    return ServerCount(ops, launches, rows=24, submissions=16, device_ns=900_000, plans=plans, kernels_compiled=9)
+    return ServerCount(
+        ops, launches, rows=24, submissions=16, device_ns=900_000, plans=plans, kernels_compiled=9, donations=30
+    )
 
 
 def figures(

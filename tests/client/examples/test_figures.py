@@ -3,7 +3,7 @@
 import pytest
 
 from fusewire.examples.figures import Phase, ServerCount, per
-from tests.client.examples.canned import client, count, figures
+from tests.client.examples.canned import client, figures
 
 
 def test_the_demo_passes_if_each_accuracy_is_near_numpys() -> None:
@@ -39,10 +39,13 @@ def test_a_server_that_planned_nothing_ran_op_by_op() -> None:
 
 
 def test_growth_is_taken_figure_by_figure() -> None:
-    earlier = ServerCount(ops=1, launches=2, rows=3, submissions=4, device_ns=5, plans=6, kernels_compiled=7)
-    later = ServerCount(ops=11, launches=22, rows=33, submissions=44, device_ns=55, plans=66, kernels_compiled=77)
-    assert later.since(earlier) == ServerCount(10, 20, 30, 40, 50, 60, 70)
-    assert count(ops=5, launches=5).since(count(ops=5, launches=5)) == ServerCount(0, 0, 0, 0, 0, 0, 0)
+    earlier = ServerCount(
+        ops=1, launches=2, rows=3, submissions=4, device_ns=5, plans=6, kernels_compiled=7, donations=8
+    )
+    later = ServerCount(
+        ops=11, launches=22, rows=33, submissions=44, device_ns=55, plans=66, kernels_compiled=77, donations=88
+    )
+    assert later.since(earlier) == ServerCount(10, 20, 30, 40, 50, 60, 70, 80)
 
 
 def test_nothing_each_of_none_is_unknown() -> None:

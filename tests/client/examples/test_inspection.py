@@ -20,7 +20,7 @@ def stats(*, sessions: int, ops: int) -> dict[str, Any]:
             "compilation": {"plans": 2, "kernels_compiled": 9},
         },
         "phases": {"device": {"count": 4, "total_ns": 1000}},
-        "memory": {"peak_bytes": 4096},
+        "memory": {"peak_bytes": 4096, "donations": 6},
     }
 
 
@@ -40,7 +40,9 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_statistics_that_still_show_our_sessions_are_asked_for_again(published: list[dict[str, Any]]) -> None:
     published += [stats(sessions=1, ops=0), stats(sessions=9, ops=10), stats(sessions=1, ops=100)]
     told = inspection.Inspection("host:1").count()
-    assert told == ServerCount(ops=100, launches=5, rows=8, submissions=4, device_ns=1000, plans=2, kernels_compiled=9)
+    assert told == ServerCount(
+        ops=100, launches=5, rows=8, submissions=4, device_ns=1000, plans=2, kernels_compiled=9, donations=6
+    )
 
 
 def test_a_session_that_never_ends_is_waited_for_only_so_long(

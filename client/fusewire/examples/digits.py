@@ -1,0 +1,62 @@
+"""`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several at once.
+
+The clients are processes of their own, each with its own learning rate; their streams meet in one server. The demo
+passes if every client reads the held-out images as well as NumPy does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fusewire.examples import picture, report, terminal
+from fusewire.examples.figures import Figures
+from fusewire.examples.measure import measure_running, measure_started
+
+PASSED, FAILED = 0, 1
+
+DEFAULT_CLIENTS = 8
+DEFAULT_EPOCHS = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Says which arguments `run` takes."""
+    parser.description = "Train on handwritten digits: with NumPy, on one client, then on several at once."
+    parser.add_argument("--clients", type=_count, default=DEFAULT_CLIENTS, metavar="N", help="at once (%(default)s)")
+    parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="what runs the ops")
+    parser.add_argument("--epochs", type=_count, default=DEFAULT_EPOCHS, metavar="N", help="(%(default)s)")
+    parser.add_argument("--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="loss curves")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")
+    parser.add_argument("--http", metavar="HOST:PORT", help="inspection of --target; without it, fewer figures")
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Runs the demo and reports; returns the exit status. Raises FusewireError if a server or a client fails."""
+    figures = _measured(parsed)
+    picture.draw(figures, parsed.output)
+    if parsed.json:
+        print(report.as_json(figures))
+    else:
+        _print(figures, parsed.output)
+    return PASSED if figures.has_passed else FAILED
+
+
+def _measured(parsed: argparse.Namespace) -> Figures:
+    if parsed.target is None:
+        return measure_started(parsed.backend, clients=parsed.clients, epochs=parsed.epochs)
+    return measure_running(parsed.target, parsed.http, clients=parsed.clients, epochs=parsed.epochs)
+
+
+def _print(figures: Figures, path: Path) -> None:
+    for table in report.tables(figures):
+        terminal.show(table)
+    print(f"loss curves: {path}")
+    print("\n".join(report.closing_lines(figures)))
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1")
+    return count

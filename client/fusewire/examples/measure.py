@@ -1,0 +1,68 @@
+"""The course of the demo: NumPy, one client, several clients; on servers of its own or on one that runs already.
+
+Two servers are started, one after the other: they differ in whether results may be written over inputs that die, and
+one client's training tells what that saves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusewire.examples import terminal
+from fusewire.examples.clients import train_together
+from fusewire.examples.figures import Figures, PeakBytes, Phase, Run, ServerName
+from fusewire.examples.inspection import Inspection
+from fusewire.examples.network import learning_rates
+from fusewire.examples.training import train_once
+from fusewire.testing import serve_subprocess
+
+_NO_DONATION = {"FUSEWIRE_DEVICE__DONATION": "false"}
+
+
+def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
+    """On servers started for this, on free ports of this machine."""
+    rates = learning_rates(clients)
+    numpy_runs = _train_with_numpy(rates, epochs)
+    with serve_subprocess(backend, environment=_NO_DONATION) as server:
+        inspection = Inspection(server.http)
+        _phase("1 client, no donation", server.grpc, inspection, _middle(rates), epochs)
+        without_donation = inspection.peak_bytes()
+    with serve_subprocess(backend) as server:
+        inspection = Inspection(server.http)
+        alone = _phase("1 client", server.grpc, inspection, _middle(rates), epochs)
+        peak = PeakBytes(with_donation=inspection.peak_bytes(), without_donation=without_donation)
+        together = _phase(f"{clients} clients", server.grpc, inspection, rates, epochs)
+    name = ServerName(server.grpc, server.backend, server.detail)
+    return Figures(epochs, name, numpy_runs, alone, together, peak)
+
+
+def measure_running(target: str, http: str | None, *, clients: int, epochs: int) -> Figures:
+    """On a server that runs already; what its inspection would tell is left out if it is not named."""
+    rates = learning_rates(clients)
+    inspection = None if http is None else Inspection(http)
+    numpy_runs = _train_with_numpy(rates, epochs)
+    alone = _phase("1 client", target, inspection, _middle(rates), epochs)
+    together = _phase(f"{clients} clients", target, inspection, rates, epochs)
+    name = ServerName(target, "", "") if inspection is None else inspection.describe(target)
+    return Figures(epochs, name, numpy_runs, alone, together, None)
+
+
+def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequence[float], epochs: int) -> Phase:
+    before = inspection and inspection.count()
+    labels = [f"{label}, learning rate {rate:g}" for rate in rates]
+    with terminal.progress(labels, epochs) as advance:
+        runs = train_together(target, rates, epochs=epochs, advance=advance)
+    after = inspection and inspection.count()
+    return Phase(runs, after.since(before) if before and after else None)
+
+
+def _middle(rates: Sequence[float]) -> Sequence[float]:
+    """A single learning rate that is among the good ones."""
+    return rates[len(rates) // 2 :][:1]
+
+
+def _train_with_numpy(rates: Sequence[float], epochs: int) -> tuple[Run, ...]:
+    with terminal.progress(["NumPy"], len(rates) * epochs) as advance:
+        return tuple(train_once(np, rate, epochs, lambda: advance(0)) for rate in rates)

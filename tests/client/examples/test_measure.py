@@ -1,0 +1,43 @@
+"""The demo from end to end, small: servers of its own, client processes, inspection; and a server that runs already."""
+
+import pytest
+
+from fusewire.examples.figures import Figures
+from fusewire.examples.measure import measure_running, measure_started
+from fusewire.testing import serve_subprocess
+
+EPOCHS = 4
+
+
+@pytest.fixture(scope="module")
+def measured() -> Figures:
+    return measure_started("cpu", clients=2, epochs=EPOCHS)
+
+
+def test_clients_learn_what_numpy_learns(measured: Figures) -> None:
+    assert measured.has_passed
+    for client, numpy in zip(measured.together.clients, measured.numpy, strict=True):
+        assert client.run.losses == pytest.approx(numpy.losses, rel=1e-3)
+
+
+def test_clients_send_the_same_few_programs(measured: Figures) -> None:
+    assert measured.together.are_programs_shared
+    assert 1 <= len(measured.together.programs) <= 10
+
+
+def test_the_server_runs_what_the_clients_recorded(measured: Figures) -> None:
+    assert measured.together.server is not None
+    assert measured.together.server.ops == measured.together.ops
+    assert measured.alone.ops > EPOCHS * 45 * 30  # batches, and ops a batch
+
+
+def test_peaks_are_measured_with_and_without_donation(measured: Figures) -> None:
+    assert measured.peak is not None
+    assert 0 < measured.peak.with_donation <= measured.peak.without_donation
+
+
+def test_a_running_server_serves_without_being_inspected() -> None:
+    with serve_subprocess("cpu") as server:
+        measured = measure_running(server.grpc, None, clients=1, epochs=1)
+    assert measured.has_passed
+    assert (measured.alone.server, measured.peak) == (None, None)
