@@ -372,7 +372,7 @@ class _Fuser:
         group.has_waiting |= other.has_waiting
         both = 1 << group.number | 1 << other.number
         group.ancestors |= other.ancestors
-        for third in self._groups:
+        for third in self._groups if group.has_waiting else ():
             if third.ancestors & both:
                 third.ancestors |= both | group.ancestors
 
