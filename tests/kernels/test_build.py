@@ -1,0 +1,279 @@
+"""Whole plans: their structure for programs that people write, and their results by a NumPy interpreter of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fusewire_kernels.build import Design, build_plan, design
+from fusewire_kernels.kernel import LoopKernel, ProductKernel
+from fusewire_kernels.plan import Donation
+from fusewire_protos import catalogue, dtypes
+from fusewire_protos.program import Program
+from tests import strategies
+from tests.kernels.plan_runner import plan_without_text, run_program
+from tests.kernels.programs import Writer, meaning, random_inputs, random_program
+
+Array = npt.NDArray[Any]
+
+_FUZZING = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _rnn(steps: int) -> Program:
+    writer = Writer()
+    h, w, b, r = writer.input(4, 8), writer.input(8, 8), writer.input(8), writer.input(4, 8)
+    s = writer.scalar()
+    for _ in range(steps):
+        z = writer.multiply(writer.add(writer.matmul(h, w), b), s)
+        h = writer.add(writer.sigmoid(writer.negative(z)), r)
+    return writer.program(h)
+
+
+def _launches(plan: Design) -> list[str]:
+    """Of each launch, the kind of its kernel and how many instances it has."""
+    kinds = {LoopKernel: "loops", ProductKernel: "product"}
+    return [f"{len(batch.groups)} {kinds[type(batch.lowered.kernel)]}" for batch in plan.batches]
+
+
+def _assert_same(got: Sequence[Array], wanted: Sequence[Array]) -> None:
+    for one, other in zip(got, wanted, strict=True):
+        assert one.dtype == other.dtype
+        assert one.shape == other.shape
+        if not dtypes.from_numpy(one.dtype).is_floating:
+            np.testing.assert_array_equal(one, other)
+            continue
+        a, b = one.astype(np.float64), other.astype(np.float64)
+        is_same = ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
+        assert is_same.all(), (one, other)
+
+
+def _assert_means_the_same(
+    program: Program, inputs: Sequence[Array], scalars: Sequence[Any] = (), starts: Sequence[int] = ()
+) -> None:
+    wanted = meaning(program, inputs, scalars, starts)
+    _assert_same(run_program(program, inputs, scalars, starts, fuse=True), wanted)
+    _assert_same(run_program(program, inputs, scalars, starts, fuse=False), wanted)
+    for donation in plan_without_text(design(program)).donations:
+        _assert_same(run_program(program, inputs, scalars, starts, donated=[donation]), wanted)
+
+
+def test_a_loop_body_of_a_product_and_pointwise_ops_takes_two_launches_a_step() -> None:
+    assert _launches(design(_rnn(3))) == ["1 product", "1 loops"] * 3
+
+
+def test_repeated_loop_bodies_share_their_kernels_and_their_arena() -> None:
+    few, many = design(_rnn(3)), design(_rnn(9))
+    assert len(many.kernels) == 2
+    assert many.arena.size_bytes == few.arena.size_bytes
+
+
+def test_a_new_size_needs_no_new_kernel() -> None:
+    def softmax(rows: int, columns: int) -> Program:
+        writer = Writer()
+        x = writer.input(rows, columns)
+        return writer.program(writer.softmax(x, axes=(1,)))
+
+    assert design(softmax(4, 8)).kernels == design(softmax(16, 100)).kernels
+
+
+def test_layer_norm_and_tanh_are_one_launch() -> None:
+    writer = Writer()
+    x, epsilon = writer.input(5, 8), writer.scalar()
+    program = writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,))))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program), [1e-5])
+
+
+def test_a_product_with_a_transposed_weight_copies_nothing() -> None:
+    writer = Writer()
+    x, w = writer.input(5, 8), writer.input(6, 8)
+    program = writer.program(writer.matmul(x, writer.transpose(w, permutation=(1, 0))))
+    assert _launches(design(program)) == ["1 product"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_the_pieces_of_a_split_are_one_launch_that_writes_straight_into_their_concatenation() -> None:
+    writer = Writer()
+    x, epsilon = writer.input(5, 64), writer.scalar()
+    pieces = [writer.slice(x, (1,), (4,)) for _ in range(16)]
+    results = [writer.tanh(writer.layer_norm(piece, epsilon, axes=(1,))) for piece in pieces]
+    program = writer.program(writer.concat(*results, axis=1))
+    plan = design(program)
+    assert _launches(plan) == ["16 loops"]
+    assert plan.arena.size_bytes == 0
+    _assert_means_the_same(program, random_inputs(program), [1e-5], [4 * piece for piece in range(16)])
+
+
+def test_independent_blocks_are_instances_of_the_same_launches() -> None:
+    writer = Writer()
+    x = writer.input(4, 8)
+    weights = [writer.input(8, 8) for _ in range(5)]
+    program = writer.program(*(writer.relu(writer.matmul(x, weight)) for weight in weights))
+    assert _launches(design(program)) == ["5 product", "5 loops"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_an_optimiser_step_with_three_results_is_one_launch() -> None:
+    writer = Writer()
+    p, g, m, v = (writer.input(6, 5) for _ in range(4))
+    rate, decay = writer.scalar(), writer.scalar()
+    new_m = writer.add(writer.multiply(m, decay), g)
+    new_v = writer.add(writer.multiply(v, decay), writer.square(g))
+    new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
+    program = writer.program(new_p, new_m, new_v)
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
+
+
+def test_a_mask_made_of_positions_is_computed_where_it_is_used() -> None:
+    writer = Writer()
+    x = writer.input(3, 6, 6)
+    zero, one, fill = writer.scalar(dtypes.int64), writer.scalar(dtypes.int64), writer.scalar()
+    position = writer.arange(zero, one, length=6, dtype=dtypes.int64.code)
+    mask = writer.less_equal(position, writer.reshape(position, shape=(6, 1)))
+    program = writer.program(writer.softmax(writer.where(mask, x, fill), axes=(2,)))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program), [0, 1, -1e9])
+
+
+def test_a_reshape_does_not_end_fusion() -> None:
+    writer = Writer()
+    x, bias, epsilon = writer.input(4, 12), writer.input(12), writer.scalar()
+    groups = writer.reshape(writer.add(x, bias), shape=(4, 3, 4))
+    normal = writer.reshape(writer.layer_norm(groups, epsilon, axes=(2,)), shape=(4, 12))
+    program = writer.program(writer.multiply(normal, bias))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program), [1e-5])
+
+
+def test_a_live_transpose_is_stored_by_the_kernel_that_computes_it() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(3, 5))
+    program = writer.program(y, writer.transpose(y, permutation=(1, 0)))
+    assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_a_value_that_needs_another_launch_in_between_is_not_fused_across_it() -> None:
+    writer = Writer()
+    x, w = writer.input(4, 4), writer.input(4, 4)
+    y = writer.tanh(x)
+    program = writer.program(writer.add(y, writer.matmul(y, w)))
+    assert _launches(design(program)) == ["1 loops", "1 product", "1 loops"]
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_ops_that_nothing_live_needs_are_not_planned() -> None:
+    writer = Writer()
+    x = writer.input(4, 4)
+    kept = writer.tanh(x)
+    writer.matmul(kept, x)
+    assert _launches(design(writer.program(kept))) == ["1 loops"]
+
+
+def test_repeated_assignments_to_one_array_copy_it_once() -> None:
+    writer = Writer()
+    x, value = writer.input(6, 4), writer.input(2, 4)
+    first = writer.assign_slice(x, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
+    second = writer.assign_slice(first, value, axes=(0,), lengths=(2,), steps=(2,), dropped=())
+    program = writer.program(second)
+    assert _launches(design(program)) == ["1 loops"] * 3
+    _assert_means_the_same(program, random_inputs(program), [], [1, 3])
+
+
+def test_an_array_that_is_read_after_an_assignment_to_it_keeps_its_elements() -> None:
+    writer = Writer()
+    x, value = writer.input(6), writer.input(2)
+    first = writer.assign_slice(x, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
+    second = writer.assign_slice(first, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
+    program = writer.program(second, writer.add(first, x))
+    _assert_means_the_same(program, random_inputs(program), [], [0, 4])
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "any"])
+def test_reductions_of_nothing_are_constants(name: str) -> None:
+    writer = Writer()
+    program = writer.program(writer.op(name, writer.input(3, 0), attributes=((1,), False)))
+    assert len(design(program).batches) == 1
+    with np.errstate(all="ignore"):
+        _assert_means_the_same(program, random_inputs(program))
+
+
+def test_arrays_without_elements_need_no_launch() -> None:
+    writer = Writer()
+    program = writer.program(writer.tanh(writer.input(3, 0)))
+    assert design(program).batches == []
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_a_kernel_stays_within_its_limits() -> None:
+    writer = Writer()
+    arrays = [writer.input(7) for _ in range(50)]
+    total = arrays[0]
+    for array in arrays[1:]:
+        total = writer.add(total, array)
+    for _ in range(300):
+        total = writer.negative(total)
+    program = writer.program(total)
+    plan = design(program)
+    kernels = [kernel for kernel in plan.kernels.values() if isinstance(kernel, LoopKernel)]
+    assert max(len(kernel.inputs) + len(kernel.stores) for kernel in kernels) <= 31
+    assert max(len(kernel.nodes) for kernel in kernels) <= 200
+    _assert_means_the_same(program, random_inputs(program))
+
+
+def test_one_scalar_used_twice_is_one_argument() -> None:
+    writer = Writer()
+    x, s = writer.input(4), writer.scalar()
+    (kernel,) = design(writer.program(writer.multiply(writer.add(x, s), s))).kernels.values()
+    assert isinstance(kernel, LoopKernel)
+    assert len(kernel.inputs) == 2
+
+
+def test_two_donations_of_one_program_are_legal_together() -> None:
+    writer = Writer()
+    p, g, m = writer.input(6), writer.input(6), writer.input(6)
+    new_m = writer.add(m, g)
+    program = writer.program(writer.subtract(p, new_m), new_m)
+    inputs = random_inputs(program)
+    donated = [Donation(2, 0), Donation(0, 1)]
+    _assert_same(run_program(program, inputs, donated=donated), meaning(program, inputs))
+
+
+def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
+    plan = build_plan(_rnn(5), "c")
+    assert len(plan.kernels) == 2
+    assert all(source.key in source.text for source in plan.kernels)
+    assert {launch.kernel for launch in plan.launches} == {0, 1}
+
+
+def test_without_fusion_every_op_is_a_launch() -> None:
+    assert len(build_plan(_rnn(2), "c", fuse=False).launches) == 12
+
+
+@_FUZZING
+@given(st.integers(0, 2**32))
+def test_random_programs_mean_the_same_fused_unfused_and_donated(seed: int) -> None:
+    program, scalars, starts = random_program(seed)
+    with np.errstate(all="ignore"):
+        _assert_means_the_same(program, random_inputs(program, seed), scalars, starts)
+
+
+@_FUZZING
+@given(strategies.programs())
+def test_programs_of_all_ops_and_dtypes_mean_the_same_fused_and_unfused(work: strategies.Work) -> None:
+    _assert_means_the_same(work.program, work.inputs, work.scalars, work.starts)
+
+
+@_FUZZING
+@given(st.data())
+def test_every_op_means_the_same_planned(data: st.DataObject) -> None:
+    op = data.draw(st.sampled_from(catalogue.OPS))
+    work = data.draw(strategies.programs_of(op))
+    _assert_means_the_same(work.program, work.inputs, work.scalars, work.starts)
