@@ -63,7 +63,7 @@ class CudaFence:
         return self._is_reached
 
     def wait(self) -> None:
-        if self._is_reached:
+        if self.is_reached():  # asking keeps the interpreter lock, sleeping does not
             return
         try:
             runtime.eventSynchronize(self.event)
