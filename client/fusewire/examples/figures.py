@@ -108,7 +108,8 @@ class Figures:
     epochs: int
     server: ServerName
     numpy: tuple[Run, ...]  # one a client of `together`, of the same learning rates
-    alone: Phase
+    first: Phase  # one client, whose programs the server meets for the first time
+    alone: Phase  # one client, whose programs it knows
     together: Phase
     peak: PeakBytes | None
 
@@ -132,7 +133,7 @@ class Figures:
     @property
     def is_op_by_op(self) -> bool:
         """Whether the server compiled nothing, though clients sent what it would have."""
-        counts = (self.alone.server, self.together.server)
+        counts = (self.first.server, self.alone.server, self.together.server)
         return all(count is not None and count.plans == 0 for count in counts)
 
 

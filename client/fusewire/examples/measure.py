@@ -31,11 +31,12 @@ def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
         without_donation = inspection.peak_bytes()
     with serve_subprocess(backend) as server:
         inspection = Inspection(server.http)
+        first = _phase("first client", server.grpc, inspection, _middle(rates), epochs)
         alone = _phase("1 client", server.grpc, inspection, _middle(rates), epochs)
         peak = PeakBytes(with_donation=inspection.peak_bytes(), without_donation=without_donation)
         together = _phase(f"{clients} clients", server.grpc, inspection, rates, epochs)
     name = ServerName(server.grpc, server.backend, server.detail)
-    return Figures(epochs, name, numpy_runs, alone, together, peak)
+    return Figures(epochs, name, numpy_runs, first, alone, together, peak)
 
 
 def measure_running(target: str, http: str | None, *, clients: int, epochs: int) -> Figures:
@@ -43,10 +44,11 @@ def measure_running(target: str, http: str | None, *, clients: int, epochs: int)
     rates = learning_rates(clients)
     inspection = None if http is None else Inspection(http)
     numpy_runs = _train_with_numpy(rates, epochs)
+    first = _phase("first client", target, inspection, _middle(rates), epochs)
     alone = _phase("1 client", target, inspection, _middle(rates), epochs)
     together = _phase(f"{clients} clients", target, inspection, rates, epochs)
     name = ServerName(target, "", "") if inspection is None else inspection.describe(target)
-    return Figures(epochs, name, numpy_runs, alone, together, None)
+    return Figures(epochs, name, numpy_runs, first, alone, together, None)
 
 
 def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequence[float], epochs: int) -> Phase:

@@ -83,10 +83,10 @@ def _accuracy_table(figures: Figures) -> Table:
 
 
 def _work_table(figures: Figures) -> Table:
-    alone, together = _work(figures.alone), _work(figures.together)
+    first, alone, together = map(_work, (figures.first, figures.alone, figures.together))
     numpy = _numpy_work(figures)
-    columns = ("", "NumPy", _clients(1), _clients(len(figures.together.clients)))
-    rows = tuple((name, numpy.get(name, UNKNOWN), alone[name], together[name]) for name in alone)
+    columns = ("", "NumPy", "first client", _clients(1), _clients(len(figures.together.clients)))
+    rows = tuple((name, numpy.get(name, UNKNOWN), first[name], alone[name], together[name]) for name in alone)
     return Table("Work", columns, rows)
 
 

@@ -34,6 +34,7 @@ def figures(
         epochs=EPOCHS,
         server=SERVER,
         numpy=(run(0.02, 0.94), run(0.8, 0.97)),
+        first=Phase((client(0.8, 0.97),), count(ops=1000, launches=1000, plans=plans)),
         alone=Phase((client(0.8, 0.97),), count(ops=1000, launches=50, plans=plans)),
         together=Phase(together, count(ops=2000, launches=40, plans=plans)),
         peak=peak,

@@ -20,30 +20,31 @@ def test_each_learning_rate_has_a_row_beside_numpys() -> None:
     )
 
 
-def test_work_is_told_for_one_client_and_for_all() -> None:
+def test_work_is_told_for_the_first_client_for_one_and_for_all() -> None:
     rows = work(figures())
-    assert rows["ops recorded"] == (UNKNOWN, "1,000", "2,000")
-    assert rows["segments"] == (UNKNOWN, "12", "24")
-    assert rows["of these fragments"] == (UNKNOWN, "2", "4")
-    assert rows["distinct programs"] == (UNKNOWN, "2", "2")
+    assert rows["ops recorded"] == (UNKNOWN, "1,000", "1,000", "2,000")
+    assert rows["segments"] == (UNKNOWN, "12", "12", "24")
+    assert rows["of these fragments"] == (UNKNOWN, "2", "2", "4")
+    assert rows["distinct programs"] == (UNKNOWN, "2", "2", "2")
 
 
 def test_ops_and_rows_a_launch_are_means() -> None:
     rows = work(figures())
-    assert rows["ops a launch"] == (UNKNOWN, "20.00", "50.00")
-    assert rows["rows a launch"] == (UNKNOWN, "1.50", "1.50")
+    assert rows["ops a launch"] == (UNKNOWN, "1.00", "20.00", "50.00")
+    assert rows["rows a launch"] == (UNKNOWN, "1.50", "1.50", "1.50")
 
 
 def test_time_an_op_is_told_end_to_end_and_on_the_device() -> None:
     rows = work(figures())
-    assert rows["µs an op"] == ("500.00", "500.00", "250.00")
-    assert rows["device µs an op"] == (UNKNOWN, "0.90", "0.45")
+    assert rows["µs an op"] == ("500.00", "500.00", "500.00", "250.00")
+    assert rows["device µs an op"] == (UNKNOWN, "0.90", "0.90", "0.45")
 
 
 def test_what_a_server_does_not_tell_is_left_out() -> None:
     measured = figures(peak=None)
     silent = replace(
         measured,
+        first=replace(measured.first, server=None),
         alone=replace(measured.alone, server=None),
         together=replace(measured.together, server=None),
     )
