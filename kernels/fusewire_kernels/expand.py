@@ -33,11 +33,10 @@ class Expansion(NamedTuple):
 def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expansion:
     """The definition of a composite op over operands of these specs. Raises KeyError for an op that is none."""
     formula = _FORMULAS[op.name]
-    shape = op.shape_rule(tuple(spec.shape for spec in operands), attributes)
     dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
     sketch = _Sketch(operands, dtype.accumulator, attributes)
     computed = sketch.operands_in_computed_dtype()
-    result = formula(sketch, computed) if prod(shape) else sketch.apply("reshape", computed[0], attributes=(shape,))
+    result = formula(sketch, computed)
     if dtype is not dtype.accumulator:
         sketch.apply("astype", result, attributes=(dtype.code,))
     return Expansion(sketch.program(), (0, prod(operands[0].shape[axis] for axis in attributes[0])))
