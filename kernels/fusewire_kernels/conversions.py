@@ -65,9 +65,13 @@ def _wrapped(value: int) -> int:
 
 def scalar(library: Any, value: int | float, dtype: DType) -> Any:
     """A scalar of a binding (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
+    return library.asarray(_scalar(value, dtype))  # converted by NumPy: another library may flush denormals
+
+
+def _scalar(value: int | float, dtype: DType) -> Any:
     if isinstance(value, int) and not dtype.is_floating:
-        return cast(library, library.asarray(_wrapped(value), dtype="int64"), dtypes.int64, dtype)
-    return cast(library, library.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
+        return cast(np, np.asarray(_wrapped(value), dtype="int64"), dtypes.int64, dtype)
+    return cast(np, np.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
 
 
 @np.errstate(all="ignore")

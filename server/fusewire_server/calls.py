@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
+from fusewire_kernels.interpreter import needs_kernel
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build, encode
 from fusewire_protos.shapes import Spec
@@ -28,15 +29,15 @@ class OneOpCall(NamedTuple):
         return build(self.operands, (), [op], (0,)).result_spec(0)
 
 
-def calls_of(program: Program) -> set[OneOpCall]:
-    """Every one-op plan that running the program op by op needs."""
-    return set(_calls_of(program))
+def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
+    """Every one-op plan that running the program op by op needs on a device whose array library is exact or not."""
+    return {call for call in _primitive_calls_of(program) if needs_kernel(call.op, is_library_exact=is_library_exact)}
 
 
-def _calls_of(program: Program) -> Iterator[OneOpCall]:
+def _primitive_calls_of(program: Program) -> Iterator[OneOpCall]:
     for op, operands, attributes in program.ops:
         specs = tuple(program.specs[operand] for operand in operands)
         if op.category is Category.COMPOSITE:
-            yield from _calls_of(expand(op, specs, attributes).program)
-        elif not op.is_exact:
+            yield from _primitive_calls_of(expand(op, specs, attributes).program)
+        else:
             yield OneOpCall(op, specs, attributes)

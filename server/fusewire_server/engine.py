@@ -435,7 +435,7 @@ class Engine:
         if entry.is_prepared or self._planner is None:
             return
         entry.is_prepared = True
-        for call in calls_of(entry.program):
+        for call in calls_of(entry.program, is_library_exact=self.device.info.is_library_exact):
             one_op = self._one_ops.get(call)
             if one_op is not None:
                 entry.one_ops[call] = one_op

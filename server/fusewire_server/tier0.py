@@ -34,9 +34,15 @@ def run_op_by_op(device: Device, row: Row) -> None:
         return _run_one_op(device, one_op, arrays)
 
     inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
-    can_compile = device.info.dialect is not None
+    info = device.info
     results = interpreter.run(
-        program, device.array_library, inputs, row.scalars, row.starts, run_inexact if can_compile else None
+        program,
+        device.array_library,
+        inputs,
+        row.scalars,
+        row.starts,
+        None if info.dialect is None else run_inexact,
+        is_library_exact=info.is_library_exact,
     )
     for value, index, result in zip(row.outputs, program.live, results, strict=True):
         device.array(_block(value), program.result_spec(index))[...] = result

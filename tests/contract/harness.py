@@ -126,7 +126,13 @@ class Runner:
                 for array, spec in zip(work.inputs, work.program.inputs, strict=True)
             ]
             results = interpreter.run(
-                work.program, self.device.array_library, inputs, work.scalars, work.starts, self._run_one_op
+                work.program,
+                self.device.array_library,
+                inputs,
+                work.scalars,
+                work.starts,
+                self._run_one_op,
+                is_library_exact=self.device.info.is_library_exact,
             )
             return [self._to_host(result, buffers) for result in results]
 
@@ -227,7 +233,7 @@ class _Buffers:
 
 def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:
     """Each program gives the same bytes in every manner. Compiles what all of them need at once."""
-    runner.prepare(job for work in works for job in _jobs(work.program))
+    runner.prepare(job for work in works for job in _jobs(work.program, runner.device))
     for work in works:
         expected = runner.run(work)
         for name, run in _manners(runner, work):
@@ -235,11 +241,11 @@ def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:
         _assert_rows_alike(runner, work)
 
 
-def _jobs(program: Program) -> Iterator[Job]:
+def _jobs(program: Program, device: Device) -> Iterator[Job]:
     """Every plan that a program needs in all manners."""
     yield Job(program, is_fused=True)
     yield Job(program, is_fused=False)
-    for call in calls_of(program):
+    for call in calls_of(program, is_library_exact=device.info.is_library_exact):
         yield Job(_one_op_program(call), is_fused=True)
     for most_ops in _piece_sizes(program):
         for piece in pieces_of(program, most_ops):

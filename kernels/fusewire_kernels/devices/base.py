@@ -19,7 +19,7 @@ from fusewire_protos.shapes import Spec
 
 class DeviceInfo(NamedTuple):
     """What a device is, for people and for the planner. `dialect` is the generator's ("c", "cuda") or None where
-    nothing is compiled.
+    nothing is compiled. `is_library_exact`: whether the array library's arithmetic is IEEE 754 to the last bit.
     """
 
     backend: str
@@ -28,6 +28,7 @@ class DeviceInfo(NamedTuple):
     architecture: str
     memory_bytes: int
     detail: str
+    is_library_exact: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Fence(Protocol):
     """A point in the device's order of work."""
 
     def is_reached(self) -> bool:
-        """Whether all work told before it has ended. Never blocks; any thread."""
+        """Whether all work told before it has ended. Never blocks; any thread. Raises ServerFault if it failed."""
 
     def wait(self) -> None:
         """Blocks until it is reached; any thread. Raises ServerFault if the work failed."""
@@ -95,7 +96,10 @@ class Device(Protocol):
         """Where an array of the array library begins."""
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> Any:
-        """Loads a plan, as a LoadedPlan of this device; `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`."""
+        """Loads a plan, as a LoadedPlan of this device.
+
+        `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`.
+        """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         """Where the arena of a row begins. Raises OutOfMemory if the range does not hold it."""

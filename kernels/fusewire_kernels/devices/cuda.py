@@ -301,6 +301,7 @@ def _describe(memory_bytes: int, compiler: str) -> DeviceInfo:
         architecture=f"sm_{properties['major']}{properties['minor']}",
         memory_bytes=memory_bytes,
         detail=", ".join(versions),
+        is_library_exact=False,  # CuPy compiles all its kernels to flush denormals
     )
 
 
