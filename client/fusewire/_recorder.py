@@ -216,11 +216,6 @@ class Recorder:
         return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.EVERYTHING
 
     @property
-    def is_active(self) -> bool:
-        """Whether ops or deaths wait to be sent."""
-        return self.has_unsent or bool(self.buried)
-
-    @property
     def least_ops(self) -> int:
         """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS

@@ -305,7 +305,7 @@ class Session:
         if self._ended is not None:
             return _IDLE_TICK_S
         self._flush_aged(time.monotonic_ns())
-        is_active = any(recorder.is_active for recorder in self._all_recorders())
+        is_active = any(recorder.has_unsent for recorder in self._all_recorders())
         self._quiet_ticks = 0 if is_active else self._quiet_ticks + 1
         if self._quiet_ticks < _LINGER_TICKS:
             return _ACTIVE_TICK_S
