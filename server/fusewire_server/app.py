@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -40,8 +39,6 @@ SWITCH_INTERVAL_S = 0.0005
 def run(config: Config) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError before anything is opened."""
     check_protected_mode(config.listen)
-    # The planner is started by fork and exec; gRPC's own fork handlers would wait for its threads for ever.
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_Process(config).serve())

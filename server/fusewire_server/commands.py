@@ -96,6 +96,9 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 def _serve(parsed: argparse.Namespace) -> int:
     config = _loaded(parsed).config
+    # The planner is started by fork and exec; gRPC's own fork handlers would wait for its threads for ever. gRPC reads
+    # this when it is imported.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
     try:
         from fusewire_server.app import run  # noqa: PLC0415 - gRPC, FastAPI and the compiler are slow to import
     except ModuleNotFoundError as missing:
