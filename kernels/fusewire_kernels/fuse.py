@@ -32,6 +32,9 @@ from fusewire_protos.shapes import Shape
 MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays of a kernel
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
+LONG_WALK, FEW_WALKS = 1 << 16, 16  # longer and fewer walks than this use a small part of a device
+
+_CROWDED = "a reduction of so much to so little has a kernel to itself"
 
 _LEAVES = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
 _SLOTS = (Form.SCALAR, Form.CONSTANT)
@@ -243,7 +246,11 @@ class _Fuser:
             if self._groups[other].ancestors >> group.number & 1:
                 return "it needs what itself waits for that"
         needs = self._needs(group, value, placement)
-        return needs if isinstance(needs, str) else _misfit(group, needs) or needs
+        if isinstance(needs, str):
+            return needs
+        if prod(value.domain) == group.elements and _is_crowded(needs.walk, group.elements):
+            return _CROWDED
+        return _misfit(group, needs) or needs
 
     def _begin(self, number: int, value: Value) -> Group:
         """A new group for a value. What cannot be computed again there is read from memory."""
@@ -362,7 +369,8 @@ class _Fuser:
             return "it has other points"
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
-        return _misfit(group, _needs_of(group, other))
+        needs = _needs_of(group, other)
+        return _CROWDED if _is_crowded(needs.walk, group.elements) else _misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group) -> None:
         _meet(group, _needs_of(group, other))
@@ -478,6 +486,11 @@ def _uneven(accesses: AbstractSet[Access], walk: Walk | None) -> str | None:
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
             return "an array is not evenly apart along what is reduced"
     return None
+
+
+def _is_crowded(walk: Walk | None, elements: int) -> bool:
+    """Whether a kernel that reduces so would make work at every point slow: a walk is one worker's."""
+    return walk is not None and walk.extent > LONG_WALK and elements < FEW_WALKS * walk.extent
 
 
 def _is_part(axis: Walk, walk: Walk | None) -> bool:

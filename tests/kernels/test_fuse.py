@@ -72,6 +72,15 @@ def test_reductions_along_other_axes_begin_a_group() -> None:
     assert _groups(writer.program(rows, columns)) == [["tanh", "sum"], ["sum"]]
 
 
+def test_a_long_reduction_to_one_value_leaves_work_at_every_point_to_others() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(512, 256))
+    total = writer.sqrt(writer.sum(y, axes=(0, 1), keepdims=False))
+    program = writer.program(writer.divide(y, total))
+    assert _groups(program) == [["tanh"], ["sum", "sqrt"], ["divide"]]
+    assert "a reduction of so much to so little has a kernel to itself" in _reasons(program)
+
+
 def test_a_reduction_of_a_reduction_begins_a_group() -> None:
     writer = Writer()
     once = writer.sum(writer.input(4, 3), axes=(1,), keepdims=False)
