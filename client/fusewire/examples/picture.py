@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fusewire.examples.figures import Figures
 
@@ -18,6 +19,7 @@ def draw(figures: Figures, path: Path) -> None:
         label = f"{client.run.learning_rate:g}: {client.run.accuracy:.1%}"
         axes.plot(epochs, client.run.losses, label=label, linewidth=1.5)
     axes.set_yscale("log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("epoch")
     axes.set_ylabel("mean cross-entropy while training")
     axes.set_title(f"Handwritten digits, {len(figures.together.clients)} clients at once on {figures.server.backend}")

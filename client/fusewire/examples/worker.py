@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 
 import fusewire
-from fusewire import SessionStats
+from fusewire import FusewireError, SessionStats
 from fusewire.examples.clients import START
 from fusewire.examples.figures import ClientRun, Run
 from fusewire.examples.training import train_once
@@ -23,11 +23,19 @@ DONE, FAILED = 0, 1
 def main(arguments: list[str] | None = None) -> int:
     """Runs the process; returns the exit status."""
     parsed = _parser().parse_args(arguments)
-    with fusewire.connect(parsed.target) as session:
+    try:
+        return _work(parsed.target, parsed.learning_rate, parsed.epochs)
+    except FusewireError as error:
+        print(f"client with learning rate {parsed.learning_rate:g}: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _work(target: str, learning_rate: float, epochs: int) -> int:
+    with fusewire.connect(target) as session:
         _tell({"event": "ready"})
         if sys.stdin.readline() != START:
             return FAILED
-        run = train_once(fusewire, parsed.learning_rate, parsed.epochs, lambda: _tell({"event": "epoch"}))
+        run = train_once(fusewire, learning_rate, epochs, lambda: _tell({"event": "epoch"}))
         client = _client_run(run, session.stats)
     _tell({"event": "done", **asdict(client)})
     return DONE
