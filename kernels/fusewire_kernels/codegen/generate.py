@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from fusewire_kernels.codegen.geometry import head_line
 from fusewire_kernels.codegen.loops import loop_text
 from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
@@ -11,6 +13,7 @@ from fusewire_kernels.kernel import Kernel, ProductKernel
 from fusewire_kernels.plan import KernelSource
 
 
+@lru_cache(1024)  # plans of other sizes, and of other repeats of a body, have the same kernels
 def generate(kernel: Kernel, dialect: str) -> KernelSource:
     """The source of a kernel in `dialect`, to be compiled behind that dialect's prelude. Raises ValueError."""
     match dialect:
