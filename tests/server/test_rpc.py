@@ -1,0 +1,662 @@
+"""The service over real gRPC: every case of the error table that a client can cause, bulk transfer, tokens.
+
+A second session works beside each fault and must notice nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import msgpack
+import numpy as np
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_protos import catalogue, dtypes, frames
+from fusewire_protos.errors import BY_NAME, CASES, Reach
+from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Cancel, Entry, Fetch, Free, NewProgram, Segment
+from fusewire_protos.shapes import MAX_DIM, Spec
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server import config
+from fusewire_server.app import start_grpc
+from fusewire_server.auth import Authenticator, Scope, mint
+from fusewire_server.config import Config
+from fusewire_server.engine import Engine
+from fusewire_server.session import SessionState
+from fusewire_server.settings import KIB, MIB, Address
+from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
+
+if TYPE_CHECKING:
+    Stream = grpc.aio.StreamStreamCall[pb.ClientFrame, pb.ServerFrame]
+
+DEADLINE_S = 10.0
+SERVICE = "/fusewire.v1.Fusewire/"
+NEGATE, BAD = 1, 9
+DATA = np.arange(4, dtype=np.float32).tobytes()
+LARGE = Spec(dtypes.uint8, (3 * INLINE_BYTES + 5,))
+LARGE_BYTES = bytes(range(256)) * (LARGE.size_bytes // 256) + bytes(LARGE.size_bytes % 256)
+
+
+def code(op: str) -> int:
+    return catalogue.BY_NAME[op].code
+
+
+@dataclass
+class Peer:
+    """One client by hand. `metadata` goes with every call."""
+
+    channel: grpc.aio.Channel
+    metadata: tuple[tuple[str, str], ...] = ()
+    number: int = 0
+    received: int = 0
+    session_id: bytes = b""
+    welcome: pb.Welcome = field(default_factory=pb.Welcome)
+    results: dict[int, pb.Result] = field(default_factory=dict)
+
+    def connect(self) -> Stream:
+        method = self.channel.stream_stream(
+            SERVICE + "Session",
+            request_serializer=pb.ClientFrame.SerializeToString,
+            response_deserializer=pb.ServerFrame.FromString,
+        )
+        self.call: Stream = method(None, metadata=self.metadata)
+        return self.call
+
+    async def open(self, **resumed: Any) -> None:
+        """Connects, and numbers a program and uploads 10 if the session is new."""
+        await self.connect().write(hello(acknowledged=self.received, **resumed))
+        self.welcome = (await self.frame()).welcome
+        self.session_id = self.welcome.session_id
+        if not resumed:
+            await self.send(upload(10), programs=[new(NEGATE, chain())])
+
+    async def resume(self) -> None:
+        await self.open(session_id=self.session_id, server_instance=self.welcome.server_instance)
+
+    async def send(
+        self, *entries: Entry, programs: Sequence[NewProgram] = (), tensors: Sequence[bytes] = (DATA,), skip: int = 0
+    ) -> None:
+        self.number += 1 + skip
+        numbered = frames.encode_programs(programs) if programs else b""
+        bindings = frames.encode_entries(entries)
+        await self.call.write(pb.ClientFrame(number=self.number, programs=numbered, bindings=bindings, tensors=tensors))
+
+    async def frame(self) -> pb.ServerFrame:
+        frame = await asyncio.wait_for(self.call.read(), DEADLINE_S)
+        assert isinstance(frame, pb.ServerFrame), await self.call.code()
+        return frame
+
+    async def next(self) -> pb.ServerFrame:
+        """The next frame; its results are kept, its number must be the next."""
+        frame = await self.frame()
+        if frame.number:
+            assert frame.number == self.received + 1
+            self.received = frame.number
+        self.results.update((result.fetch, result) for result in frame.results)
+        return frame
+
+    async def result(self, fetch: int) -> pb.Result:
+        while fetch not in self.results:
+            await self.next()
+        return self.results[fetch]
+
+    async def failure(self, fetch: int) -> str:
+        result = await self.result(fetch)
+        assert result.WhichOneof("answer") == "failure", result
+        return case_of(result.failure.code)
+
+    async def goodbye(self) -> str:
+        """The case that ends the session."""
+        while not (frame := await self.next()).HasField("goodbye"):
+            pass
+        assert await asyncio.wait_for(self.call.code(), DEADLINE_S) is grpc.StatusCode.OK
+        return case_of(frame.goodbye.code)
+
+    async def works(self, base: int) -> None:
+        """A segment goes through."""
+        await self.send(segment(NEGATE, base, 10), Fetch(base, base))
+        assert (await self.result(base)).inline == (-np.frombuffer(DATA, np.float32)).tobytes()
+
+    # ---- bulk ----
+
+    def upload(
+        self, handle: int, chunks: Sequence[bytes] | AsyncIterator[bytes], session_id: bytes | None = None
+    ) -> Any:
+        method = self.channel.stream_unary(SERVICE + "Upload", _chunk, pb.UploadReceipt.FromString)
+        session = (session_id or self.session_id).hex()
+        addressed = (*self.metadata, ("fusewire-session", session), ("fusewire-handle", str(handle)))
+        return method(chunks if isinstance(chunks, AsyncIterator) else _stream(chunks), metadata=addressed)
+
+    async def download(self, fetch: int) -> bytes:
+        method = self.channel.unary_stream(
+            SERVICE + "Download",
+            request_serializer=pb.DownloadRequest.SerializeToString,
+            response_deserializer=pb.Chunk.FromString,
+        )
+        call = method(pb.DownloadRequest(session_id=self.session_id, fetch=fetch), metadata=self.metadata)
+        async with asyncio.timeout(DEADLINE_S):
+            return b"".join([chunk.data async for chunk in call])
+
+
+def hello(versions: Sequence[int] = (PROTOCOL_VERSION,), acknowledged: int = 0, **fields: Any) -> pb.ClientFrame:
+    return pb.ClientFrame(hello=pb.Hello(versions=versions, client="test", **fields), acknowledged=acknowledged)
+
+
+def case_of(number: int) -> str:
+    return next(case.name for case in CASES if case.code == number)
+
+
+def _chunk(data: bytes) -> bytes:
+    return pb.Chunk(data=data).SerializeToString()
+
+
+async def _stream(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for chunk in chunks:
+        yield chunk
+
+
+async def status_of(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str]:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await asyncio.wait_for(call, DEADLINE_S)
+    return caught.value.code(), caught.value.details() or ""
+
+
+@dataclass
+class Server:
+    engine: Engine
+    device: NullDevice
+    channel: grpc.aio.Channel
+
+    async def peer(self, *metadata: tuple[str, str]) -> Peer:
+        peer = Peer(self.channel, metadata)
+        await peer.open()
+        return peer
+
+
+@asynccontextmanager
+async def server(tokens: Path | None = None, memory_bytes: int = 1 << 40, **limits: Any) -> AsyncIterator[Server]:
+    """A server on a free port; in the end all sessions end, and the device must hold nothing."""
+    listen = config.Listen(grpc=Address("127.0.0.1", 0), token_file=tokens)
+    device = NullDevice(memory_bytes=memory_bytes)
+    engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
+    engine.start()
+    grpc_server, port = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
+    async with grpc.aio.insecure_channel(
+        f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]
+    ) as channel:
+        try:
+            yield Server(engine, device, channel)
+        finally:
+            await grpc_server.stop(None)
+            for session in list(engine.sessions.values()):
+                engine.end(session)
+            await asyncio.to_thread(engine.stop, DEADLINE_S)
+    assert device.live_bytes == 0
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event, and zero is no sleep
+            await asyncio.sleep(0)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+# ---- a session ----
+
+
+def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
+    async def test() -> None:
+        async with server(credit_ops=77, handles=88) as here:
+            peer = await here.peer()
+            assert peer.welcome.version == PROTOCOL_VERSION
+            assert (peer.welcome.credit.ops, peer.welcome.limits.handles, peer.welcome.epoch) == (77, 88, 1)
+            assert (len(peer.welcome.session_id), len(peer.welcome.server_instance)) == (16, 16)
+            await peer.works(100)
+
+    run(test())
+
+
+def test_an_orderly_goodbye_ends_the_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
+            while isinstance(await asyncio.wait_for(peer.call.read(), DEADLINE_S), pb.ServerFrame):
+                pass
+            assert await asyncio.wait_for(peer.call.code(), DEADLINE_S) is grpc.StatusCode.OK
+            assert not here.engine.sessions
+
+    run(test())
+
+
+def test_a_broken_stream_leaves_a_session_that_can_be_resumed() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            peer.call.cancel()
+            await until(lambda: session.state is SessionState.DETACHED)
+            await peer.resume()
+            assert peer.welcome.epoch == 2
+            await peer.works(200)
+
+    run(test())
+
+
+def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            await peer.send(Fetch(1, 100))
+            await until(lambda: len(session.unacknowledged) == 2)
+            await peer.resume()
+            assert (await peer.result(1)).WhichOneof("answer") == "inline"
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+# ---- every case that a client can cause ----
+
+
+async def garbage(peer: Peer, here: Server) -> None:
+    raw: Any = here.channel.stream_stream(SERVICE + "Session", None, pb.ServerFrame.FromString)
+    peer.call = raw(None, metadata=peer.metadata)
+    peer.received = 0
+    for frame in (hello().SerializeToString(), b"\xff\xff\xff"):
+        await peer.call.write(frame)  # type: ignore[arg-type]  # without a serialiser bytes go as they are
+
+
+async def first_frame(peer: Peer, frame: pb.ClientFrame) -> None:
+    peer.received = 0
+    await peer.connect().write(frame)
+
+
+async def drained(peer: Peer, here: Server) -> None:
+    here.engine.is_draining = True
+    await first_frame(peer, hello())
+
+
+ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
+    "undecodable_frame": garbage,
+    "oversized_frame": lambda peer, here: peer.send(tensors=[bytes(2 * KIB + 64 * KIB)]),
+    "frame_gap": lambda peer, here: peer.send(skip=1),
+    "wrong_version": lambda peer, here: first_frame(peer, hello(versions=(99,))),
+    "out_of_turn": lambda peer, here: first_frame(peer, pb.ClientFrame(number=1)),
+    "reused_handle": lambda peer, here: peer.send(upload(10)),
+    "unknown_program": lambda peer, here: peer.send(segment(99, 100, 10)),
+    "credit_overdrawn": lambda peer, here: peer.send(*[segment(NEGATE, 100 + index, 10) for index in range(4)]),
+    "session_lost": lambda peer, here: first_frame(peer, hello(session_id=bytes(16), server_instance=bytes(16))),
+    "slow_reader": lambda peer, here: peer.send(*[Fetch(fetch, 999) for fetch in range(9)]),
+    "draining": drained,
+    "too_many_sessions": lambda peer, here: first_frame(peer, hello()),
+}
+SMALL: dict[str, Any] = {
+    "message_bytes": 64 * KIB,
+    "chunk_bytes": KIB,
+    "program_bytes": KIB,
+    "handles": 8,
+    "sessions": 3,
+    "credit_segments": 3,
+}
+
+
+@pytest.mark.parametrize("case", list(ENDINGS))
+def test_a_protocol_case_ends_its_session_with_a_reason_and_others_notice_nothing(case: str) -> None:
+    async def test() -> None:
+        async with server(**(SMALL | {"sessions": 2 if case == "too_many_sessions" else 3})) as here:
+            neighbour, peer = await here.peer(), await here.peer()
+            await ENDINGS[case](peer, here)
+            assert await peer.goodbye() == case
+            await neighbour.works(100)
+
+    run(test())
+
+
+def program(ops: list[Any], inputs: Sequence[Any] = ((6, 4),)) -> NewProgram:
+    return NewProgram(BAD, False, msgpack.packb([list(inputs), [], ops, [0]]))
+
+
+def using(bad: NewProgram) -> tuple[tuple[Entry, ...], list[NewProgram]]:
+    return (segment(BAD, 100, 10), Fetch(1, 100)), [bad]
+
+
+FAILURES: dict[str, tuple[tuple[Entry, ...], list[NewProgram]]] = {
+    "unknown_op": using(program([[65535, [0]]])),
+    "bad_arity": using(program([[code("add"), [0]]])),
+    "bad_attribute": using(program([[code("reshape"), [0], [-1]]])),
+    "bad_operand": using(program([[code("negative"), [7]]])),
+    "bad_shape": using(program([[code("reshape"), [0], [3]]])),
+    "bad_dtype": using(program([[code("negative"), [0]]], [(99, 4)])),
+    "unknown_handle": ((segment(NEGATE, 100, 999), Fetch(1, 100)), []),
+    "bad_binding": ((Segment(NEGATE, 100, (10,), (1.0,), (), ()), Fetch(1, 100)), []),
+    "upload_failed": ((upload(20, Spec(dtypes.uint8, (3,))), Fetch(1, 20)), []),
+    "quota_live_bytes": ((*[segment(NEGATE, 100 + index, 10) for index in range(3)], Fetch(1, 102)), []),
+    "quota_handles": ((*[upload(20 + index, Spec(dtypes.uint8, (0,))) for index in range(9)], Fetch(1, 28)), []),
+    "quota_array_bytes": ((upload_beside(20, LARGE), Fetch(1, 20)), []),
+    "quota_program": using(program([[code("negative"), [0]]] * 9)),
+    "out_of_memory": ((segment(NEGATE, 100, 10), Fetch(1, 100)), []),
+    "cancelled": ((upload_beside(20), segment(NEGATE, 100, 20), Cancel(), Fetch(1, 100)), []),
+}
+TIGHT = SMALL | {"array_bytes": 2 * SIZE_BYTES, "live_bytes": 3 * SIZE_BYTES, "program_ops": 8}
+
+
+@pytest.mark.parametrize("case", list(FAILURES))
+def test_an_operation_case_fails_its_value_and_everything_else_goes_on(case: str) -> None:
+    async def test() -> None:
+        memory_bytes = 2 * SIZE_BYTES if case == "out_of_memory" else 1 << 40
+        async with server(memory_bytes=memory_bytes, **(TIGHT | {"program_bytes": KIB})) as here:
+            neighbour, peer = await here.peer(), await here.peer()
+            entries, programs = FAILURES[case]
+            tensors = [b""] if case == "quota_handles" else [DATA]
+            await peer.send(*entries, programs=programs, tensors=tensors)
+            assert await peer.failure(1) == case
+            await peer.send(Free((20, 100, 101, 102, *range(21, 29))), Fetch(2, 10))
+            assert (await peer.result(2)).inline == DATA
+            if case != "out_of_memory":
+                await neighbour.works(100)
+                await peer.works(500)
+
+    run(test())
+
+
+# Cases that need no or another test: a token that fails, a device that does, and one that nothing raises now.
+ELSEWHERE = {"unauthenticated", "server_fault", "poisoned"}
+
+
+def test_every_case_of_the_table_is_caused_by_a_test() -> None:
+    caused = {case.name for case in CASES if case.reach is not Reach.DEFINED_VALUE}
+    assert caused - ELSEWHERE == {*ENDINGS, *FAILURES}
+    assert all(BY_NAME[case].reach is Reach.PROTOCOL for case in ENDINGS)
+    assert all(BY_NAME[case].reach is Reach.OPERATION for case in FAILURES)
+
+
+@pytest.mark.parametrize("dim", [-1, MAX_DIM + 1, 2**31, 2**63, 2**64 - 1])
+def test_an_impossible_dimension_is_refused_before_anything_is_allocated(dim: int) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            entries, programs = using(program([[code("negative"), [0]]], [(0, dim, dim)]))
+            await peer.send(*entries, programs=programs)
+            assert await peer.failure(1) in {"bad_shape", "quota_array_bytes"}
+            await peer.works(200)
+            assert here.engine.memory.peak_bytes == 2 * SIZE_BYTES
+
+    run(test())
+
+
+def test_a_frame_far_too_long_breaks_the_stream_with_a_status() -> None:
+    async def test() -> None:
+        async with server(**SMALL) as here:
+            neighbour, peer = await here.peer(), await here.peer()
+            await peer.send(tensors=[bytes(2 * MIB)])
+            assert (await status_of(peer.result(1)))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+            await neighbour.works(100)
+
+    run(test())
+
+
+def test_a_frame_outside_the_numbering_that_carries_work_ends_the_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.call.write(pb.ClientFrame(bindings=frames.encode_entries([Fetch(1, 10)])))
+            assert await peer.goodbye() == "undecodable_frame"
+
+    run(test())
+
+
+def test_a_second_hello_ends_the_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.call.write(hello())
+            assert await peer.goodbye() == "out_of_turn"
+
+    run(test())
+
+
+def test_a_repeated_frame_is_applied_once() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            peer.number -= 1
+            await peer.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            await peer.works(200)
+            assert here.engine.sessions[peer.session_id].completed.segments == 2
+
+    run(test())
+
+
+def test_a_client_that_does_not_read_loses_its_session() -> None:
+    async def test() -> None:
+        spec = Spec(dtypes.uint8, (INLINE_BYTES,))
+        async with server(unread_s=0.1, unread_bytes=1 << 30) as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            await peer.send(upload(20, spec), tensors=[bytes(INLINE_BYTES)])
+            await peer.send(*[Fetch(fetch, 20) for fetch in range(1000)])
+            await until(lambda: session.state is SessionState.CLOSED)
+            status, details = await status_of(peer.result(1000))
+            assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+
+    run(test())
+
+
+# ---- bulk, beside the stream ----
+
+
+def pieces(data: bytes, chunk_bytes: int = 10_000) -> list[bytes]:
+    return [data[start : start + chunk_bytes] for start in range(0, len(data), chunk_bytes)]
+
+
+def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
+    async def test() -> None:
+        async with server(chunk_bytes=10 * KIB) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            receipt = await asyncio.wait_for(peer.upload(20, pieces(LARGE_BYTES)), DEADLINE_S)
+            assert receipt.bytes == LARGE.size_bytes
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            await peer.call.write(pb.ClientFrame(acknowledged=peer.received))
+            await peer.works(100)
+            assert await peer.download(1) == LARGE_BYTES
+            await until(lambda: not here.engine.sessions[peer.session_id].untaken.get(1))
+
+    run(test())
+
+
+async def never() -> AsyncIterator[bytes]:
+    yield LARGE_BYTES[:100]
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text"),
+    [
+        (lambda: pieces(LARGE_BYTES + b"x"), "more than the"),
+        (lambda: pieces(LARGE_BYTES[:-1]), "bytes came for an upload declared as"),
+        (list, "0 bytes came"),
+        (never, "limits.upload_stall_s = 0.1"),
+    ],
+)
+def test_an_upload_that_lies_or_stalls_fails_its_dependents_only(chunks: Callable[[], Any], text: str) -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.1) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            status, details = await status_of(peer.upload(20, chunks()))
+            assert (status, text in details) == (grpc.StatusCode.DATA_LOSS, True)
+            assert await peer.failure(1) == "upload_failed"
+            await peer.works(100)
+
+    run(test())
+
+
+def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            call = peer.upload(20, never())
+            session = here.engine.sessions[peer.session_id]
+            declared = here.engine.uploads._by_session[peer.session_id].declared
+            await until(lambda: 20 in session.values and not declared)
+            call.cancel()
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_an_upload_that_nobody_brings_fails() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.05) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_bytes_that_are_no_bools_fail_their_upload() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, Spec(dtypes.bool_, (4,))), Fetch(1, 20))
+            status, _ = await status_of(peer.upload(20, [b"\x00\x01\x02\x01"]))
+            assert status is grpc.StatusCode.DATA_LOSS
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_an_upload_or_download_that_names_nothing_of_its_session_is_refused() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.05) as here:
+            peer, other = await here.peer(), await here.peer()
+            await other.send(upload_beside(20, LARGE))
+            await until(lambda: 20 in here.engine.sessions[other.session_id].values)
+            for handle in (10, 20, 999):
+                status, details = await status_of(peer.upload(handle, pieces(LARGE_BYTES)))
+                assert (status, details) == (
+                    grpc.StatusCode.NOT_FOUND,
+                    f"unknown_handle: handle {handle} names nothing in this session",
+                )
+            assert (await status_of(peer.upload(20, [b""], session_id=bytes(16))))[0] is grpc.StatusCode.NOT_FOUND
+            assert (await status_of(peer.download(7)))[0] is grpc.StatusCode.NOT_FOUND
+
+    run(test())
+
+
+# ---- health, reflection, tokens ----
+
+
+def test_health_and_reflection_answer() -> None:
+    async def test() -> None:
+        async with server() as here:
+            health = health_pb2_grpc.HealthStub(here.channel)
+            for name in ("", "fusewire.v1.Fusewire"):
+                answer = await health.Check(health_pb2.HealthCheckRequest(service=name))
+                assert answer.status == health_pb2.HealthCheckResponse.SERVING
+            assert "fusewire.v1.Fusewire" in await services(here.channel)
+
+    run(test())
+
+
+async def services(channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...] = ()) -> set[str]:
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    requests = iter([reflection_pb2.ServerReflectionRequest(list_services="")])
+    answers = [answer async for answer in stub.ServerReflectionInfo(requests, metadata=metadata)]
+    return {service.name for answer in answers for service in answer.list_services_response.service}
+
+
+METHODS: list[MethodDescriptor] = [
+    method
+    for module in (pb, health_pb2, reflection_pb2)
+    for service in module.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+]
+
+
+def name_of(method: MethodDescriptor) -> str:
+    return f"/{method.containing_service.full_name}/{method.name}"
+
+
+async def call(channel: grpc.aio.Channel, method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]) -> None:
+    """Calls a method with an empty request, whatever its arity, and reads one answer."""
+    name = name_of(method)
+    if method.client_streaming and method.server_streaming:
+        await channel.stream_stream(name, None, None)(_stream([b""]), metadata=metadata).read()
+    elif method.client_streaming:
+        await channel.stream_unary(name, None, None)(_stream([b""]), metadata=metadata)
+    elif method.server_streaming:
+        await channel.unary_stream(name, None, None)(b"", metadata=metadata).read()
+    else:
+        await channel.unary_unary(name, None, None)(b"", metadata=metadata)
+
+
+def bearer(token: str) -> tuple[str, str]:
+    return ("authorization", f"Bearer {token}")
+
+
+@pytest.mark.parametrize("method", METHODS, ids=name_of)
+def test_with_tokens_no_method_answers_without_a_good_one(method: MethodDescriptor, tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        mint(path, tenant="lab", scope=Scope.USE)
+        inspecting = mint(path, tenant="lab", scope=Scope.INSPECT)
+        async with server(path) as here:
+            for metadata in ((), (bearer("wrong.token"),), (bearer(inspecting),)):
+                status, _ = await status_of(call(here.channel, method, metadata))
+                assert status is grpc.StatusCode.UNAUTHENTICATED
+
+    run(test())
+
+
+def test_every_service_that_reflection_names_is_among_those_tested(tmp_path: Path) -> None:
+    async def test() -> None:
+        token = mint(tmp_path / "tokens", tenant="lab", scope=Scope.USE)
+        async with server(tmp_path / "tokens") as here:
+            assert await services(here.channel, (bearer(token),)) == {
+                method.containing_service.full_name for method in METHODS
+            }
+
+    run(test())
+
+
+def test_a_session_is_out_of_reach_of_another_tenant(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        mine, theirs = (bearer(mint(path, tenant=tenant, scope=Scope.USE)) for tenant in ("lab", "others"))
+        async with server(path) as here:
+            peer = await here.peer(mine)
+            await peer.works(100)
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            await asyncio.wait_for(peer.upload(20, pieces(LARGE_BYTES)), DEADLINE_S)
+            await peer.result(1)
+            thief = replace(peer, metadata=(theirs,))
+            assert (await status_of(thief.upload(20, [b""])))[0] is grpc.StatusCode.NOT_FOUND
+            assert (await status_of(thief.download(1)))[0] is grpc.StatusCode.NOT_FOUND
+            stolen = hello(session_id=peer.session_id, server_instance=peer.welcome.server_instance)
+            await first_frame(thief, stolen)
+            assert await thief.goodbye() == "session_lost"
+            assert await peer.download(1) == LARGE_BYTES
+
+    run(test())
