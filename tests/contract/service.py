@@ -1,0 +1,102 @@
+"""A server process as tests see it: what its inspection tells, and its gate in front of the device."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import fusewire as fw
+from fusewire.testing import serve_subprocess
+from fusewire_kernels.binary_cache import CACHE_VARIABLE
+
+_DEADLINE_S = 30.0
+_ASK_EVERY_S = 0.02
+
+
+class Service:
+    """`target` is what a client connects to."""
+
+    def __init__(self, target: str, http: str) -> None:
+        self.target = target
+        self._http = http
+
+    def connect(self) -> fw.Session:
+        return fw.connect(self.target)
+
+    def stats(self) -> dict[str, Any]:
+        return self._ask("GET", "/v1/stats")
+
+    def sessions(self) -> list[dict[str, Any]]:
+        told: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
+        return told
+
+    def programs(self) -> dict[str, dict[str, Any]]:
+        """What is told of each program, by digest."""
+        return {told["digest"]: told for told in self._ask("GET", "/v1/programs")["programs"]}
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While inside, the device takes no new submission."""
+        self._ask("POST", "/v1/device/hold")
+        try:
+            yield
+        finally:
+            self._ask("POST", "/v1/device/release")
+
+    def wait_until(self, is_so: Callable[[], bool], what: str) -> None:
+        """Returns once it is so; what is told is published a few times a second. Fails after half a minute."""
+        deadline_s = time.monotonic() + _DEADLINE_S
+        pause = threading.Event()
+        while not is_so():
+            assert time.monotonic() < deadline_s, f"{what} did not come about within {_DEADLINE_S} s"
+            pause.wait(_ASK_EVERY_S)
+
+    def wait_until_told(self) -> None:
+        """Returns once all that is told is newer than the call: it tells of a gate shut, then opened, since."""
+        with self.held():
+            self.wait_until(lambda: self.stats()["is_held"], "news of a gate shut")
+        self.wait_until(lambda: not self.stats()["is_held"], "news of a gate opened")
+
+    def wait_until_in_flight(self, ops: int) -> None:
+        """Returns once all sessions together have so many ops at the server."""
+        self.wait_until(lambda: sum(told["in_flight_ops"] for told in self.sessions()) == ops, f"{ops} ops in flight")
+
+    def wait_until_planned(self) -> None:
+        """Returns once every program but fragments runs as a fused plan."""
+        self.wait_until_told()
+        self.wait_until(lambda: all(map(_is_planned, self.programs().values())), "a plan for every program")
+
+    def wait_until_empty(self) -> None:
+        """Returns once nothing is left of any session."""
+        self.wait_until_told()
+        self.wait_until(lambda: self.stats()["sessions"] == 0, "the end of all sessions")
+        self.wait_until(lambda: self.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
+
+    def _ask(self, method: str, path: str) -> dict[str, Any]:
+        connection = HTTPConnection(self._http, timeout=_DEADLINE_S)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            body = answer.read()
+        finally:
+            connection.close()
+        assert answer.status == 200, body
+        told: dict[str, Any] = json.loads(body)
+        return told
+
+
+@contextmanager
+def serving(backend: str, *, cache: Path) -> Iterator[Service]:
+    """A fresh server on free ports of the loopback, which compiles into the folder `cache`."""
+    with serve_subprocess(backend, environment={CACHE_VARIABLE: str(cache)}) as server:
+        yield Service(server.grpc, server.http)
+
+
+def _is_planned(program: dict[str, Any]) -> bool:
+    return bool(program["is_fragment"] or program["tier"] > 0)
