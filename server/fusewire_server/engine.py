@@ -21,6 +21,7 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import device_thread as orders
+from fusewire_server import tier0
 from fusewire_server.calls import OneOpCall, calls_of
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
@@ -295,7 +296,7 @@ class Engine:
         return False
 
     def _leave_inputs(self, row: Row, taken: Taken) -> tuple[tuple[int, int], ...]:
-        """The row's inputs lose a reader; those that die are donated where the plan permits, else released."""
+        """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
         donated = self._donations(row)
         donors = {row.inputs[number] for number, _ in donated}
         for value in row.inputs:
@@ -307,13 +308,13 @@ class Engine:
         return donated
 
     def _donations(self, row: Row) -> tuple[tuple[int, int], ...]:
-        loaded = row.entry.loaded
-        if loaded is None or not self.config.device.donation:
+        if not self.config.device.donation:
             return ()
+        loaded = row.entry.loaded
         chosen: list[tuple[int, int]] = []
         taken_inputs: set[int] = set()
         taken_positions: set[int] = set()
-        for donation in loaded.plan.donations:
+        for donation in tier0.donations(row.entry.program) if loaded is None else loaded.plan.donations:
             value = row.inputs[donation.input]
             is_free = not value.is_named and value.readers == 1 and value.state is ValueState.READY
             if is_free and donation.input not in taken_inputs and donation.position not in taken_positions:

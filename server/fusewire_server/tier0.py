@@ -14,8 +14,10 @@ import numpy as np
 
 from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.plan import Donation
 from fusewire_kernels.reference import twin
 from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
 from fusewire_server.programs import OneOp
@@ -44,8 +46,33 @@ def run_op_by_op(device: Device, row: Row) -> None:
         None if info.dialect is None else run_inexact,
         is_library_exact=info.is_library_exact,
     )
-    for value, index, result in zip(row.outputs, program.live, results, strict=True):
+    overwritten = _overwritten(row, inputs)
+    kept = [_apart(device.array_library, result, overwritten) for result in results]
+    for value, index, result in zip(row.outputs, program.live, kept, strict=True):
         device.array(_block(value), program.result_spec(index))[...] = result
+
+
+def donations(program: Program) -> list[Donation]:
+    """Op by op any result may be written over any input of its size: it is written when all ops have run."""
+    sizes_bytes = [program.result_spec(index).size_bytes for index in program.live]
+    return [
+        Donation(number, position)
+        for number, spec in enumerate(program.inputs)
+        for position, size_bytes in enumerate(sizes_bytes)
+        if size_bytes == spec.size_bytes
+    ]
+
+
+def _overwritten(row: Row, inputs: Sequence[Any]) -> list[Any]:
+    """Those of the inputs whose buffers have been handed on to results."""
+    written = {_block(value).address for value in row.outputs}
+    return [array for value, array in zip(row.inputs, inputs, strict=True) if _block(value).address in written]
+
+
+def _apart(library: Any, result: Any, overwritten: Sequence[Any]) -> Any:
+    """The result, copied if it is a view of what another result is about to be written over."""
+    is_shared = any(library.may_share_memory(result, array) for array in overwritten)
+    return result.copy() if is_shared else result
 
 
 def _run_one_op(device: Device, one_op: OneOp, arrays: Sequence[Any]) -> Any:
@@ -56,7 +83,7 @@ def _run_one_op(device: Device, one_op: OneOp, arrays: Sequence[Any]) -> Any:
     addresses = [device.address(array) for array in arrays]
     one_op.layout.fill(table[0], arena_address, addresses, [device.address(result)], (), ())
     device.launch(one_op.loaded, table)
-    return result
+    return result.copy() if is_shared else result
 
 
 def _block(value: Value) -> Block:

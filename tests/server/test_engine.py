@@ -339,6 +339,31 @@ def test_donation_can_be_switched_off() -> None:
     run(test())
 
 
+@pytest.mark.parametrize(("dying", "donations"), [((0,), 1), ((), 0)])
+def test_op_by_op_a_dying_input_is_overwritten_too(dying: tuple[int, ...], donations: int) -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10, dying=dying), Fetch(1, 100))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert here.engine.memory.donations == donations
+
+    run(test())
+
+
+def test_op_by_op_every_input_is_read_before_any_is_overwritten() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(PAIR, 100, 10, 11, dying=(0, 1)), Fetch(1, 100), Fetch(2, 101), Fetch(3, 102))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
+            assert await client.value(3) == [0.0, 2.0, 4.0, 6.0]
+            assert here.engine.memory.donations == 2
+
+    run(test())
+
+
 def test_a_donor_is_given_back_when_its_row_finds_no_room() -> None:
     async def test() -> None:
         device = WatchedDevice()

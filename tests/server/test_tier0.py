@@ -1,0 +1,56 @@
+"""Tier 0 writes results when all ops have run, over inputs that die if there are any."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.plan import Donation
+from fusewire_protos import catalogue, dtypes
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.shapes import Spec
+from fusewire_server.tier0 import donations, run_op_by_op
+from fusewire_server.work import Row, Value, ValueState
+from tests.server.parts import entry_of, pair, session
+
+SQUARE = Spec(dtypes.float32, (2, 2))
+NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
+
+
+def view_and_sum(reshaped_to: tuple[int, ...]) -> Program:
+    """A matrix in; the matrix reshaped, which may be a view of it, and its double, out."""
+    reshape = ProgramOp(catalogue.BY_NAME["reshape"], (0,), (reshaped_to,))
+    double = ProgramOp(catalogue.BY_NAME["add"], (0, 0), ())
+    return build([SQUARE], [], [reshape, double], (0, 1))
+
+
+def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Value:
+    value = Value(1, spec, ValueState.READY)
+    value.block = block or device.allocate(spec.size_bytes)
+    return value
+
+
+def test_results_of_an_inputs_size_may_be_written_over_it() -> None:
+    assert donations(pair()) == [Donation(number, position) for number in range(2) for position in range(3)]
+
+
+def test_results_of_another_size_may_not() -> None:
+    total = ProgramOp(catalogue.BY_NAME["sum"], (0,), ((0,), False))
+    assert donations(build([SQUARE], [], [total], (0,))) == []
+
+
+@pytest.mark.parametrize("heir", [0, 1])
+def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
+    device = NullDevice()
+    program = view_and_sum((4,))
+    given = value_in(device, SQUARE)
+    assert given.block is not None
+    device.write(given.block, memoryview(NUMBERS.tobytes()))
+    outputs = [value_in(device, program.result_spec(index)) for index in program.live]
+    outputs[heir].block = given.block
+    run_op_by_op(device, Row(session(), entry_of(program), 1, [given], outputs, (), (), 0))
+    reshaped, doubled = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
+    assert reshaped.tolist() == [1, 2, 3, 4]
+    assert doubled.tolist() == [[2, 4], [6, 8]]
