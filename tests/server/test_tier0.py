@@ -19,11 +19,11 @@ SQUARE = Spec(dtypes.float32, (2, 2))
 NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
 
 
-def view_and_sum(reshaped_to: tuple[int, ...]) -> Program:
-    """A matrix in; the matrix reshaped, which may be a view of it, and its double, out."""
-    reshape = ProgramOp(catalogue.BY_NAME["reshape"], (0,), (reshaped_to,))
+def double_and_view() -> Program:
+    """A matrix in; its double, and the matrix as a vector, which is a view of it, out."""
     double = ProgramOp(catalogue.BY_NAME["add"], (0, 0), ())
-    return build([SQUARE], [], [reshape, double], (0, 1))
+    reshape = ProgramOp(catalogue.BY_NAME["reshape"], (0,), ((4,),))
+    return build([SQUARE], [], [double, reshape], (0, 1))
 
 
 def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Value:
@@ -41,16 +41,16 @@ def test_results_of_another_size_may_not() -> None:
     assert donations(build([SQUARE], [], [total], (0,))) == []
 
 
-@pytest.mark.parametrize("heir", [0, 1])
+@pytest.mark.parametrize("heir", [0, 1], ids=["by another result", "by itself"])
 def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
     device = NullDevice()
-    program = view_and_sum((4,))
+    program = double_and_view()
     given = value_in(device, SQUARE)
     assert given.block is not None
     device.write(given.block, memoryview(NUMBERS.tobytes()))
     outputs = [value_in(device, program.result_spec(index)) for index in program.live]
     outputs[heir].block = given.block
     run_op_by_op(device, Row(session(), entry_of(program), 1, [given], outputs, (), (), 0))
-    reshaped, doubled = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
+    doubled, reshaped = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
     assert reshaped.tolist() == [1, 2, 3, 4]
     assert doubled.tolist() == [[2, 4], [6, 8]]
