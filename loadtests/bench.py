@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from time import monotonic
 
 from loadtests import machine, report
+from loadtests.apart import measure_apart
 from loadtests.catalogue import SCENARIOS, choose
-from loadtests.context import Context
 from loadtests.figure import Figure, Scenario
 
 _RESULTS = Path(__file__).parent / "results"
@@ -31,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(reason, file=sys.stderr)
         return 2
     described = machine.describe()
-    figures, failures = _measure(scenarios, Context(parsed.backend))
+    figures, failures = _measure(parsed.backend, scenarios)
     print(report.table(figures))
     path = parsed.json or _RESULTS / f"bench-{parsed.backend}.json"
     path.parent.mkdir(exist_ok=True)
@@ -50,7 +49,7 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _measure(scenarios: Sequence[Scenario], context: Context) -> tuple[list[Figure], dict[str, str]]:
+def _measure(backend: str, scenarios: Sequence[Scenario]) -> tuple[list[Figure], dict[str, str]]:
     """The figures, and why others could not be measured, by name."""
     figures: list[Figure] = []
     failures: dict[str, str] = {}
@@ -58,9 +57,8 @@ def _measure(scenarios: Sequence[Scenario], context: Context) -> tuple[list[Figu
         names = ", ".join(scenario.names)
         began_s = monotonic()
         try:
-            figures += scenario.measure(context)
+            figures += measure_apart(backend, scenario.names)
         except Exception as reason:  # noqa: BLE001 - the other figures are measured all the same
-            traceback.print_exc()
             failures[names] = f"{type(reason).__name__}: {reason}"
         print(f"{names}: {monotonic() - began_s:.0f} s", file=sys.stderr)
     return figures, failures

@@ -1,8 +1,9 @@
-"""Client processes: each runs a function of ours that answers commands one by one over a pipe."""
+"""Processes that each run a function of ours, which answers commands one by one over a pipe."""
 
 from __future__ import annotations
 
 import multiprocessing
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
@@ -10,7 +11,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 _SPAWN = multiprocessing.get_context("spawn")
-_ANSWER_DEADLINE_S = 120.0
+ANSWER_DEADLINE_S = 120.0
 _END_DEADLINE_S = 5.0
 
 
@@ -25,7 +26,7 @@ class Worker:
 
     def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         self._connection, theirs = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=serve, args=(theirs, *arguments), daemon=True)
+        self._process = _SPAWN.Process(target=serve, args=(theirs, *arguments))
         self._process.start()
         theirs.close()
 
@@ -45,10 +46,10 @@ class Worker:
         """Gives a command; its answer must be taken before the next."""
         self._connection.send(command)
 
-    def answer(self) -> Any:
+    def answer(self, deadline_s: float = ANSWER_DEADLINE_S) -> Any:
         """Waits for the answer to the last command. Raises what the command raised."""
-        if not self._connection.poll(_ANSWER_DEADLINE_S):
-            raise TimeoutError(f"a client process did not answer within {_ANSWER_DEADLINE_S} s")
+        if not self._connection.poll(deadline_s):
+            raise TimeoutError(f"a process did not answer within {deadline_s} s")
         answered = self._connection.recv()
         if isinstance(answered, Failed):
             raise answered.error
@@ -105,6 +106,7 @@ def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> obj
     try:
         return command(*arguments)
     except Exception as error:  # noqa: BLE001 - it travels to the process that asked, and is raised there
+        traceback.print_exc()
         return Failed(_that_travels(error))
 
 

@@ -45,6 +45,24 @@ class _Running(NamedTuple):
     is_warm: bool
 
 
+class _Launches(NamedTuple):
+    """Launches of one program."""
+
+    rows: int
+    submissions: int
+
+
+class _Released(NamedTuple):
+    """What happened after the device was released: launches by program, and what had cut the clients' segments."""
+
+    launches: tuple[_Launches, ...]
+    cuts: Counter[str]
+
+    @property
+    def rows_a_launch(self) -> float:
+        return sum(each.rows for each in self.launches) / sum(each.submissions for each in self.launches)
+
+
 def _measure(context: Context) -> tuple[Figure, ...]:
     with context.service() as service, _clients(service, _CLIENTS, _HIDDEN) as clients:
         clients.fleet.ask("check")
@@ -73,16 +91,15 @@ def _run_free(service: Service, clients: _Clients) -> _Running:
     return _Running(device_us, rows, client_us, is_warm)
 
 
-def _release_held(service: Service, clients: _Clients) -> Counter[int]:
-    """How many launches had how many rows, of programs that are no fragments."""
+def _release_held(service: Service, clients: _Clients) -> _Released:
     before = service.programs()
     clients.stop.clear()
     with service.held():
         clients.fleet.tell("run_until_stopped")
         _wait_for_credit_to_end(service)
         clients.stop.set()  # each stops at its next look: after the op that waits for credit now
-    clients.fleet.answers()
-    return _launches_since(before, service.programs())
+    cuts: Counter[str] = sum(clients.fleet.answers(), Counter())
+    return _Released(_launches_since(before, service.programs()), cuts)
 
 
 def _wait_for_credit_to_end(service: Service) -> None:
@@ -97,15 +114,15 @@ def _wait_for_credit_to_end(service: Service) -> None:
     raise TimeoutError(f"the clients did not use up their credit: {before} ops in flight")
 
 
-def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> Counter[int]:
-    launches: Counter[int] = Counter()
+def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> tuple[_Launches, ...]:
+    """Of each program that is no fragment and has been launched."""
+    launches = []
     for digest, program in after.items():
-        if program.is_fragment:
-            continue
-        known = before[digest].rows_per_launch if digest in before else {}
-        for rows, count in program.rows_per_launch.items():
-            launches[rows] += count - known.get(rows, 0)
-    return +launches
+        known = before.get(digest, program._replace(rows=0, submissions=0))
+        spent = _Launches(program.rows - known.rows, program.submissions - known.submissions)
+        if spent.submissions and not program.is_fragment:
+            launches.append(spent)
+    return tuple(launches)
 
 
 def _device_figure(free: _Running) -> Figure:
@@ -125,17 +142,20 @@ def _device_figure(free: _Running) -> Figure:
     )
 
 
-def _rows_figure(held: list[Counter[int]]) -> Figure:
-    """The fewest of all turns' means; a bucket's launches count with its upper end, which is exact for full ones."""
-    means = [sum(rows * count for rows, count in turn.items()) / turn.total() for turn in held]
-    shown = "; ".join(", ".join(f"{count} of ≤ {rows}" for rows, count in sorted(turn.items())) for turn in held)
+def _rows_figure(held: list[_Released]) -> Figure:
+    means = [released.rows_a_launch for released in held]
+    cuts: Counter[str] = sum((released.cuts for released in held), Counter())
+    shown = ", ".join(f"{count} by {trigger}" for trigger, count in cuts.most_common())
     return Figure(
         name="clients_rows",
         what=f"{_CLIENTS} clients at credit before the device gate opens: rows a launch",
         value=min(means),
         unit="rows",
         limit=at_least(_CLIENTS),
-        notes=(f"launches of each turn: {shown}",),
+        notes=(
+            f"of {len(means)} turns: {', '.join(f'{mean:.2f}' for mean in means)}",
+            f"the clients' segments were cut {shown}",
+        ),
         raw={"rows": means},
     )
 

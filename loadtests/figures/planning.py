@@ -8,6 +8,7 @@ when the first client rests.
 from __future__ import annotations
 
 import random
+import secrets
 import time
 from collections.abc import Sequence
 from multiprocessing import get_context
@@ -69,11 +70,12 @@ class _Planned(NamedTuple):
 def _measure(context: Context) -> tuple[Figure, ...]:
     stop = get_context("spawn").Event()
     with context.session() as (service, session), Worker(rnn_client.serve, service.target, 1, 64, 1, stop) as other:
-        _send_loop(session, seed=0)
+        first_seed = secrets.randbits(32)  # never the loops of an earlier run: their kernels may be kept
+        _send_loop(session, first_seed)
         service.warm_up(lambda: other.ask("run", _WARMING_STEPS))
         other.tell("step_until_stopped")
         rests, planned = [], []
-        for seed in range(1, _LOOPS + 1):
+        for seed in range(first_seed + 1, first_seed + 1 + _LOOPS):
             rests.append(_rest())
             planned.append(_plan_new_loop(service, session, seed))
         stop.set()

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 import fusewire as fw
 from loadtests.context import FUSEWIRE, Context, upload
 from loadtests.figure import Figure, Peer, Scenario, Subject, at_least
-from loadtests.programs import CHAIN_OPS, NUMPY, Chain, check_close, draw_chain, run_chain
+from loadtests.programs import CHAIN_OPS, NUMPY, Chain, Floats, check_close, draw_chain, run_chain
 from loadtests.turns import elapsed_ns, summarise, take_turns
 
 _ELEMENTS = 1_000_000
@@ -31,6 +33,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             "fusewire": lambda: [_ms_a_step(_STEPS, lambda: _run_to_the_end(chain))],
             "every_result_kept": lambda: [_ms_a_step(_KEPT_STEPS, lambda: _run_keeping_all(chain))],
             "numpy": lambda: [_ms_a_step(_NUMPY_STEPS, lambda: run_chain(operands, _NUMPY_STEPS, NUMPY))],
+            "numpy_in_place": lambda: [_ms_a_step(_NUMPY_STEPS, lambda: _run_in_place(operands))],
         }
         is_warm = service.warm_up(lambda: _run_both(chain))
         times_ms = take_turns(_TURNS, ways)
@@ -56,8 +59,24 @@ def _run_keeping_all(chain: Chain) -> None:
     x[0].numpy()
 
 
+def _run_in_place(operands: Chain) -> Floats:
+    """NumPy with every op writing over one array: what people write who mind the memory."""
+    x: Floats = operands.x.copy()
+    for _ in range(_NUMPY_STEPS):
+        np.add(x, operands.b, out=x)
+        np.multiply(x, operands.z, out=x)
+        np.negative(x, out=x)
+        np.exp(x, out=x)
+        np.add(x, 1, out=x)
+        np.divide(1, x, out=x)
+        np.tanh(x, out=x)
+        np.maximum(x, 0, out=x)
+    return x
+
+
 def _check(chain: Chain, operands: Chain) -> None:
     expected = run_chain(operands, _CHECKED_STEPS, NUMPY)
+    check_close(_run_in_place(operands), run_chain(operands, _NUMPY_STEPS, NUMPY), "NumPy in place")
     check_close(run_chain(chain, _CHECKED_STEPS, FUSEWIRE).numpy(), expected, "five pointwise ops")
 
 
@@ -66,7 +85,9 @@ def _ms_a_step(steps: int, run: Callable[[], object]) -> float:
 
 
 def _figure(times_ms: dict[str, list[float]], *, is_warm: bool) -> Figure:
-    ours, kept, numpy = (summarise(times_ms[name]) for name in ("fusewire", "every_result_kept", "numpy"))
+    summaries = {name: summarise(measured) for name, measured in times_ms.items()}
+    ours, numpy = summaries["fusewire"], summaries["numpy"]
+    kept_ms, in_place_ms = summaries["every_result_kept"].median, summaries["numpy_in_place"].median
     return Figure(
         name="pointwise",
         what=f"{CHAIN_OPS} pointwise ops on 1 M float32, steady",
@@ -76,7 +97,8 @@ def _figure(times_ms: dict[str, list[float]], *, is_warm: bool) -> Figure:
         peer=Peer("NumPy, op by op", numpy.median, numpy.median / ours.median),
         spread=ours.spread,
         notes=(
-            f"with every step's result kept: {kept.median:.2f} ms, {numpy.median / kept.median:.1f} ×",
+            f"with every step's result kept: {kept_ms:.2f} ms, {numpy.median / kept_ms:.1f} ×",
+            f"NumPy writing over one array: {in_place_ms:.2f} ms",
             *(() if is_warm else ("run op by op: no fused plan came in time",)),
         ),
         raw=times_ms,

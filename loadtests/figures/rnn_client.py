@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from time import monotonic_ns
@@ -25,6 +26,7 @@ def serve(connection: Connection, target: str, batch: int, hidden: int, seed: in
 
 class _RnnClient:
     def __init__(self, session: fw.Session, batch: int, hidden: int, seed: int, stop: Event) -> None:
+        self._session = session
         self._operands = draw_rnn(batch, hidden, seed)
         self._rnn = upload(session, self._operands)
         self._stop = stop
@@ -40,14 +42,13 @@ class _RnnClient:
         run_rnn(self._rnn, steps, FUSEWIRE.sigmoid).numpy()
         return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
 
-    def run_until_stopped(self) -> int:
-        """How many steps it has run, without a pause and without fetching, until it was stopped."""
-        steps, rnn = 0, self._rnn
+    def run_until_stopped(self) -> Counter[str]:
+        """Runs without a pause and without fetching; what cut its segments meanwhile, and how often."""
+        before, rnn = Counter(self._session.stats.cuts), self._rnn
         while not self._stop.is_set():
             rnn = rnn._replace(state=run_rnn(rnn, _PIECE_STEPS, FUSEWIRE.sigmoid))
-            steps += _PIECE_STEPS
         rnn.state.numpy()
-        return steps
+        return Counter(self._session.stats.cuts) - before
 
     def step_until_stopped(self) -> list[tuple[int, int]]:
         """When each step began and ended, on the clock that processes share; every step's result is fetched."""

@@ -26,7 +26,8 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 def _figures(before: fw.SessionStats, after: fw.SessionStats) -> tuple[Figure, ...]:
     sent_bytes = after.sent_bytes - before.sent_bytes
     segments = after.segments - before.segments
-    sizes = f"{sent_bytes} bytes, {segments} segments ({after.fragments - before.fragments} fragments), {after.ops_recorded - before.ops_recorded} ops"
+    fragments, ops = after.fragments - before.fragments, after.ops_recorded - before.ops_recorded
+    sizes = f"{sent_bytes} bytes, {segments} segments ({fragments} of them fragments), {ops} ops"
     return (
         Figure(
             name="wire_op",

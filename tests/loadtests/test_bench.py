@@ -11,8 +11,7 @@ import pytest
 
 from loadtests import bench, report
 from loadtests.catalogue import SCENARIOS, choose
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario, Spread, Subject, Verdict, WrongResult, at_least, at_most
+from loadtests.figure import Figure, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
 from loadtests.peers import bare_client, bare_server
 from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 from loadtests.turns import percentile, take_turns
@@ -103,25 +102,25 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
 
 
 def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    missed = Scenario(("speed",), lambda context: (_figure(limit=at_most(1.0)),))
-    monkeypatch.setitem(SCENARIOS, "cpu", (missed,))
+    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=at_most(1.0)),))
     path = tmp_path / "bench.json"
-    assert bench.main(["--json", str(path)]) == 0
+    assert bench.main(["--only", "record_op", "--json", str(path)]) == 0
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
 
 
 def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def measure_wrong(context: Context) -> tuple[Figure, ...]:
-        raise WrongResult("1 instead of 2")
+    def measure(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
+        if "rnn" in names:
+            raise WrongResult("1 instead of 2")
+        return (_figure(),)
 
-    scenarios = (Scenario(("wrong",), measure_wrong), Scenario(("speed",), lambda context: (_figure(),)))
-    monkeypatch.setitem(SCENARIOS, "cpu", scenarios)
-    assert bench.main(["--json", str(tmp_path / "bench.json")]) == 1
+    monkeypatch.setattr(bench, "measure_apart", measure)
+    assert bench.main(["--only", "rnn", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
     printed = capsys.readouterr()
     assert "how fast [speed]" in printed.out
-    assert "wrong failed: WrongResult: 1 instead of 2" in printed.err
+    assert "rnn failed: WrongResult: 1 instead of 2" in printed.err
 
 
 def test_ways_take_turns_in_alternating_order() -> None:

@@ -1,0 +1,25 @@
+"""Measures a scenario in a fresh process, so that no scenario finds what another has left in its interpreter."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection
+
+from loadtests.catalogue import choose
+from loadtests.context import Context
+from loadtests.figure import Figure
+from loadtests.workers import Worker, answer_commands
+
+_DEADLINE_S = 300.0
+
+
+def measure_apart(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
+    """The figures of the scenario that has these names. Raises what measuring it raises."""
+    with Worker(_serve, backend, names) as worker:
+        worker.tell("measure")
+        figures: tuple[Figure, ...] = worker.answer(_DEADLINE_S)
+    return figures
+
+
+def _serve(connection: Connection, backend: str, names: tuple[str, ...]) -> None:
+    (scenario,) = choose(backend, frozenset(names))
+    answer_commands(connection, {"measure": lambda: scenario.measure(Context(backend))})
