@@ -311,16 +311,15 @@ class Engine:
         if not self.config.device.donation:
             return ()
         loaded = row.entry.loaded
+        dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
+        permitted = tier0.donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
+        inputs, positions = set(dying), set(range(len(row.outputs)))
         chosen: list[tuple[int, int]] = []
-        taken_inputs: set[int] = set()
-        taken_positions: set[int] = set()
-        for donation in tier0.donations(row.entry.program) if loaded is None else loaded.plan.donations:
-            value = row.inputs[donation.input]
-            is_free = not value.is_named and value.readers == 1 and value.state is ValueState.READY
-            if is_free and donation.input not in taken_inputs and donation.position not in taken_positions:
-                chosen.append((donation.input, donation.position))
-                taken_inputs.add(donation.input)
-                taken_positions.add(donation.position)
+        for number, position in permitted:
+            if number in inputs and position in positions:
+                chosen.append((number, position))
+                inputs.discard(number)
+                positions.discard(position)
         return tuple(chosen)
 
     def _publish_outputs(self, row: Row, taken: Taken) -> None:
@@ -501,6 +500,11 @@ class _Told(NamedTuple):
 
     batch: Batch
     loaded: LoadedPlan | None
+
+
+def _is_last_read(value: Value) -> bool:
+    """Whether a row about to run is the last that reads a value, and reads it as one input only."""
+    return not value.is_named and value.readers == 1 and value.state is ValueState.READY
 
 
 def _failure_of(value: Value) -> Failure:

@@ -7,7 +7,8 @@ compiled the array library's twin stands in for them, for the process's whole li
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,16 @@ def run_op_by_op(device: Device, row: Row) -> None:
         device.array(_block(value), program.result_spec(index))[...] = result
 
 
-def donations(program: Program) -> list[Donation]:
-    """Op by op any result may be written over any input of its size: it is written when all ops have run."""
-    sizes_bytes = [program.result_spec(index).size_bytes for index in program.live]
-    return [
-        Donation(number, position)
-        for number, spec in enumerate(program.inputs)
-        for position, size_bytes in enumerate(sizes_bytes)
-        if size_bytes == spec.size_bytes
-    ]
+def donations(program: Program, dying: Iterable[int]) -> list[Donation]:
+    """Op by op any result may be written over any input of its size: it is written when all ops have run.
+
+    Pairs as many of the `dying` inputs as there are results of their sizes; every input and result once at most.
+    """
+    positions: defaultdict[int, list[int]] = defaultdict(list)  # by size in bytes
+    for position, index in enumerate(program.live):
+        positions[program.result_spec(index).size_bytes].append(position)
+    fitting = [(number, positions[program.inputs[number].size_bytes]) for number in dying]
+    return [Donation(number, places.pop()) for number, places in fitting if places]
 
 
 def _overwritten(row: Row, inputs: Sequence[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_server.tier0 import donations, run_op_by_op
 from fusewire_server.work import Row, Value, ValueState
-from tests.server.parts import entry_of, pair, session
+from tests.server.parts import addition, chain, entry_of, pair, session
 
 SQUARE = Spec(dtypes.float32, (2, 2))
 NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
@@ -32,13 +32,20 @@ def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Valu
     return value
 
 
-def test_results_of_an_inputs_size_may_be_written_over_it() -> None:
-    assert donations(pair()) == [Donation(number, position) for number in range(2) for position in range(3)]
+def test_each_dying_input_makes_place_for_one_result_of_its_size() -> None:
+    assert [donation.input for donation in donations(pair(), [0, 1])] == [0, 1]
+    assert len({donation.position for donation in donations(pair(), [0, 1])}) == 2
+    assert donations(chain(), [0]) == [Donation(0, 0)]
+    assert donations(chain(), []) == []
+
+
+def test_of_more_dying_inputs_than_results_some_stay() -> None:
+    assert donations(addition(), [0, 1]) == [Donation(0, 0)]
 
 
 def test_results_of_another_size_may_not() -> None:
     total = ProgramOp(catalogue.BY_NAME["sum"], (0,), ((0,), False))
-    assert donations(build([SQUARE], [], [total], (0,))) == []
+    assert donations(build([SQUARE], [], [total], (0,)), [0]) == []
 
 
 @pytest.mark.parametrize("heir", [0, 1], ids=["by another result", "by itself"])
