@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import msgpack
+
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.plan_codec import encode_plan
-
 from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until they end."""
     dialect, architecture, memory_bytes = arguments
     os.nice(NICENESS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal goes to all; the server ends this process
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer

@@ -11,9 +11,14 @@ from typing import Any
 
 import pytest
 
+from fusewire_kernels.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
+from fusewire_protos.program import encode
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from tests.server.parts import chain
 
 DEADLINE_S = 20.0
 PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), ("one",))
@@ -128,6 +133,23 @@ def test_a_request_that_nobody_awaits_any_more_does_no_harm(tmp_path: Path) -> N
         async with planner(tmp_path) as one:
             one.request(b"given-up", is_urgent=True).cancel()
             assert (await asyncio.wait_for(one.request(b"next", is_urgent=False), DEADLINE_S)).plan == PLAN
+
+    run(test())
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+    async def test() -> None:
+        one = Planner(PlannerSettings("c", "", DEADLINE_S, 2 << 30))
+        one.start()
+        fresh, again = [await asyncio.wait_for(one.request(encode(chain()), is_urgent=False), DEADLINE_S) for _ in "ab"]
+        assert fresh.plan == again.plan == build_plan(chain(), "c")
+        assert (fresh.compiled, again.compiled) == (1, 0)
+        assert fresh.binaries == again.binaries
+        assert "undecodable_frame" in await refusal(one.request(b"no program", is_urgent=False))
+        await one.stop()
 
     run(test())
 
