@@ -12,6 +12,8 @@ from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.rows import random_row
 from tests.strategies import Work, programs
 
+pytestmark = pytest.mark.timeout(300)  # while nothing is in the cache, all of it is compiled
+
 # Several programs an example: their kernels are compiled together.
 _PROGRAMS_AN_EXAMPLE = 6
 
