@@ -5,8 +5,8 @@ innermost dimension, fused in any mixture. A `ProductKernel` is one matrix produ
 source for a dialect; equal kernels give equal text, so `key` names the compiled function.
 
 Iteration space of a loop kernel: `rank` outer dimensions (perhaps none), then, if `has_inner`, one inner dimension
-along which reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for each point of the outer
-dimensions); a reduction turns an inner value into an outer one, and an outer value may be used by inner nodes.
+along which reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for each point
+of the outer dimensions); a reduction turns an inner value into an outer one, which inner nodes may use again.
 
 Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
 then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
