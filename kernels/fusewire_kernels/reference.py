@@ -242,7 +242,8 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     base, exponent = operands
     if _dtype_of(base).is_floating:
-        return _accurate(_named("power"))(library, operands, attributes, starts)
+        # power itself takes the square root where the exponent is one half, and so has others of −0 and −∞.
+        return _accurate(_named("float_power"))(library, operands, attributes, starts)
     power = library.power(base, library.where(exponent < 0, 0, exponent))
     if base.dtype.kind == "u":
         return power

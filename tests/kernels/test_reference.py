@@ -45,7 +45,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
 SELECTING = ("minimum", "maximum", "clip")
 # The same functions of NumPy in float64: the twin of a narrower dtype is their result, rounded.
 IN_FLOAT64: dict[str, Callable[..., Any]] = {
-    **{name: getattr(np, name) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh", "power")},
+    **{name: getattr(np, name) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
+    "power": np.float_power,
     "atan2": np.arctan2,
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -198,6 +199,14 @@ def test_an_integer_power_wraps_and_a_negative_one_is_zero_but_for_units(
     power = base**exponent if exponent >= 0 else {1: 1, -1: (-1) ** (exponent % 2)}.get(base, 0)
     expected = (power + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
     assert int(_run("power", _array(base, dtype), _array(exponent, dtype))) == expected
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("base", "power"), [(-INF, INF), (-0.0, 0.0), (-1.0, NAN), (4.0, 2.0)])
+def test_a_power_of_one_half_is_the_same_for_one_element_and_for_many(base: float, power: float, dtype: DType) -> None:
+    for count in (1, 3):
+        bases, halves = (_array([value] * count, dtype) for value in (base, 0.5))
+        assert_same_bytes(_run("power", bases, halves), _array([power] * count, dtype))
 
 
 def test_booleans_add_as_or_and_multiply_as_and() -> None:
