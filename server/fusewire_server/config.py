@@ -84,7 +84,7 @@ class Limits:
     array_bytes: Annotated[Bytes, "largest array"] = GIB
     handles: Annotated[Count, "live handles of a session"] = 1 << 20
     live_bytes: Annotated[Bytes, "live buffers of a session"] = 4 * GIB
-    programs: Annotated[Count, "programs a session may number"] = 4096
+    programs: Annotated[Count, "programs a session may number"] = 512
     program_ops: Annotated[Count, "ops of a program"] = 8192
     program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
     credit_ops: Annotated[Count, "ops of a session in flight"] = 16384

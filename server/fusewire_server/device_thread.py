@@ -149,20 +149,17 @@ class DeviceThread:
         self._donations = 0
         self._donated_bytes = 0
         self.busy_ns = 0
-        self._threads = [
-            threading.Thread(target=self._work, name="fusewire-device", daemon=True),
-            threading.Thread(target=self._complete, name="fusewire-completion", daemon=True),
-        ]
+        self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
+        self._completer = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
 
     def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
+        self._completer.start()
+        self._worker.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Ends both threads after the orders given so far; waits at most `timeout_s` for each."""
+        """Ends both threads after the orders given so far; waits at most `timeout_s`."""
         self._orders.put(None)
-        for thread in self._threads:
-            thread.join(timeout_s)
+        self._worker.join(timeout_s)
 
     def order(self, order: Order) -> None:
         """Queues an order; any thread, never blocks."""
@@ -182,6 +179,7 @@ class DeviceThread:
                 break
             self.busy_ns += time.perf_counter_ns() - began_ns
         self._fenced.put(None)
+        self._completer.join()  # it still waits on fences of the device
         self._device.close()
 
     def _act(self, order: Order) -> None:

@@ -231,6 +231,7 @@ class Engine:
         while session.reads and session.may_read(session.reads[0].value.spec.size_bytes):
             fetching = session.reads.popleft()
             session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
+            fetching.told_at_ns = time.monotonic_ns()
             self._device_thread.order(orders.Read(fetching))
             self._intake.read(fetching, taken)
 
@@ -400,6 +401,7 @@ class Engine:
     def _answer(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
         session.bytes_out += len(data)
+        self.counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
         self._give_answer(fetching, Answer(fetching.fetch, data, None))
 
     def _answer_missing(self, fetching: Fetching) -> None:

@@ -29,6 +29,7 @@ from fusewire_server.work import Amount, Answer, Value
 log = logging.getLogger("fusewire.rpc")
 
 SERVICE = "fusewire.v1.Fusewire"
+HELLO_DEADLINE_S = 10.0
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -318,7 +319,11 @@ class _UploadBroken(Exception):
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:
-    raw = await anext(aiter(frames), None)
+    try:
+        async with asyncio.timeout(HELLO_DEADLINE_S):
+            raw = await anext(aiter(frames), None)
+    except TimeoutError:
+        raise CaseError("out_of_turn", f"no hello came within {HELLO_DEADLINE_S} s") from None
     return None if raw is None else _parse(raw, message_bytes)
 
 

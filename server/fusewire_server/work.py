@@ -131,13 +131,14 @@ class Row:
 class Fetching:
     """A fetch that has not been answered."""
 
-    __slots__ = ("fetch", "is_abandoned", "session", "value")
+    __slots__ = ("fetch", "is_abandoned", "session", "told_at_ns", "value")
 
     def __init__(self, session: Session, fetch: int, value: Value) -> None:
         self.session = session
         self.fetch = fetch
         self.value = value
         self.is_abandoned = False
+        self.told_at_ns = 0  # when the device was told to bring it
 
 
 class Answer(NamedTuple):
