@@ -6,6 +6,10 @@ thread never waits for credit: a turn records less than there is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from time import perf_counter_ns, thread_time_ns
+from typing import NamedTuple
+
 import numpy as np
 
 import fusewire as fw
@@ -13,7 +17,7 @@ from loadtests.context import Context
 from loadtests.figure import Figure, Scenario, at_most
 from loadtests.programs import Floats, check_close
 from loadtests.service import Service
-from loadtests.turns import elapsed_ns, summarise
+from loadtests.turns import summarise
 
 _OPS = 500  # timed at once
 _PIECES = 6  # a turn
@@ -21,14 +25,26 @@ _TURNS = 20
 _STEP = np.float32(1e-3)
 
 
+class _Costs(NamedTuple):
+    """Of pieces of a recorded chain, in µs an op: by the clock, and of the thread's own processor time."""
+
+    elapsed_us: list[float]
+    processor_us: list[float]
+
+
+class _Recorded(NamedTuple):
+    costs: _Costs
+    last: fw.Array
+
+
 def _measure(context: Context) -> tuple[Figure, ...]:
     with context.session() as (service, session):
         _check(session)
-        service.warm_up(lambda: _record_turn(session))
-        held = [us for _ in range(_TURNS) for us in _record_held(service, session)]
-        free = [us for _ in range(_TURNS) for us in _record_turn(session)]
-    summary = summarise(held)
-    free_summary = summarise(free)
+        service.warm_up(lambda: _record_and_wait(session))
+        held = _joined([_record_held(service, session) for _ in range(_TURNS)])
+        running = _joined([_record_and_wait(session) for _ in range(_TURNS)])
+    summary = summarise(held.elapsed_us)
+    running_us, processor_us = summarise(running.elapsed_us).median, summarise(held.processor_us).median
     return (
         Figure(
             name="record_op",
@@ -37,36 +53,39 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             unit="µs",
             limit=at_most(1.3),
             spread=summary.spread,
-            notes=(f"with the device at work: {free_summary.median:.2f} µs",),
-            raw={"held": held, "running": free},
+            notes=(f"{processor_us:.2f} µs of processor time; with the device at work {running_us:.2f} µs",),
+            raw={"held": held.elapsed_us, "held_processor": held.processor_us, "running": running.elapsed_us},
         ),
     )
 
 
-def _record_held(service: Service, session: fw.Session) -> list[float]:
+def _record_held(service: Service, session: fw.Session) -> _Costs:
     with service.held():
-        times_us, last = _record(session)
-    last.numpy()
-    return times_us
+        recorded = _record(session)
+    recorded.last.numpy()
+    return recorded.costs
 
 
-def _record_turn(session: fw.Session) -> list[float]:
-    times_us, last = _record(session)
-    last.numpy()
-    return times_us
+def _record_and_wait(session: fw.Session) -> _Costs:
+    recorded = _record(session)
+    recorded.last.numpy()
+    return recorded.costs
 
 
-def _record(session: fw.Session) -> tuple[list[float], fw.Array]:
-    """Times in µs an op, and the last result."""
+def _record(session: fw.Session) -> _Recorded:
     x, step = session.array(_draw()), session.array(_STEP)
-
-    def record() -> None:
-        nonlocal x
+    costs = _Costs([], [])
+    for _ in range(_PIECES):
+        began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
         for _ in range(_OPS):
             x = x + step
+        costs.processor_us.append((thread_time_ns() - began_processor_ns) / 1e3 / _OPS)
+        costs.elapsed_us.append((perf_counter_ns() - began_ns) / 1e3 / _OPS)
+    return _Recorded(costs, x)
 
-    times_us = [elapsed_ns(record) / 1e3 / _OPS for _ in range(_PIECES)]
-    return times_us, x
+
+def _joined(turns: Sequence[_Costs]) -> _Costs:
+    return _Costs([us for turn in turns for us in turn.elapsed_us], [us for turn in turns for us in turn.processor_us])
 
 
 def _draw() -> Floats:
@@ -74,7 +93,7 @@ def _draw() -> Floats:
 
 
 def _check(session: fw.Session) -> None:
-    _, actual = _record(session)
+    actual = _record(session).last
     expected = _draw()
     for _ in range(_OPS * _PIECES):
         expected += _STEP

@@ -36,6 +36,7 @@ class TorchLoop:
         state = self._rnn.state.clone()
         rnn = self._rnn._replace(state=state)
         aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
         with torch.inference_mode():
             with torch.cuda.stream(aside):
                 run_rnn(rnn, _WARMING_STEPS, torch.sigmoid)
