@@ -30,6 +30,9 @@ log = logging.getLogger("fusewire.rpc")
 
 SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
+# Acknowledgements ride on frames that carry news; so many of the client's frames may wait for one. A frame of its
+# own for each would stand in the way of the answer that follows it.
+MOST_UNACKNOWLEDGED = 16
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -276,7 +279,8 @@ class _Stream:
     def _next_frame(self) -> pb.ServerFrame | None:
         session = self._session
         number, answers = session.take_answers(self._engine.config.limits.message_bytes // 2)
-        is_news = session.completed != self._sent_completed or session.applied_frame != self._sent_acknowledged
+        unacknowledged = session.applied_frame - self._sent_acknowledged
+        is_news = session.completed != self._sent_completed or unacknowledged >= MOST_UNACKNOWLEDGED
         if not answers and not is_news:
             return None
         self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame

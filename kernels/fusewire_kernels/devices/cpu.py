@@ -52,10 +52,10 @@ _REACHED = ReachedFence()
 class HostCopy:
     """A value copied when it was asked for: the block may be reused at once."""
 
-    copied: bytes
+    copied: npt.NDArray[np.uint8]
 
     def data(self) -> memoryview:
-        return memoryview(self.copied)
+        return self.copied.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,7 @@ class CpuDevice:
             architecture=platform.machine(),
             memory_bytes=limit_bytes,
             detail="; ".join(filter(None, (why, _detail(toolchain)))),
+            is_host=True,
         )
 
     @property
@@ -118,10 +119,12 @@ class CpuDevice:
         self._pool.give_back(block)
 
     def write(self, block: Block, data: memoryview) -> None:
-        block.owner[: data.nbytes] = data.cast("B")
+        _copy(np.frombuffer(block.owner, np.uint8)[: data.nbytes], np.frombuffer(data, np.uint8))
 
     def read(self, block: Block, size_bytes: int) -> HostCopy:
-        return HostCopy(bytes(block.owner[:size_bytes]))
+        copied = np.empty(size_bytes, np.uint8)
+        _copy(copied, np.frombuffer(block.owner, np.uint8)[:size_bytes])
+        return HostCopy(copied)
 
     def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:
         return np.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), block.owner)
@@ -192,6 +195,11 @@ class CpuDevice:
         run.restype = None
         run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         return run
+
+
+def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
+    """Copies bytes; unlike a memoryview's assignment, NumPy lets other threads run meanwhile."""
+    np.copyto(target, source)
 
 
 class _Pool:
