@@ -6,7 +6,6 @@ thread never waits for credit: a turn records less than there is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from time import perf_counter_ns, thread_time_ns
 from typing import NamedTuple
 
@@ -19,21 +18,16 @@ from loadtests.programs import Floats, check_close
 from loadtests.service import Service
 from loadtests.turns import summarise
 
-_OPS = 500  # timed at once
-_PIECES = 6  # a turn
+_OPS = 10_000  # a turn: many segments, and less than the credit of 16,384
 _TURNS = 20
-_STEP = np.float32(1e-3)
-
-
-class _Costs(NamedTuple):
-    """Of pieces of a recorded chain, in µs an op: by the clock, and of the thread's own processor time."""
-
-    elapsed_us: list[float]
-    processor_us: list[float]
+_STEP = np.float32(1e-4)
 
 
 class _Recorded(NamedTuple):
-    costs: _Costs
+    """One turn: µs an op by the clock and of the thread's own processor time, and the last result."""
+
+    elapsed_us: float
+    processor_us: float
     last: fw.Array
 
 
@@ -41,10 +35,12 @@ def _measure(context: Context) -> tuple[Figure, ...]:
     with context.session() as (service, session):
         _check(session)
         service.warm_up(lambda: _record_and_wait(session))
-        held = _joined([_record_held(service, session) for _ in range(_TURNS)])
-        running = _joined([_record_and_wait(session) for _ in range(_TURNS)])
-    summary = summarise(held.elapsed_us)
-    running_us, processor_us = summarise(running.elapsed_us).median, summarise(held.processor_us).median
+        held = [_record_held(service, session) for _ in range(_TURNS)]
+        running = [_record_and_wait(session) for _ in range(_TURNS)]
+    elapsed_us = [turn.elapsed_us for turn in held]
+    processor_us = [turn.processor_us for turn in held]
+    running_us = [turn.elapsed_us for turn in running]
+    summary = summarise(elapsed_us)
     return (
         Figure(
             name="record_op",
@@ -53,39 +49,35 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             unit="µs",
             limit=at_most(1.3),
             spread=summary.spread,
-            notes=(f"{processor_us:.2f} µs of processor time; with the device at work {running_us:.2f} µs",),
-            raw={"held": held.elapsed_us, "held_processor": held.processor_us, "running": running.elapsed_us},
+            notes=(
+                f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
+                f"with the device at work: {summarise(running_us).median:.2f} µs",
+            ),
+            raw={"held": elapsed_us, "held_processor": processor_us, "running": running_us},
         ),
     )
 
 
-def _record_held(service: Service, session: fw.Session) -> _Costs:
+def _record_held(service: Service, session: fw.Session) -> _Recorded:
     with service.held():
         recorded = _record(session)
     recorded.last.numpy()
-    return recorded.costs
+    return recorded
 
 
-def _record_and_wait(session: fw.Session) -> _Costs:
+def _record_and_wait(session: fw.Session) -> _Recorded:
     recorded = _record(session)
     recorded.last.numpy()
-    return recorded.costs
+    return recorded
 
 
 def _record(session: fw.Session) -> _Recorded:
     x, step = session.array(_draw()), session.array(_STEP)
-    costs = _Costs([], [])
-    for _ in range(_PIECES):
-        began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
-        for _ in range(_OPS):
-            x = x + step
-        costs.processor_us.append((thread_time_ns() - began_processor_ns) / 1e3 / _OPS)
-        costs.elapsed_us.append((perf_counter_ns() - began_ns) / 1e3 / _OPS)
-    return _Recorded(costs, x)
-
-
-def _joined(turns: Sequence[_Costs]) -> _Costs:
-    return _Costs([us for turn in turns for us in turn.elapsed_us], [us for turn in turns for us in turn.processor_us])
+    began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
+    for _ in range(_OPS):
+        x = x + step
+    processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, perf_counter_ns() - began_ns
+    return _Recorded(elapsed_ns / 1e3 / _OPS, processor_ns / 1e3 / _OPS, x)
 
 
 def _draw() -> Floats:
@@ -95,7 +87,7 @@ def _draw() -> Floats:
 def _check(session: fw.Session) -> None:
     actual = _record(session).last
     expected = _draw()
-    for _ in range(_OPS * _PIECES):
+    for _ in range(_OPS):
         expected += _STEP
     check_close(actual.numpy(), expected, "a chain of additions")
 
