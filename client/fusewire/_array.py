@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -97,7 +97,7 @@ class Array(Recorded):
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__
 
-    def __init__(self) -> None:
+    def __new__(cls) -> Self:
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
 
     def __pos__(self) -> Array:

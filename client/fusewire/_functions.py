@@ -26,7 +26,7 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
 
 ShapeLike = int | Sequence[int]
-F = TypeVar("F", bound=Callable[..., Array])
+_Function = TypeVar("_Function", bound=Callable[..., Array])
 
 
 def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
@@ -63,7 +63,7 @@ def _pointwise_binary(name: str) -> Callable[[Any, Any], Array]:
     return _named(function, name)
 
 
-def _named(function: F, name: str) -> F:
+def _named(function: _Function, name: str) -> _Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element, as in NumPy."
     return function

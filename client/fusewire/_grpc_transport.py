@@ -7,6 +7,7 @@ as bytes, both ways: what is in them is the session's business.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -20,6 +21,10 @@ from fusewire._errors import FusewireError, SessionLost, Unauthenticated
 from fusewire._transport import ChunkSink, Peer
 from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.v1 import fusewire_pb2 as wire
+
+# gRPC's own handlers for forks crash a child now and then while our I/O thread is inside gRPC. Without them a child
+# must leave the connection alone, which is what sessions make sure of. Read when gRPC is first used, not imported.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 _SERVICE = "/fusewire.v1.Fusewire/"
 _CHANNEL_OPTIONS = (
@@ -111,13 +116,17 @@ class GrpcTransport:
     async def _write(self, call: Call) -> None:
         await call.write(self._peer.hello())
         while not self._is_ending:
+            await self._write_all(call)  # what is posted goes before what time demands
             delay_s = self._peer.on_tick()
-            while (frame := self._peer.next_frame()) is not None:
-                await call.write(frame)
+            await self._write_all(call)
             await self._sleep(delay_s)
         if self._farewell is not None:
             await call.write(self._farewell)
         await call.done_writing()
+
+    async def _write_all(self, call: Call) -> None:
+        while (frame := self._peer.next_frame()) is not None:
+            await call.write(frame)
 
     async def _sleep(self, delay_s: float) -> None:
         """Until woken. Whoever posts first and wakes then is never missed: the peer is asked once more below."""
@@ -130,8 +139,8 @@ class GrpcTransport:
 
     async def _read(self, call: Call) -> None:
         while (raw := await call.read()) is not _END:
-            self._peer.on_frame(raw)
-            self.wake()
+            if self._peer.on_frame(raw):
+                self.wake()
 
     def _begin_to_end(self) -> None:
         self._is_ending = True

@@ -32,6 +32,7 @@ Host = npt.NDArray[Any]
 Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
+_NOTHING = np.empty(0)  # stands for what a failed segment never made
 _LIMITS = wire.Limits(
     message_bytes=4 << 20, array_bytes=1 << 30, programs=1024, program_ops=8192, program_bytes=1 << 20, chunk_bytes=4096
 )
@@ -82,8 +83,9 @@ class MemoryServer:
         return self._work()
 
     def complete(self, segments: int | None = None) -> list[bytes]:
-        """Gives back the credit of the oldest segments and uploads held, or of all."""
-        for _ in range(len(self._in_flight) if segments is None else segments):
+        """Gives back the credit of so many of the oldest segments and uploads held, or of all."""
+        held = len(self._in_flight)
+        for _ in range(held if segments is None else min(segments, held)):
             self._completed = self._completed.plus(self._in_flight.popleft())
         return [self._frame([]).SerializeToString()]
 
@@ -118,7 +120,7 @@ class MemoryServer:
                 self._in_flight.append(Amount(bytes=spec.size_bytes))
             case frames.Free(handles):
                 for handle in handles:
-                    del self.values[handle]
+                    self._free(handle)
             case frames.Fetch():
                 results.append(self._answer(entry))
             case frames.Forget(number):
@@ -129,16 +131,23 @@ class MemoryServer:
     def _run(self, segment: frames.Segment) -> None:
         program = self.programs[segment.program]
         self._in_flight.append(Amount(len(program.ops), program.live_bytes, 1))
-        inputs = [self.values[handle] for handle in segment.inputs]
+        inputs = [self.values.get(handle, _NOTHING) for handle in segment.inputs]
         for position in segment.dying:
-            del self.values[segment.inputs[position]]
+            self._free(segment.inputs[position])
         scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
         starts = repeat_period(segment.starts, program.starts, "starts")
+        if any(value is _NOTHING for value in inputs):
+            self.failing[segment.base] = "poisoned"
         if segment.base in self.failing:
             return
         results = self._execute(program, inputs, scalars, starts)
         for index in program.live:
             self.values[segment.base + index] = results[index]
+
+    def _free(self, handle: int) -> None:
+        """A death. Only of what a failed segment never made may nothing be known."""
+        assert handle in self.values or self.failing, f"handle {handle} names nothing"
+        self.values.pop(handle, None)
 
     def _answer(self, fetch: frames.Fetch) -> wire.Result:
         value = self.values.get(fetch.handle)

@@ -12,10 +12,12 @@ The lock is never held while waiting for credit or for a value.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Lock
+from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +30,7 @@ from fusewire._tape import Integers, Record, Tape, flatten
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
+_RECORDING = frozenset(("record_binary", "record_unary", "record"))  # the functions that append to a tape
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 10_000_000  # a body being recorded is worth waiting for a thread that lost its turn
 
@@ -169,13 +172,13 @@ class Recorder:
 
     # ---- under the lock ----
 
-    def draft(self, reach: Reach, least_ops: int) -> Draft | None:
+    def draft(self, reach: Reach) -> Draft | None:
         """The next segment, or None if what is unsent should wait."""
         self._take_buried()  # before the tape is read: what is dead now was last used on what we see of it
         tape, first = self.tape, self.sent
         records = tape.between(first, tape.end)
         signatures = [record[0] for record in records]
-        piece = self._cutter.next_piece(signatures, reach, least_ops, self._look_back)
+        piece = self._cutter.next_piece(signatures, reach, self._least_ops, self._look_back)
         if piece is None:
             return None
         here, later = records[: piece.ops], records[piece.ops :]
@@ -216,7 +219,7 @@ class Recorder:
         return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.EVERYTHING
 
     @property
-    def least_ops(self) -> int:
+    def _least_ops(self) -> int:
         """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
@@ -233,14 +236,14 @@ class Recorder:
     def _trim(self) -> None:
         """Drops sent records that no search needs; called by the recording thread, which owns the tape."""
         tape = self.tape
-        if len(tape.records) < _TRIMMED_AT_RECORDS:
+        if len(tape.records) < _TRIMMED_AT_RECORDS or _is_interrupting():
             return
         sent_records = self.sent - tape.origin - 1
         self.tape = tape.without(min(len(tape.records) - HISTORY_OPS, sent_records), unsent=self.sent)
 
     def _set_marks(self) -> None:
         """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""
-        end, least_ops = self.tape.end, self.least_ops
+        end, least_ops = self.tape.end, self._least_ops
         boundary_ops = self._cutter.ops_to_boundary(least_ops) or 0
         look_ops = self._cutter.ops_to_next_look(end - self.sent, least_ops)
         self._next_look = self.sent + look_ops - 1
@@ -248,3 +251,16 @@ class Recorder:
         self._mark = min(mark for mark in marks if mark >= end)
         if self.checkpoint:
             self.checkpoint = self._mark
+
+
+def _is_interrupting() -> bool:
+    """Whether an op is being recorded further down this thread's stack, which still holds the tape.
+
+    A finaliser or a signal handler that records ops may have come between.
+    """
+    depth = 0
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and depth < 2:
+        depth += frame.f_code.co_name in _RECORDING
+        frame = frame.f_back
+    return depth > 1

@@ -63,7 +63,8 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _ACTIVE_TICK_S = 0.0005
 _IDLE_TICK_S = 0.1
-_LINGER_TICKS = 40  # how long the I/O thread looks on after the last op, before deaths are sent on their own
+_TICKS_A_ROUND = 40  # once a round, deaths that no segment took along are sent, and the I/O thread may fall asleep
+_HEARTBEAT_AFTER_NS = 50_000_000  # until then the next frame is expected to carry the acknowledgement
 _PARTING_S = 1.0
 
 
@@ -134,8 +135,9 @@ class Session:
         self._is_welcome = False
         self.backend = ""
         # The I/O thread's alone.
-        self._quiet_ticks = 0
+        self._ticks = 0
         self._owes_heartbeat = False
+        self._heard_at_ns = 0
         _sessions.add(self)
 
     # ---- what users call ----
@@ -148,12 +150,13 @@ class Session:
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
-        host = uploading.host_array(data, None if dtype is None else dtype_of(dtype))
-        spec = uploading.spec_of(host)
+        given = np.asarray(data)
+        spec = uploading.spec_of(given, None if dtype is None else dtype_of(dtype))
         self.check_open()
         if spec.size_bytes > self._limits.array_bytes:
             text = f"an array of {spec.size_bytes} bytes; limits.array_bytes = {self._limits.array_bytes}"
             raise QuotaExceeded(text)
+        host = uploading.sendable(given, spec)
         recorder = self.recorder()
         array = adopt(Array, recorder, recorder.mint_upload(), intern_spec(spec))
         if spec.size_bytes <= INLINE_BYTES:
@@ -280,13 +283,14 @@ class Session:
     def next_frame(self) -> bytes | None:
         with self._lock:
             raw = self._stream.next_frame()
-            if raw is None and self._owes_heartbeat:
-                self._owes_heartbeat = False
-                return self._stream.heartbeat()
-            return raw
+            if raw is not None or not self._owes_heartbeat:
+                return raw
+            self._owes_heartbeat = False
+            return self._stream.heartbeat() if self._stream.owes_acknowledgement else None
 
-    def on_frame(self, raw: bytes) -> None:
+    def on_frame(self, raw: bytes) -> bool:
         frame = wire.ServerFrame.FromString(raw)
+        self._heard_at_ns = time.monotonic_ns()
         if frame.HasField("welcome"):
             self._on_welcome(frame)
         with self._lock:
@@ -300,17 +304,21 @@ class Session:
             self._on_goodbye(frame.goodbye)
         if is_idle:
             self._flush_all(Reach.SETTLED, Trigger.IDLE)
+        return not frame.results or frame.HasField("completed")
 
     def on_tick(self) -> float:
         if self._ended is not None:
             return _IDLE_TICK_S
         self._flush_aged(time.monotonic_ns())
-        is_active = any(recorder.has_unsent for recorder in self._all_recorders())
-        self._quiet_ticks = 0 if is_active else self._quiet_ticks + 1
-        if self._quiet_ticks < _LINGER_TICKS:
+        self._ticks += 1
+        if self._ticks % _TICKS_A_ROUND:
             return _ACTIVE_TICK_S
         self._send_frees()
-        self._owes_heartbeat = self._stream.owes_acknowledgement
+        if any(recorder.has_unsent for recorder in self._all_recorders()):
+            return _ACTIVE_TICK_S
+        self._ticks -= 1  # asleep: the next tick is the last of a round again
+        is_quiet = time.monotonic_ns() - self._heard_at_ns > _HEARTBEAT_AFTER_NS
+        self._owes_heartbeat = is_quiet and self._stream.owes_acknowledgement
         return _IDLE_TICK_S
 
     def on_download(self, fetch: int, raw: bytearray | None) -> None:
@@ -371,8 +379,7 @@ class Session:
 
     def _send_pieces(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> Amount | None:
         """Under the recorder's lock: sends piece after piece; returns the cost of the first one refused."""
-        least_ops = 1 if trigger is Trigger.IDLE else recorder.least_ops
-        while (draft := recorder.draft(reach, least_ops)) is not None:
+        while (draft := recorder.draft(reach)) is not None:
             key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment)
             template = self._template(key, draft)
             cost = Amount(draft.piece.ops, template.live_bytes, 1)
@@ -394,10 +401,10 @@ class Session:
             self._stream.post(*(Outgoing(Forget(program)) for program in forgotten))
             if draft.liveness.freed:
                 self._stream.post(Outgoing(Free(tuple(draft.liveness.freed))))
+            recorder.commit(draft)
             self._credit.take(cost)
             self._cuts[trigger] += 1
             self._fragments += key.is_fragment
-        recorder.commit(draft)
         return True
 
     def _template(self, key: ProgramKey, draft: Draft) -> Template:
@@ -584,7 +591,10 @@ class Session:
     def _die_in_child(self) -> None:
         """After a fork: this process shares the parent's socket and must not use it."""
         self._ended = SessionClosed("the session belongs to the process that forked this one; connect again here")
+        self._lock = threading.Lock()  # another thread of the parent may have held the old one for ever
+        self._changed = threading.Condition(self._lock)
         for recorder in self._all_recorders():
+            recorder.lock = threading.Lock()
             recorder.end()
 
 

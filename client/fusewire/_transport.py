@@ -20,8 +20,8 @@ class Peer(Protocol):
     def next_frame(self) -> bytes | None:
         """The next frame to be sent, or None if nothing waits."""
 
-    def on_frame(self, raw: bytes) -> None:
-        """A frame has arrived."""
+    def on_frame(self, raw: bytes) -> bool:
+        """A frame has arrived. Says whether there may be something to send in consequence."""
 
     def on_tick(self) -> float:
         """Does what time demands; returns in how many seconds to be called again."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_protos import dtypes
+from fusewire_protos import dtypes, shapes
 from fusewire_protos.chunks import encode_chunk
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
@@ -16,15 +16,15 @@ from fusewire_protos.shapes import Spec
 Host = npt.NDArray[Any]
 
 
-def host_array(data: Any, dtype: DType | None) -> Host:
-    """`data` as a NumPy array that can be sent as it lies; a copy only where that needs one. Raises DtypeError."""
-    given = np.asarray(data)
-    wanted = dtype or dtypes.from_numpy(given.dtype)
-    return np.ascontiguousarray(given, dtypes.to_numpy(wanted).newbyteorder("<")).reshape(given.shape)
+def spec_of(host: Host, dtype: DType | None) -> Spec:
+    """What `host` is when it is sent as `dtype`, or as it is. Raises DtypeError for what cannot travel."""
+    return Spec(dtype or dtypes.from_numpy(host.dtype), shapes.check(host.shape))
 
 
-def spec_of(host: Host) -> Spec:
-    return Spec(dtypes.from_numpy(host.dtype), host.shape)
+def sendable(host: Host, spec: Spec) -> Host:
+    """`host` as it can be sent as it lies; a copy only where that needs one."""
+    dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
+    return np.ascontiguousarray(host, dtype).reshape(spec.shape)
 
 
 def chunks_of(host: Host, chunk_bytes: int) -> Iterator[bytes]:

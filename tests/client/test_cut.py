@@ -1,0 +1,227 @@
+"""Where segments end: the cutter alone, fed with ops of made-up loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire._cut import FRAGMENT_OPS, HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
+from fusewire._signature import intern_signature, intern_spec
+from fusewire._tape import FIRST_HANDLE, Record
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.shapes import Spec
+
+FIRST = FIRST_HANDLE + 1
+_NAMES = ("add", "multiply", "subtract", "maximum", "minimum", "divide", "equal", "less", "greater", "not_equal")
+
+
+def signature(place: int) -> int:
+    """The number of some signature, another one for each place."""
+    spec = intern_spec(Spec(dtypes.float32, (place // len(_NAMES) + 1,)))
+    return intern_signature(BY_NAME[_NAMES[place % len(_NAMES)]], (spec, spec), ()).number
+
+
+def chain(places: Sequence[int]) -> list[Record]:
+    """Ops of which each takes the result of the one before."""
+    return [(signature(place), FIRST + index - 1, FIRST + index - 1) for index, place in enumerate(places)]
+
+
+class Feed:
+    """A cutter and the ops recorded for it, as a recorder would hold them."""
+
+    def __init__(self) -> None:
+        self.cutter = Cutter()
+        self.places: list[int] = []
+        self.sent = 0
+        self.pieces: list[Piece] = []
+
+    def record(self, places: Sequence[int]) -> None:
+        self.places += places
+
+    def cut(self, reach: Reach = Reach.SETTLED, least_ops: int = LEAST_SEGMENT_OPS) -> list[Piece]:
+        """Cuts all that is to be cut now."""
+        cut: list[Piece] = []
+        while (piece := self._next(reach, least_ops)) is not None:
+            self.cutter.cut(piece)
+            self.sent += piece.ops
+            cut.append(piece)
+        self.pieces += cut
+        return cut
+
+    def run(self, places: Sequence[int]) -> None:
+        """Records op by op, and looks whenever the cutter asks for it."""
+        for place in places:
+            self.places.append(place)
+            unsent = len(self.places) - self.sent
+            if unsent >= self.cutter.ops_to_next_look(unsent - 1, LEAST_SEGMENT_OPS):
+                self.cut()
+
+    def _next(self, reach: Reach, least_ops: int) -> Piece | None:
+        unsent = [signature(place) for place in self.places[self.sent :]]
+        return self.cutter.next_piece(unsent, reach, least_ops, self._look_back)
+
+    def _look_back(self, most: int) -> Past:
+        records = chain(self.places)
+        return Past(records[-most:], FIRST + max(len(records) - most, 0))
+
+
+BODY = list(range(6))
+
+
+def test_a_steady_loop_is_cut_into_whole_bodies_in_powers_of_two() -> None:
+    feed = Feed()
+    feed.run(BODY * 500)
+    assert all(not piece.is_fragment for piece in feed.pieces)
+    assert {piece.ops // 6 for piece in feed.pieces} <= {1 << exponent for exponent in range(8)}
+    assert all(piece.ops % 6 == 0 for piece in feed.pieces)
+
+
+def test_a_boundary_is_cut_only_once_one_more_body_is_recorded() -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    assert feed.cut(least_ops=96) == []
+    feed.record(BODY)
+    assert feed.cut(least_ops=96) == []
+    feed.record(BODY[:1])
+    assert feed.cut(least_ops=96) == [Piece(96, is_fragment=False)]
+
+
+def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cut()
+    unsent = len(feed.places) - feed.sent
+    look = feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS)
+    feed.record((BODY * 40)[: look - unsent - 1])
+    assert feed.cut() == []
+    feed.record([feed.places[-6]])
+    assert len(feed.cut()) == 1
+
+
+def test_short_credit_makes_segments_large() -> None:
+    feed = Feed()
+    feed.record(BODY * 400)
+    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, is_fragment=False)
+
+
+def test_a_demand_cuts_the_last_body_alone_and_what_follows_as_a_fragment() -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    assert feed.cut(Reach.EVERYTHING) == [
+        Piece(8 * 6, is_fragment=False),
+        Piece(2 * 6, is_fragment=False),
+        Piece(6, is_fragment=False),
+        Piece(6, is_fragment=False),
+        Piece(2, is_fragment=True),
+    ]
+
+
+def test_bodies_behind_which_enough_was_recorded_need_no_last_one_of_its_own() -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    feed.cut(least_ops=LARGEST_SEGMENT_OPS)
+    feed.record(list(range(50, 60)))
+    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, is_fragment=False), Piece(10, is_fragment=True)]
+
+
+def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    feed.cut(Reach.EVERYTHING)
+    feed.record(BODY[2:] + BODY * 20)
+    assert feed.cut()[:2] == [Piece(4, is_fragment=True), Piece(16 * 6, is_fragment=False)]
+
+
+def test_a_pause_at_the_end_of_a_body_cuts_all_of_it() -> None:
+    feed = Feed()
+    feed.record(BODY * 12)
+    feed.cut(Reach.PAUSED)
+    assert feed.sent == 12 * 6
+
+
+def test_a_pause_within_a_body_leaves_what_is_not_settled() -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    feed.cut(Reach.PAUSED)
+    assert feed.sent <= 11 * 6
+    assert all(not piece.is_fragment for piece in feed.pieces)
+
+
+def test_a_loop_that_comes_again_is_recognised_by_its_first_body() -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    feed.record(list(range(70, 80)))
+    feed.cut(Reach.EVERYTHING)
+    feed.record([90, 91, *BODY, *BODY[:1]])
+    assert feed.cut(Reach.SETTLED, least_ops=1) == [Piece(2, is_fragment=True)]
+
+
+def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
+    feed = Feed()
+    feed.run([place * place % 9973 for place in range(2 * FRAGMENT_OPS + 10)])
+    assert [piece for piece in feed.pieces if piece.ops != FRAGMENT_OPS] == []
+    assert all(piece.is_fragment for piece in feed.pieces)
+
+
+def test_a_body_longer_than_a_fragment_is_found_in_what_was_sent() -> None:
+    body = [place * place % 9973 for place in range(700)]
+    feed = Feed()
+    feed.run(body * 6)
+    assert Piece(700, is_fragment=False) in feed.pieces
+
+
+def test_no_body_longer_than_half_the_history_is_looked_for() -> None:
+    feed = Feed()
+    feed.run(list(range(HISTORY_OPS // 2 + 10)) * 2)
+    assert all(piece.is_fragment for piece in feed.pieces)
+
+
+def test_equal_layers_do_not_hide_the_step_they_stand_in() -> None:
+    step = [20, 21] + [1, 2, 3] * 30 + [30, 31, 32]
+    feed = Feed()
+    feed.run(step * 12)
+    assert Piece(len(step), is_fragment=False) in feed.pieces[-6:]
+    assert [piece for piece in feed.pieces[-3:] if piece.ops % len(step)] == []
+
+
+@pytest.mark.parametrize("prologue", [[], [40], list(range(40, 77)), BODY[3:]])
+def test_clients_with_other_prologues_get_the_same_bodies(prologue: list[int]) -> None:
+    feed = Feed()
+    feed.run(prologue + BODY * 60)
+    whole = [piece for piece in feed.pieces if not piece.is_fragment]
+    start = sum(piece.ops for piece in feed.pieces) - sum(piece.ops for piece in whole)
+    plain = Feed()
+    plain.run(BODY * 60)
+    plain_start = sum(piece.ops for piece in plain.pieces if piece.is_fragment)
+    assert feed.places[start : start + 6] == plain.places[plain_start : plain_start + 6]
+
+
+@given(
+    loops=st.lists(
+        st.tuples(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(1, 40)), min_size=1, max_size=6
+    ),
+    least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
+)
+def test_every_op_is_cut_exactly_once_whatever_is_recorded(loops: list[tuple[list[int], int]], least_ops: int) -> None:
+    feed = Feed()
+    for body, repeats in loops:
+        feed.record(body * repeats)
+        feed.cut(least_ops=least_ops)
+        assert 0 <= feed.sent <= len(feed.places)
+    feed.cut(Reach.EVERYTHING)
+    assert feed.sent == len(feed.places)
+    assert all(0 < piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200))
+def test_the_next_look_is_always_ahead(places: list[int]) -> None:
+    feed = Feed()
+    for place in places:
+        unsent = len(feed.places) - feed.sent
+        assert feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
+        feed.run([place])

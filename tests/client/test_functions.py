@@ -1,0 +1,165 @@
+"""The functions of the namespace, held to NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.client.peer import connect
+
+ONE_ARRAY = """
+    abs sign square round floor ceil trunc sqrt exp expm1 log log1p exp2 log2 log10 sin cos tan tanh negative
+    isnan isinf isfinite logical_not
+"""
+TWO_ARRAYS = """
+    add subtract multiply divide floor_divide remainder power minimum maximum
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor
+"""
+A = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[fw.Session]:
+    with connect().session as opened:
+        yield opened
+
+
+def same(actual: Any, expected: Any) -> None:
+    """Equal in shape, dtype and value."""
+    assert isinstance(actual, fw.Array)
+    assert actual.shape == expected.shape
+    assert actual.dtype.name == expected.dtype.name
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ONE_ARRAY.split())
+def test_functions_of_one_array(session: fw.Session, name: str) -> None:
+    same(getattr(fw, name)(session.array(A)), getattr(np, name)(A))
+
+
+@pytest.mark.parametrize("name", TWO_ARRAYS.split())
+def test_functions_of_two_arrays(session: fw.Session, name: str) -> None:
+    same(getattr(fw, name)(session.array(A), A[0]), getattr(np, name)(A, A[0]))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, a: xp.where(a > 1, a, 0.5),
+        lambda xp, a: xp.clip(a, 0.5, 1.5),
+        lambda xp, a: xp.clip(a, None, 1.5),
+        lambda xp, a: xp.sum(a, axis=0, keepdims=True),
+        lambda xp, a: xp.mean(a, axis=(0, 1)),
+        lambda xp, a: xp.var(a, axis=1, ddof=1),
+        lambda xp, a: xp.argmax(a, axis=-1),
+        lambda xp, a: xp.max(a) - xp.min(a, axis=1),
+        lambda xp, a: xp.any(a > 1, axis=0),
+        lambda xp, a: xp.matmul(a, xp.transpose(a)),
+        lambda xp, a: xp.dot(a, a[0]),
+        lambda xp, a: xp.outer(a[0], a[1]),
+        lambda xp, a: xp.concatenate([a, a], axis=1),
+        lambda xp, a: xp.concatenate([a, a], axis=None),
+        lambda xp, a: xp.stack([a, a + 1], axis=1),
+        lambda xp, a: xp.split(a, 2, axis=1)[1],
+        lambda xp, a: xp.split(a, [1])[1],
+        lambda xp, a: xp.reshape(a, (2, -1)),
+        lambda xp, a: xp.squeeze(xp.expand_dims(a, (0, 3)), axis=0),
+        lambda xp, a: xp.broadcast_to(a[0], (5, 4)),
+        lambda xp, a: xp.swapaxes(a, 0, 1),
+        lambda xp, a: xp.flip(a, axis=1),
+        lambda xp, a: xp.take(a, np.array([0, 2]), axis=0),
+        lambda xp, a: xp.zeros_like(a) + xp.ones_like(a) * xp.full_like(a, 3),
+        lambda xp, a: xp.zeros((2, 3)) + xp.ones(3),
+        lambda xp, a: xp.zeros((), dtype=xp.float32),
+        lambda xp, a: xp.full((2,), 7),
+        lambda xp, a: xp.arange(7),
+        lambda xp, a: xp.arange(1, 2, 0.25),
+        lambda xp, a: xp.arange(10, 0, -3),
+        lambda xp, a: xp.linspace(0, 1, 5),
+        lambda xp, a: xp.linspace(0, 1, 4, endpoint=False, dtype=np.float32),
+        lambda xp, a: xp.eye(3, k=1),
+        lambda xp, a: xp.asarray([[1, 2], [3, 4]]),
+        lambda xp, a: xp.array(a) * xp.pi,
+        lambda xp, a: a[xp.newaxis, :, 0],
+    ],
+)
+def test_one_source_for_numpy_and_fusewire(session: fw.Session, function: Callable[[Any, Any], Any]) -> None:
+    same(function(fw, session.array(A)), function(np, A))
+
+
+def test_softmax_sums_to_one_along_its_axis(session: fw.Session) -> None:
+    exponentials = np.exp(A - A.max(axis=0))
+    same(fw.softmax(session.array(A), axis=0), exponentials / exponentials.sum(axis=0))
+
+
+def test_log_softmax_and_logsumexp_agree(session: fw.Session) -> None:
+    x = session.array(A)
+    expected = A - np.log(np.exp(A).sum(axis=1, keepdims=True))
+    same(x - fw.logsumexp(x, axis=1, keepdims=True), expected)
+    same(fw.log_softmax(x), expected)
+
+
+def test_layer_norm_scales_and_shifts(session: fw.Session) -> None:
+    x, weight, bias = session.array(A), A[0], A[1]
+    normal = (A - A.mean(axis=1, keepdims=True)) / np.sqrt(A.var(axis=1, keepdims=True) + np.float32(1e-5))
+    same(fw.layer_norm(x, weight, bias), normal * weight + bias)
+
+
+def test_one_hot_marks_the_class(session: fw.Session) -> None:
+    same(fw.one_hot(session.array(np.array([2, 0])), 3), np.eye(3, dtype=np.float32)[[2, 0]])
+
+
+def test_activations_have_their_usual_values(session: fw.Session) -> None:
+    x = session.array(A - 1)
+    same(fw.relu(x), np.maximum(A - 1, 0))
+    same(fw.sigmoid(x), 1 / (1 + np.exp(1 - A)))
+    same(fw.silu(x), (A - 1) / (1 + np.exp(1 - A)))
+    same(fw.softplus(x), np.log1p(np.exp(A - 1)))
+    same(fw.rsqrt(session.array(A)), 1 / np.sqrt(A))
+
+
+def test_fetching_again_the_array_given_copies_nothing(session: fw.Session) -> None:
+    x = session.array(A)
+    assert fw.asarray(x) is x
+    assert fw.array(x) is not x
+
+
+def test_dtypes_are_named_in_many_ways(session: fw.Session) -> None:
+    for name in (fw.float16, "float16", np.float16, np.dtype("float16")):
+        assert fw.zeros(2, dtype=name).dtype is fw.float16
+    assert fw.zeros(2, dtype=int).dtype is fw.int64
+    with pytest.raises(fw.DtypeError):
+        fw.zeros(2, dtype="nonsense")
+
+
+def test_the_dtype_of_several_is_told_beforehand(session: fw.Session) -> None:
+    x = session.array(A)
+    assert fw.result_type(x, fw.int32) is fw.float64
+    assert fw.result_type(x, 2.0) is fw.float32
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: fw.reshape(x, (5, 5)),
+        lambda x: fw.reshape(x, (-1, -1)),
+        lambda x: fw.squeeze(x, axis=0),
+        lambda x: fw.split(x, 5),
+        lambda x: fw.stack([x, x[0]]),
+        lambda x: fw.sum(x, axis=2),
+        lambda x: fw.sum(x, axis=(0, 0)),
+        lambda x: fw.zeros((2**31,)),
+        lambda x: fw.zeros((-1,)),
+        lambda x: fw.transpose(x, (0, 0)),
+        lambda x: fw.max(x[:0]),
+        lambda x: fw.arange(0, 1, 0),
+        lambda x: fw.concat([]),
+    ],
+)
+def test_what_cannot_be_raises_a_value_error_at_once(session: fw.Session, wrong: Callable[[fw.Array], object]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # the text differs with the case
+        wrong(session.array(A))

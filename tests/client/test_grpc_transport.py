@@ -1,0 +1,199 @@
+"""Sessions over gRPC: a server of this process, and the real one where it matters."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._memory_transport import MemoryServer
+from fusewire_protos.chunks import decode_chunk, encode_chunk
+from fusewire_protos.errors import BY_NAME
+from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.client.peer import execute
+
+A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+LARGE = np.arange(100_000, dtype=np.float64)
+
+
+class Server:
+    """A MemoryServer behind gRPC."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryServer(execute)
+        self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
+        self.metadata: list[dict[str, Any]] = []  # of every call
+        self._owed: SimpleQueue[bytes | None] = SimpleQueue()
+        self._declared = threading.Event()
+        self.listening = grpc.server(ThreadPoolExecutor(8))
+        self.listening.add_generic_rpc_handlers((self._handler(),))
+        self.target = f"127.0.0.1:{self.listening.add_insecure_port('127.0.0.1:0')}"
+        self.listening.start()
+
+    def _handler(self) -> Any:
+        methods = {
+            "Session": grpc.stream_stream_rpc_method_handler(self._session),
+            "Upload": grpc.stream_unary_rpc_method_handler(self._upload),
+            "Download": grpc.unary_stream_rpc_method_handler(self._download),
+        }
+        return grpc.method_handlers_generic_handler("fusewire.v1.Fusewire", methods)
+
+    def _session(self, frames: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        self.metadata.append(dict(context.invocation_metadata()))
+        reader = threading.Thread(target=self._read, args=(frames,))
+        reader.start()
+        yield from iter(self._owed.get, None)
+        reader.join(10)
+
+    def _read(self, frames: Iterator[bytes]) -> None:
+        for raw in frames:
+            if self.farewells or wire.ClientFrame.FromString(raw).HasField("goodbye"):
+                break
+            self._owe(self.memory.receive(raw))
+            if self.memory.awaited:
+                self._declared.set()
+        self._owe([farewell.SerializeToString() for farewell in self.farewells])
+        self._owed.put(None)
+
+    def _upload(self, chunks: Iterator[bytes], context: Any) -> bytes:
+        own = dict(context.invocation_metadata())
+        self.metadata.append(own)
+        raw = b"".join(bytes(decode_chunk(chunk)) for chunk in chunks)
+        assert self._declared.wait(10)
+        self._owe(self.memory.upload(int(own["fusewire-handle"]), raw))
+        return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
+
+    def _download(self, raw: bytes, context: Any) -> Iterator[bytes]:
+        value = self.memory.beside[wire.DownloadRequest.FromString(raw).fetch]
+        for start in range(0, len(value), 4096):
+            yield encode_chunk(value[start : start + 4096])
+
+    def _owe(self, frames: list[bytes]) -> None:
+        for raw in frames:
+            self._owed.put(raw)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    started = Server()
+    yield started
+    started.listening.stop(None).wait(10)
+
+
+def test_ops_are_sent_and_values_read(server: Server) -> None:
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        np.testing.assert_allclose((x * 2 + 1).numpy(timeout=20), A * 2 + 1)
+    assert server.memory.entries
+
+
+def test_large_arrays_travel_beside_the_stream_both_ways(server: Server) -> None:
+    with fw.connect(server.target) as session:
+        x = session.array(LARGE)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+    assert server.metadata[1]["fusewire-session"] == (b"s" * 16).hex()
+
+
+def test_the_token_travels_with_every_call(server: Server) -> None:
+    with fw.connect(server.target, token="secret") as session:  # noqa: S106  # a made-up one
+        session.array(LARGE).numpy(timeout=20)
+    assert {own["authorization"] for own in server.metadata} == {"Bearer secret"}
+
+
+def test_a_typed_farewell_is_what_the_user_is_told(server: Server) -> None:
+    with fw.connect(server.target) as session:
+        code = BY_NAME["frame_gap"].code
+        server.farewells.append(wire.ServerFrame(goodbye=wire.Goodbye(code=code, text="frame 9 follows 2")))
+        with pytest.raises(fw.ProtocolError, match="frame 9 follows 2"):
+            session.array(A).numpy(timeout=20)
+
+
+def test_a_server_that_ends_the_stream_has_lost_the_session(server: Server) -> None:
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        x.numpy(timeout=20)
+        server.farewells.append(wire.ServerFrame())
+        with pytest.raises(fw.FusewireError):
+            (x + 1).numpy(timeout=20)
+
+
+def test_where_no_server_listens_connecting_says_so() -> None:
+    with pytest.raises(fw.SessionLost, match="unavailable"):
+        fw.connect("127.0.0.1:1", timeout=20)
+
+
+def test_a_server_that_does_not_answer_is_given_up() -> None:
+    silent = grpc.server(ThreadPoolExecutor(2))
+    released = threading.Event()
+
+    def session(frames: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        released.wait(10)
+        return iter(())
+
+    handler = grpc.method_handlers_generic_handler(
+        "fusewire.v1.Fusewire", {"Session": grpc.stream_stream_rpc_method_handler(session)}
+    )
+    silent.add_generic_rpc_handlers((handler,))
+    port = silent.add_insecure_port("127.0.0.1:0")
+    silent.start()
+    with pytest.raises(fw.WaitTimeout, match="did not answer"):
+        fw.connect(f"127.0.0.1:{port}", timeout=0.3)
+    released.set()
+    silent.stop(None).wait(10)
+
+
+def test_a_session_that_nobody_closes_does_not_keep_the_process(server: Server) -> None:
+    program = (
+        "import fusewire as fw, numpy as np, time, atexit\n"
+        f"x = fw.connect({server.target!r}).array(np.ones(3))\n"
+        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+        "y = x * 2\n"
+        "start = time.monotonic()\n"
+        "atexit.register(lambda: print('exits'))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("6.0\nexits\n", "", 0)
+
+
+def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) -> None:
+    program = (
+        "import fusewire as fw, numpy as np, os, sys\n"
+        f"session = fw.connect({server.target!r})\n"
+        "x = session.array(np.ones(3))\n"
+        "x.numpy(timeout=20)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        "        x + 1\n"
+        "    except fw.SessionClosed:\n"
+        "        del x\n"
+        "        os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.stdout, ended.returncode) == ("7\n6.0\n", 0)
+    assert "Traceback" not in ended.stderr
+
+
+def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusewire._connect._connected", [])
+    monkeypatch.setenv("FUSEWIRE_TARGET", server.target)
+    with fw.default_session():
+        np.testing.assert_array_equal((fw.ones(3) + fw.asarray([1, 2, 3])).numpy(timeout=20), [2, 3, 4])
+
+
+def test_without_a_target_the_error_says_where_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FUSEWIRE_TARGET", raising=False)
+    with pytest.raises(fw.ConfigurationError, match="FUSEWIRE_TARGET"):
+        fw.connect()

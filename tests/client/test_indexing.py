@@ -1,0 +1,73 @@
+"""Indices, held to NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from fusewire._errors import ArgumentError
+from fusewire._indexing import read_index, read_window
+from fusewire_kernels.reference import region_index
+
+SHAPE = (5, 1, 4, 3)
+DATA = np.arange(60).reshape(SHAPE)
+
+
+def picked(key: Any) -> Any:
+    """What our reading of `key` picks from DATA."""
+    index = read_window(key, SHAPE) or read_index(key, SHAPE)
+    value = DATA
+    if index.region is not None:
+        value = value[region_index(DATA.ndim, tuple(index.region), index.starts)]
+    if index.new_shape is not None:
+        value = value.reshape(index.new_shape)
+    if index.gather is not None:
+        value = np.take(value, index.gather.indices, axis=index.gather.axis)
+    return value
+
+
+@given(npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=8))
+def test_basic_indices_pick_what_numpy_picks(key: Any) -> None:
+    np.testing.assert_array_equal(picked(key), DATA[key])
+
+
+@given(st.slices(5))
+def test_a_window_is_read_as_any_slice_is(key: slice) -> None:
+    window = read_window(key, SHAPE)
+    assert window is None or window == read_index(key, SHAPE)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        [0, 2, 2],
+        (slice(None), 0, [1, 3]),
+        (..., [[0, 1], [2, 0]]),
+        (slice(1, 4), None, slice(None), [3, 0]),
+    ],
+)
+def test_one_array_of_integers_gathers_along_its_axis(key: Any) -> None:
+    np.testing.assert_array_equal(picked(key).reshape(-1), DATA[key].reshape(-1))
+
+
+@pytest.mark.parametrize("key", [5, -6, (0, 1), (0, 0, 0, 3), (0, 0, 0, 0, 0), (..., ...)])
+def test_what_is_out_of_range_raises_as_in_numpy(key: Any) -> None:
+    with pytest.raises(IndexError):
+        read_index(key, SHAPE)
+
+
+@pytest.mark.parametrize("key", [True, (slice(None), False), ([0], slice(None), [1])])
+def test_masks_and_several_arrays_are_refused(key: Any) -> None:
+    with pytest.raises(ArgumentError):
+        read_index(key, SHAPE)
+
+
+def test_the_start_of_a_window_is_no_part_of_the_op() -> None:
+    first, second = read_index(slice(0, 2), SHAPE), read_index(slice(3, 5), SHAPE)
+    assert first.region == second.region
+    assert (first.starts, second.starts) == ((0,), (3,))

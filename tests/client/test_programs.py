@@ -1,0 +1,42 @@
+"""The programs a session has numbered."""
+
+from __future__ import annotations
+
+from fusewire._programs import ProgramKey, Programs
+from fusewire._segments import Template
+
+
+def key(name: bytes, *, is_fragment: bool = False) -> ProgramKey:
+    return ProgramKey(name, (0,), is_fragment)
+
+
+def programs(most: int, *names: bytes) -> Programs:
+    kept = Programs(most)
+    for name in names:
+        kept.keep(key(name), Template(name, 0, (), (), ()))
+    return kept
+
+
+def test_a_program_is_new_once() -> None:
+    kept = programs(4, b"a", b"b")
+    assert kept.number(key(b"a")) == (0, True, ())
+    assert kept.number(key(b"b")) == (1, True, ())
+    assert kept.number(key(b"a")) == (0, False, ())
+
+
+def test_the_least_used_is_forgotten_and_comes_back_under_another_number() -> None:
+    kept = programs(2, b"a", b"b")
+    kept.number(key(b"a"))
+    kept.number(key(b"b"))
+    kept.number(key(b"a"))
+    kept.keep(key(b"c"), Template(b"c", 0, (), (), ()))
+    assert kept.number(key(b"c")) == (2, True, (1,))
+    assert kept.template(key(b"b")) is None
+
+
+def test_digests_are_told_apart_by_being_fragments() -> None:
+    kept = programs(4, b"a")
+    kept.keep(key(b"a", is_fragment=True), Template(b"f", 0, (), (), ()))
+    kept.number(key(b"a"))
+    kept.number(key(b"a", is_fragment=True))
+    assert len(kept.digests(are_fragments=False)) == len(kept.digests(are_fragments=True)) == 1

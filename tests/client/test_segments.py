@@ -1,0 +1,111 @@
+"""From records to programs and bindings, and what becomes of the dead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusewire._segments import bind, build_template, liveness_of, structure_of
+from fusewire._signature import intern_signature, intern_spec
+from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.frames import FIRST_UPLOAD
+from fusewire_protos.program import ProgramLimits, decode
+from fusewire_protos.shapes import Spec
+
+FIRST = FIRST_HANDLE + 1
+UPLOAD = FIRST_HANDLE + FIRST_UPLOAD
+VECTOR = intern_spec(Spec(dtypes.float32, (4,)))
+MATRIX = intern_spec(Spec(dtypes.float32, (8, 4)))
+
+ADD = intern_signature(BY_NAME["add"], (VECTOR, VECTOR), ()).number
+SCALE = intern_signature(BY_NAME["multiply"], (VECTOR, dtypes.float32), ()).number
+WINDOW = intern_signature(BY_NAME["slice"], (MATRIX,), ((0,), (1,), (1,), (0,))).number
+
+
+def handles(*given: int) -> Integers:
+    return np.array(given, np.int64)
+
+
+def chain_at(first: int) -> list[Record]:
+    """x = upload + upload; y = x * scalar; z = x + y."""
+    return [(ADD, UPLOAD, UPLOAD), (SCALE, first, -1), (ADD, first, first + 1)]
+
+
+def test_the_structure_does_not_depend_on_where_it_begins() -> None:
+    here = structure_of(flatten(chain_at(FIRST)), FIRST, 3)
+    there = structure_of(flatten(chain_at(FIRST + 500)), FIRST + 500, 3)
+    assert here == there
+
+
+def test_inputs_are_numbered_by_first_use() -> None:
+    records: list[Record] = [(ADD, UPLOAD + 7, UPLOAD + 3), (ADD, UPLOAD + 3, FIRST)]
+    assert structure_of(flatten(records), FIRST, 2).inputs == [UPLOAD + 7, UPLOAD + 3]
+
+
+def test_one_handle_in_two_places_is_another_structure_than_two() -> None:
+    one = structure_of(flatten([(ADD, UPLOAD, UPLOAD)]), FIRST, 1)
+    two = structure_of(flatten([(ADD, UPLOAD, UPLOAD + 1)]), FIRST, 1)
+    assert one.key != two.key
+
+
+def test_an_earlier_result_is_an_input() -> None:
+    structure = structure_of(flatten([(ADD, FIRST, FIRST + 1)]), FIRST + 1 + 1, 1)
+    assert structure.inputs == [FIRST, FIRST + 1]
+
+
+def test_the_program_says_what_the_records_say() -> None:
+    records = chain_at(FIRST)
+    structure = structure_of(flatten(records), FIRST, 3)
+    template = build_template(records, structure, (2,))
+    program = decode(template.raw, ProgramLimits())
+    assert program.inputs == (VECTOR.spec,)
+    assert program.scalars == (dtypes.float32,)
+    assert [(op.op.name, op.operands) for op in program.ops] == [("add", (0, 0)), ("multiply", (2, 1)), ("add", (2, 3))]
+    assert template.live_bytes == 16
+
+
+def test_starts_and_scalars_are_bound_apart() -> None:
+    records: list[Record] = [(WINDOW, UPLOAD, -1), (SCALE, FIRST, -2), (WINDOW, UPLOAD, -3)]
+    structure = structure_of(flatten(records), FIRST, 3)
+    template = build_template(records, structure, (2,))
+    bindings = bind(template, [5, 0.5, 6])
+    assert bindings.scalars == (0.5,)
+    assert bindings.starts == (5, 6)
+
+
+def test_a_value_still_held_is_live() -> None:
+    liveness = liveness_of(FIRST, 3, [UPLOAD], handles(FIRST), handles())
+    assert liveness.live == (1, 2)
+
+
+def test_a_value_dead_but_taken_later_is_live_and_waits_for_its_last_use() -> None:
+    later = flatten([(ADD, FIRST, FIRST)])
+    liveness = liveness_of(FIRST, 3, [], handles(FIRST, FIRST + 1, FIRST + 2), later)
+    assert liveness.live == (0,)
+    assert liveness.waiting.tolist() == [FIRST]
+
+
+def test_a_dead_input_dies_with_the_segment_that_takes_it_last() -> None:
+    liveness = liveness_of(FIRST, 1, [UPLOAD, UPLOAD + 1], handles(UPLOAD + 1), handles())
+    assert liveness.dying == [UPLOAD + 1]
+    assert liveness.freed == []
+
+
+def test_a_dead_input_that_is_taken_later_does_not_die_yet() -> None:
+    later = flatten([(ADD, UPLOAD, UPLOAD)])
+    liveness = liveness_of(FIRST, 1, [UPLOAD], handles(UPLOAD), later)
+    assert liveness.dying == []
+    assert liveness.waiting.tolist() == [UPLOAD]
+
+
+def test_a_dead_value_the_segment_does_not_take_is_freed() -> None:
+    old = FIRST
+    liveness = liveness_of(FIRST + 10, 1, [UPLOAD], handles(old), handles())
+    assert liveness.freed == [old]
+
+
+def test_what_is_born_and_dead_behind_the_segment_is_no_concern_of_it() -> None:
+    liveness = liveness_of(FIRST, 2, [], handles(FIRST + 3), handles())
+    assert liveness.waiting.tolist() == [FIRST + 3]
+    assert liveness.freed == []
