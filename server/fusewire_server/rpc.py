@@ -280,14 +280,14 @@ class _Stream:
         session = self._session
         number, answers = session.take_answers(self._engine.config.limits.message_bytes // 2)
         unacknowledged = session.applied_frame - self._sent_acknowledged
-        is_news = session.completed != self._sent_completed or unacknowledged >= MOST_UNACKNOWLEDGED
-        if not answers and not is_news:
+        has_completed = session.completed != self._sent_completed
+        if not answers and not has_completed and unacknowledged < MOST_UNACKNOWLEDGED:
             return None
         self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
         return pb.ServerFrame(
             number=number,
             acknowledged=session.applied_frame,
-            completed=pb.Completed(**session.completed._asdict()),
+            completed=pb.Completed(**session.completed._asdict()) if has_completed else None,
             results=[_result(answer) for answer in answers],
         )
 
