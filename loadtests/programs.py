@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,10 +76,10 @@ def draw_chain(elements: int, seed: int) -> Chain:
     return Chain(*(random.standard_normal(elements, np.float32) for _ in range(3)))
 
 
-def run_rnn(rnn: Rnn, steps: int, sigmoid: Function) -> Any:
-    """The recurrent loop, written inline as people write it; returns the last state."""
+def run_rnn(rnn: Rnn, steps: Iterable[object], sigmoid: Function) -> Any:
+    """The recurrent loop, written inline as people write it, once for each of `steps`; returns the last state."""
     h, weights, bias, scale, residual = rnn
-    for _ in range(steps):
+    for _ in steps:
         z = h @ weights
         z = z + bias
         z = z * scale

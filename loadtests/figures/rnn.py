@@ -18,8 +18,8 @@ def _measure(context: Context) -> tuple[Figure, ...]:
     operands = draw_rnn(batch=1, hidden=256, seed=11)
     with context.session() as (service, session):
         rnn = upload(session, operands)
-        expected = run_rnn(operands, _CHECKED_STEPS, NUMPY.sigmoid)
-        check_close(run_rnn(rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+        expected = run_rnn(operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
+        check_close(run_rnn(rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
         is_warm = service.warm_up(lambda: _run_here(rnn))
         before = service.count()
         processor_us: list[float] = []
@@ -27,7 +27,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             _TURNS,
             {
                 "fusewire": lambda: [_us_an_op(_run_timed(rnn, processor_us))],
-                "numpy": lambda: [_us_an_op(elapsed_ns(lambda: run_rnn(operands, _STEPS, NUMPY.sigmoid)))],
+                "numpy": lambda: [_us_an_op(elapsed_ns(lambda: run_rnn(operands, range(_STEPS), NUMPY.sigmoid)))],
             },
         )
         spent = service.count().since(before)
@@ -52,7 +52,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _run_here(rnn: Rnn) -> None:
-    run_rnn(rnn, _STEPS, FUSEWIRE.sigmoid).numpy()
+    run_rnn(rnn, range(_STEPS), FUSEWIRE.sigmoid).numpy()
 
 
 def _run_timed(rnn: Rnn, processor_us: list[float]) -> int:

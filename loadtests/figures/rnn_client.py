@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
 from time import monotonic_ns
@@ -13,7 +14,7 @@ from loadtests.programs import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
 from loadtests.workers import answer_commands
 
 _CHECKED_STEPS = 200
-_PIECE_STEPS = 20  # between two looks at whether to stop
+_LOOKED_AFTER_STEPS = 20  # whether to stop
 
 
 def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event) -> None:
@@ -33,29 +34,31 @@ class _RnnClient:
 
     def check(self) -> None:
         """Raises WrongResult if the loop comes to another result than NumPy's."""
-        expected = run_rnn(self._operands, _CHECKED_STEPS, NUMPY.sigmoid)
-        check_close(run_rnn(self._rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+        expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
+        check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
 
     def run(self, steps: int) -> float:
         """µs an op of `steps` steps, until their result is here."""
         began_ns = monotonic_ns()
-        run_rnn(self._rnn, steps, FUSEWIRE.sigmoid).numpy()
+        run_rnn(self._rnn, range(steps), FUSEWIRE.sigmoid).numpy()
         return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
 
     def run_until_stopped(self) -> Counter[str]:
         """Runs without a pause and without fetching; what cut its segments meanwhile, and how often."""
-        before, rnn = Counter(self._session.stats.cuts), self._rnn
-        while not self._stop.is_set():
-            rnn = rnn._replace(state=run_rnn(rnn, _PIECE_STEPS, FUSEWIRE.sigmoid))
-        rnn.state.numpy()
+        before = Counter(self._session.stats.cuts)
+        run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE.sigmoid).numpy()
         return Counter(self._session.stats.cuts) - before
+
+    def _steps_until_stopped(self) -> Iterator[int]:
+        while not self._stop.is_set():
+            yield from range(_LOOKED_AFTER_STEPS)
 
     def step_until_stopped(self) -> list[tuple[int, int]]:
         """When each step began and ended, on the clock that processes share; every step's result is fetched."""
         times, rnn = [], self._rnn
         while not self._stop.is_set():
             began_ns = monotonic_ns()
-            rnn = rnn._replace(state=run_rnn(rnn, 1, FUSEWIRE.sigmoid))
+            rnn = rnn._replace(state=run_rnn(rnn, range(1), FUSEWIRE.sigmoid))
             rnn.state.numpy()
             times.append((began_ns, monotonic_ns()))
         return times

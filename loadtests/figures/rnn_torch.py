@@ -38,14 +38,14 @@ def _measure(context: Context, batch: int, limit: Limit | None) -> tuple[Figure,
 
 
 def _check(rnn: Rnn, operands: Rnn, torch: TorchLoop) -> None:
-    expected = run_rnn(operands, _CHECKED_STEPS, NUMPY.sigmoid)
-    check_close(run_rnn(rnn, _CHECKED_STEPS, FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+    expected = run_rnn(operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
+    check_close(run_rnn(rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
     check_close(torch.eager(_CHECKED_STEPS), expected, "the recurrent loop in torch")
     check_close(torch.graph(_CHECKED_STEPS)(1), expected, "the recurrent loop as a graph of torch")
 
 
 def _run_here(rnn: Rnn) -> None:
-    run_rnn(rnn, _STEPS, FUSEWIRE.sigmoid).numpy()
+    run_rnn(rnn, range(_STEPS), FUSEWIRE.sigmoid).numpy()
 
 
 def _us_an_op(time_ns: int) -> float:

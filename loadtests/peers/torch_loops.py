@@ -27,7 +27,7 @@ class TorchLoop:
     def eager(self, steps: int) -> Floats:
         """The state after so many steps."""
         with self._torch.inference_mode():
-            state: Floats = run_rnn(self._rnn, steps, self._torch.sigmoid).cpu().numpy()
+            state: Floats = run_rnn(self._rnn, range(steps), self._torch.sigmoid).cpu().numpy()
         return state
 
     def graph(self, steps: int) -> Callable[[int], Floats]:
@@ -39,11 +39,11 @@ class TorchLoop:
         aside.wait_stream(torch.cuda.current_stream())
         with torch.inference_mode():
             with torch.cuda.stream(aside):
-                run_rnn(rnn, _WARMING_STEPS, torch.sigmoid)
+                run_rnn(rnn, range(_WARMING_STEPS), torch.sigmoid)
             torch.cuda.synchronize()
             captured = torch.cuda.CUDAGraph()
             with torch.cuda.graph(captured):
-                state.copy_(run_rnn(rnn, steps, torch.sigmoid))
+                state.copy_(run_rnn(rnn, range(steps), torch.sigmoid))
 
         def replay(times: int) -> Floats:
             state.copy_(self._rnn.state)

@@ -146,7 +146,7 @@ def test_the_recurrent_loop_in_numpy_is_its_formula() -> None:
     h, weights, bias, scale, residual = (operand.astype(np.float64) for operand in operands)
     for _ in range(20):
         h = 1 / (1 + np.exp((h @ weights + bias) * scale)) + residual
-    check_close(run_rnn(operands, 20, NUMPY.sigmoid), h.astype(np.float32), "the recurrent loop")
+    check_close(run_rnn(operands, range(20), NUMPY.sigmoid), h.astype(np.float32), "the recurrent loop")
 
 
 def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
@@ -158,7 +158,7 @@ def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
 
 
 def test_random_operands_stay_float32_through_both_loops() -> None:
-    assert run_rnn(draw_rnn(1, 4, seed=0), 3, NUMPY.sigmoid).dtype == np.float32
+    assert run_rnn(draw_rnn(1, 4, seed=0), range(3), NUMPY.sigmoid).dtype == np.float32
     assert run_chain(draw_chain(4, seed=0), 3, NUMPY).dtype == np.float32
 
 
