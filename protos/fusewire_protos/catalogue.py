@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -94,6 +95,7 @@ class Op:
         return f"Op({self.name})"
 
 
+@lru_cache(4096)  # a loop's body comes again and again, in one program and in the next
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
     check_arity(op, len(operands), attributes)
