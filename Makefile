@@ -6,6 +6,8 @@
 
 BASE_PYTHON ?= python3
 CUDA ?= cuda13
+# Compiling a thousand kernels is what takes the time.
+GPU_TEST_PROCESSES ?= 8
 
 ifdef PYTHON
 export PYTHONPATH := $(CURDIR)/protos:$(CURDIR)/kernels:$(CURDIR)/server:$(CURDIR)/client
@@ -54,7 +56,7 @@ protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
-	$(PYTHON) -m pytest -q -m gpu
+	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark
 
 bench-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m loadtests.bench --backend cuda
