@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
 from fusewire._positions import Positions, users_position
-from fusewire._segments import Liveness, Structure, liveness_of, structure_of
+from fusewire._segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._tape import Integers, Record, Tape, flatten
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 
@@ -88,6 +88,7 @@ class Recorder:
         "_mark",
         "_next_look",
         "_next_upload",
+        "_patterns",
         "_positions",
         "_waiting_since_ns",
         "buried",
@@ -118,6 +119,7 @@ class Recorder:
         self._cutter = Cutter()
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
         self._foreign: list[tuple[int, object]] = []  # arrays of other recorders, kept until their op is sent
+        self._patterns: dict[int, Pattern] = {}  # the last of each length, of which there are LARGEST_SEGMENT_OPS
         self._positions = Positions()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
@@ -183,7 +185,7 @@ class Recorder:
             return None
         here, later = records[: piece.ops], records[piece.ops :]
         flat = flatten(here)
-        structure = structure_of(flat, first, piece.ops)
+        structure = self._structure(flat, first, piece.ops)
         liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, flatten(later))
         return Draft(piece, first, here, structure, liveness, tape.values_of(flat))
 
@@ -218,10 +220,26 @@ class Recorder:
             return None
         return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.EVERYTHING
 
+    def ripens_in_ns(self, now_ns: int) -> int:
+        """How long until the age of the unsent ops matters; never longer than ops may wait at all."""
+        if not self.has_unsent or self._waiting_since_ns is None:
+            return _AGE_NS
+        return self._waiting_since_ns + _AGE_NS - now_ns
+
     @property
     def _least_ops(self) -> int:
         """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
+
+    def _structure(self, flat: Integers, first: int, ops: int) -> Structure:
+        """In a loop pieces of one length are mostly of one structure."""
+        known = self._patterns.get(ops)
+        matched = None if known is None else known.match(flat, first, ops)
+        if matched is not None:
+            return matched
+        structure = structure_of(flat, first, ops)
+        self._patterns[ops] = Pattern(structure)
+        return structure
 
     def _take_buried(self) -> None:
         taken = self.buried[:]

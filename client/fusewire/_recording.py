@@ -66,18 +66,19 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
         if kind is cls:
             if other._recorder is not recorder:
                 return detour(self, other)
-            found = of_arrays.get((self._spec, other._spec))
-            if found is None:
-                found = of_arrays[self._spec, other._spec] = _learn(op, self._spec, other._spec)
-            signature, spec = found
+            try:
+                signature, spec = of_arrays[self._spec, other._spec]
+            except KeyError:
+                signature, spec = of_arrays[self._spec, other._spec] = _learn(op, self._spec, other._spec)
             records.append((signature, self._handle, other._handle))
         else:
-            weak = of_scalars.get((self._spec, kind))
-            if weak is None:
+            try:
+                signature, spec, canonical = of_scalars[self._spec, kind]
+            except KeyError:
                 if kind not in PYTHON_SCALARS:
                     return detour(self, other)
                 weak = of_scalars[self._spec, kind] = _learn_weak(op, self._spec, kind, is_reflected=is_reflected)
-            signature, spec, canonical = weak
+                signature, spec, canonical = weak
             values = tape.values
             values.append(canonical(other))
             records.append((signature, self._handle, -tape.value_origin - len(values)))
@@ -101,15 +102,16 @@ def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
         if recorder.thread != get_ident():
             elsewhere: R = apply(op, (self,), attributes)
             return elsewhere
-        found = known.get(self._spec)
-        if found is None:
-            found = known[self._spec] = _learn(op, self._spec, attributes=attributes)
+        try:
+            signature, spec = known[self._spec]
+        except KeyError:
+            signature, spec = known[self._spec] = _learn(op, self._spec, attributes=attributes)
         tape = recorder.tape
         records = tape.records
-        records.append((found[0], self._handle))
+        records.append((signature, self._handle))
         result = _new(type(self))
         result._handle = number = tape.origin + len(records)
-        result._spec = found[1]
+        result._spec = spec
         result._recorder = recorder
         if number >= recorder.checkpoint:
             recorder.on_checkpoint(number)

@@ -32,6 +32,35 @@ class Structure(NamedTuple):
     inputs: list[int]  # handles, numbered by first use
 
 
+class Pattern:
+    """A structure met before, and how to tell quickly whether a piece has it: nothing per op runs in Python."""
+
+    def __init__(self, structure: Structure) -> None:
+        self._key = structure.key
+        self._normal = np.frombuffer(structure.key, np.int64)
+        is_outside = self._normal >= _OUTSIDE
+        self._signatures = np.flatnonzero((self._normal >= 0) & (self._normal < _INSIDE))
+        self._inside = np.flatnonzero((self._normal >= _INSIDE) & ~is_outside)
+        self._outside = np.flatnonzero(is_outside)
+        self._slots = self._normal[self._outside] - _OUTSIDE
+        self._first_uses = self._outside[np.unique(self._slots, return_index=True)[1]]
+
+    def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
+        """The structure of a piece, if it is this one."""
+        if len(flat) != len(self._normal):
+            return None
+        if not np.array_equal(flat[self._signatures], self._normal[self._signatures]):
+            return None
+        if not np.array_equal(flat[self._inside] - (first - _INSIDE), self._normal[self._inside]):
+            return None
+        outside, inputs = flat[self._outside], flat[self._first_uses]
+        is_elsewhere = (outside < first) | (outside >= first + ops)
+        if not (np.array_equal(outside, inputs[self._slots]) and is_elsewhere.all()):
+            return None
+        listed = inputs.tolist()
+        return Structure(self._key, listed) if len(set(listed)) == len(listed) else None
+
+
 class Liveness(NamedTuple):
     """Which results of a piece are live, and what happens to the handles known to be dead."""
 

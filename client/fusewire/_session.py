@@ -61,7 +61,8 @@ from fusewire_protos.frames import (
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-_ACTIVE_TICK_S = 0.0005
+_LEAST_TICK_S = 0.0005
+_BUSY_TICK_S = 0.004
 _IDLE_TICK_S = 0.1
 _TICKS_A_ROUND = 40  # once a round, deaths that no segment took along are sent, and the I/O thread may fall asleep
 _HEARTBEAT_AFTER_NS = 50_000_000  # until then the next frame is expected to carry the acknowledgement
@@ -309,13 +310,14 @@ class Session:
     def on_tick(self) -> float:
         if self._ended is not None:
             return _IDLE_TICK_S
-        self._flush_aged(time.monotonic_ns())
+        now_ns = time.monotonic_ns()
+        self._flush_aged(now_ns)
         self._ticks += 1
         if self._ticks % _TICKS_A_ROUND:
-            return _ACTIVE_TICK_S
+            return self._active_tick_s(now_ns)
         self._send_frees()
         if any(recorder.has_unsent for recorder in self._all_recorders()):
-            return _ACTIVE_TICK_S
+            return self._active_tick_s(now_ns)
         self._ticks -= 1  # asleep: the next tick is the last of a round again
         is_quiet = time.monotonic_ns() - self._heard_at_ns > _HEARTBEAT_AFTER_NS
         self._owes_heartbeat = is_quiet and self._stream.owes_acknowledgement
@@ -368,6 +370,7 @@ class Session:
         deadline_s: float | None = None,
     ) -> None:
         """Sends what `reach` covers, as credit allows."""
+        is_urgent = trigger is not Trigger.COUNT or self._credit.is_free
         while True:
             with recorder.lock:
                 refused = self._send_pieces(recorder, reach, trigger)
@@ -375,7 +378,8 @@ class Session:
                 break
             self._wait_for_credit(recorder, refused, deadline_s)
             trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
-        self._transport.wake()
+        if is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
+            self._transport.wake()
 
     def _send_pieces(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> Amount | None:
         """Under the recorder's lock: sends piece after piece; returns the cost of the first one refused."""
@@ -433,6 +437,16 @@ class Session:
             reach = recorder.due(now_ns)
             if reach is not None and self._credit.is_free:
                 self._flush_if_free(recorder, reach, Trigger.AGE)
+
+    def _active_tick_s(self, now_ns: int) -> float:
+        """When to look again: sooner than needed would only take turns from the threads that record.
+
+        While the device is busy no age counts, and what is posted may gather: once it idles, a frame tells.
+        """
+        if not self._credit.is_free:
+            return _BUSY_TICK_S
+        ripe_ns = min((recorder.ripens_in_ns(now_ns) for recorder in self._all_recorders()), default=0)
+        return max(ripe_ns / 1e9, _LEAST_TICK_S)
 
     def _send_frees(self) -> None:
         for recorder in self._all_recorders():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from fusewire._segments import bind, build_template, liveness_of, structure_of
+from fusewire._segments import Pattern, bind, build_template, liveness_of, structure_of
 from fusewire._signature import intern_signature, intern_spec
 from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos import dtypes
@@ -52,6 +53,36 @@ def test_one_handle_in_two_places_is_another_structure_than_two() -> None:
 def test_an_earlier_result_is_an_input() -> None:
     structure = structure_of(flatten([(ADD, FIRST, FIRST + 1)]), FIRST + 1 + 1, 1)
     assert structure.inputs == [FIRST, FIRST + 1]
+
+
+def test_a_pattern_knows_its_structure_wherever_it_begins() -> None:
+    structure = structure_of(flatten(chain_at(FIRST)), FIRST, 3)
+    there = flatten([(ADD, UPLOAD + 9, UPLOAD + 9), (SCALE, FIRST + 500, -77), (ADD, FIRST + 500, FIRST + 501)])
+    matched = Pattern(structure).match(there, FIRST + 500, 3)
+    assert matched == structure_of(there, FIRST + 500, 3)
+    assert matched is not None
+    assert matched.inputs == [UPLOAD + 9]
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [(ADD, UPLOAD, UPLOAD + 1), (SCALE, FIRST, -1), (ADD, FIRST, FIRST + 1)],  # two inputs for one
+        [(ADD, UPLOAD, UPLOAD), (SCALE, UPLOAD, -1), (ADD, FIRST, FIRST + 1)],  # an input for a result
+        [(ADD, UPLOAD, UPLOAD), (SCALE, FIRST, -1), (ADD, FIRST + 1, FIRST)],  # other results
+        [(ADD, UPLOAD, UPLOAD), (SCALE, FIRST, -1), (SCALE, FIRST, -2)],  # another op
+        [(ADD, UPLOAD, UPLOAD), (SCALE, FIRST, -1)],  # fewer
+    ],
+)
+def test_a_pattern_knows_what_it_is_not(records: list[Record]) -> None:
+    pattern = Pattern(structure_of(flatten(chain_at(FIRST)), FIRST, 3))
+    assert pattern.match(flatten(records), FIRST, len(records)) is None
+
+
+def test_a_pattern_of_two_inputs_is_not_that_of_one_in_two_places() -> None:
+    pattern = Pattern(structure_of(flatten([(ADD, UPLOAD, UPLOAD + 1)]), FIRST, 1))
+    assert pattern.match(flatten([(ADD, UPLOAD, UPLOAD)]), FIRST, 1) is None
+    assert pattern.match(flatten([(ADD, UPLOAD, FIRST)]), FIRST, 1) is None
 
 
 def test_the_program_says_what_the_records_say() -> None:
