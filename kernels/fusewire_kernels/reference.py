@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -27,6 +29,7 @@ from fusewire_protos.shapes import Shape
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op takes.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
+Prepared = Callable[[Sequence[Any], Sequence[int]], Any]  # (operands, slice starts) → the result
 _Rule = Twin  # where operands are already cast to the dtypes that the op computes in
 
 _TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
@@ -34,16 +37,42 @@ _TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose
 
 def twin(op: Op) -> Twin:
     """The meaning of `op` as a function of arrays. A view shares memory with its operand."""
-    rule = _RULES[op.name]
 
     @np.errstate(all="ignore")
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         sources = tuple(dtypes.from_numpy(operand.dtype) for operand in operands)
-        targets = op.dtype_rule(sources, attributes).operands
-        converted = [cast(library, *job) for job in zip(operands, sources, targets, strict=True)]
+        return prepare(op, library, sources, attributes)(operands, starts)
+
+    return run
+
+
+@lru_cache(4096)  # a loop's body comes again and again, in one program and in the next
+def prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attributes) -> Prepared:
+    """The twin for operands of the dtypes `sources`, for use again and again.
+
+    It may warn: whoever calls it ignores floating-point errors, once for many calls.
+    """
+    rule = _RULES[op.name]
+    targets = op.dtype_rule(sources, attributes).operands
+    if targets != sources:
+        return _casting(rule, library, tuple(zip(sources, targets, strict=True)), attributes)
+    if isinstance(rule, _Computed) and not any(target.is_half for target in targets):
+        return _plain(rule.body, library)
+    return lambda operands, starts: library.asarray(rule(library, operands, attributes, starts))
+
+
+def _casting(
+    rule: _Rule, library: Any, conversions: tuple[tuple[DType, DType], ...], attributes: Attributes
+) -> Prepared:
+    def run(operands: Sequence[Any], starts: Sequence[int]) -> Any:
+        converted = [cast(library, operand, *each) for operand, each in zip(operands, conversions, strict=True)]
         return library.asarray(rule(library, converted, attributes, starts))
 
     return run
+
+
+def _plain(body: Callable[..., Any], library: Any) -> Prepared:
+    return lambda operands, starts: library.asarray(body(library, *operands))
 
 
 def region_index(rank: int, attributes: Attributes, starts: Sequence[int]) -> tuple[Any, ...]:
@@ -65,16 +94,20 @@ def _slice_of(start: int, length: int, step: int) -> slice:
 # ---- kinds of rules ----
 
 
-def _computed(body: Callable[..., Any]) -> _Rule:
-    """An exact function of elements: halves are computed in float32 and rounded once."""
+@dataclass(frozen=True)
+class _Computed:
+    """The rule of an exact function of elements: halves are computed in float32 and rounded once.
 
-    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    Of other dtypes the result is `body(library, *operands)` as it stands.
+    """
+
+    body: Callable[..., Any]
+
+    def __call__(self, library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         dtype = _dtype_of(operands[0])
         widened = [widen(library, operand, _dtype_of(operand)) for operand in operands]
-        result = library.asarray(body(library, *widened))
+        result = library.asarray(self.body(library, *widened))
         return narrow(library, result, dtype) if result.dtype == np.float32 else result
-
-    return rule
 
 
 def _accurate(body: Callable[..., Any]) -> _Rule:
@@ -424,7 +457,7 @@ def _eye(library: Any, operands: Sequence[Any], attributes: Attributes, starts: 
 
 _RULES: dict[str, _Rule] = {
     **{
-        name: _computed(_named(name))
+        name: _Computed(_named(name))
         for name in (
             "add",
             "subtract",
@@ -450,27 +483,27 @@ _RULES: dict[str, _Rule] = {
     },
     **{name: _accurate(_named(name)) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
     **{name: _turning(name) for name in ("sin", "cos", "tan")},
-    "floor_divide": _computed(_floor_divide),
-    "remainder": _computed(_remainder),
+    "floor_divide": _Computed(_floor_divide),
+    "remainder": _Computed(_remainder),
     "power": _power,
-    "minimum": _computed(_minimum),
-    "maximum": _computed(_maximum),
+    "minimum": _Computed(_minimum),
+    "maximum": _Computed(_maximum),
     "atan2": _accurate(_named("arctan2")),
-    "clip": _computed(_clip),
+    "clip": _Computed(_clip),
     "where": _select,
-    "bitwise_invert": _computed(_named("invert")),
-    "isnan": _computed(_is_nan),
-    "isinf": _computed(_is_infinite),
-    "isfinite": _computed(_is_finite),
-    "sign": _computed(_sign),
-    "square": _computed(lambda library, x: library.multiply(x, x)),
-    "round": _computed(_unless_floating("rint")),
-    "floor": _computed(_unless_floating("floor")),
-    "ceil": _computed(_unless_floating("ceil")),
-    "trunc": _computed(_unless_floating("trunc")),
+    "bitwise_invert": _Computed(_named("invert")),
+    "isnan": _Computed(_is_nan),
+    "isinf": _Computed(_is_infinite),
+    "isfinite": _Computed(_is_finite),
+    "sign": _Computed(_sign),
+    "square": _Computed(lambda library, x: library.multiply(x, x)),
+    "round": _Computed(_unless_floating("rint")),
+    "floor": _Computed(_unless_floating("floor")),
+    "ceil": _Computed(_unless_floating("ceil")),
+    "trunc": _Computed(_unless_floating("trunc")),
     "rsqrt": _accurate(_rsqrt),
     "sigmoid": _accurate(_sigmoid),
-    "relu": _computed(_relu),
+    "relu": _Computed(_relu),
     "gelu": _accurate(_gelu),
     "silu": _accurate(_silu),
     "softplus": _accurate(_softplus),

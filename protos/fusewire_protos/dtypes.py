@@ -141,6 +141,7 @@ def to_numpy(dtype: DType) -> np.dtype[Any]:
     return numpy_dtype
 
 
+@cache
 def from_numpy(dtype: np.dtype[Any]) -> DType:
     """Our dtype for NumPy's. Raises DtypeError for a dtype that cannot travel."""
     found = BY_NAME.get(dtype.name)

@@ -19,12 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback
+from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
-from fusewire_server.tier0 import run_op_by_op
+from fusewire_server.tier0 import run_op_by_op, steps_of
 from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.device")
@@ -145,6 +146,7 @@ class DeviceThread:
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
+        self._steps: WeakKeyDictionary[ProgramEntry, Steps] = WeakKeyDictionary()
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
         self._donations = 0
@@ -229,7 +231,7 @@ class DeviceThread:
     def _run_at_tier0(self, row: Row) -> FailedRow | None:
         """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
         try:
-            run_op_by_op(self._device, row)
+            run_op_by_op(self._device, self._steps_of(row.entry), row)
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
@@ -239,6 +241,12 @@ class DeviceThread:
             return None
         self._release(tuple(row.outputs))
         return failure
+
+    def _steps_of(self, entry: ProgramEntry) -> Steps:
+        steps = self._steps.get(entry)
+        if steps is None:
+            steps = self._steps[entry] = steps_of(self._device, entry)
+        return steps
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> None:
         layout = entry.layout

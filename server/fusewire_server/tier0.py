@@ -8,45 +8,37 @@ compiled the array library's twin stands in for them, for the process's whole li
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.interpreter import Kernel, Steps
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.reference import twin
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
-from fusewire_server.programs import OneOp
+from fusewire_server.programs import OneOp, ProgramEntry
 from fusewire_server.work import Row, Value
 
 
-def run_op_by_op(device: Device, row: Row) -> None:
-    """Runs a row whose buffers are allocated. Device thread."""
-    program = row.entry.program
-    one_ops = row.entry.one_ops
-
-    def run_inexact(op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
-        one_op = one_ops.get(OneOpCall(op, tuple(operands), attributes))
-        if one_op is None:  # the planner refused it
-            return twin(op)(device.array_library, arrays, attributes, ())
-        return _run_one_op(device, one_op, arrays)
-
-    inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
+def steps_of(device: Device, entry: ProgramEntry) -> Steps:
+    """The steps of a program whose one-op plans are all there. Device thread, as is all use of them."""
     info = device.info
-    results = interpreter.run(
-        program,
-        device.array_library,
-        inputs,
-        row.scalars,
-        row.starts,
-        None if info.dialect is None else run_inexact,
-        is_library_exact=info.is_library_exact,
-    )
+    kernel_of = None if info.dialect is None else partial(_kernel, device, entry.one_ops)
+    return Steps(entry.program, device.array_library, kernel_of, is_library_exact=info.is_library_exact)
+
+
+def run_op_by_op(device: Device, steps: Steps, row: Row) -> None:
+    """Runs a row whose buffers are allocated. Device thread."""
+    program = steps.program
+    inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
+    results = interpreter.finish(interpreter.execute(steps, inputs, row.scalars, row.starts))
     overwritten = _overwritten(row, inputs)
     kept = [_apart(device.array_library, result, overwritten) for result in results]
     for value, index, result in zip(row.outputs, program.live, kept, strict=True):
@@ -77,15 +69,28 @@ def _apart(library: Any, result: Any, overwritten: Sequence[Any]) -> Any:
     return result.copy() if is_shared else result
 
 
-def _run_one_op(device: Device, one_op: OneOp, arrays: Sequence[Any]) -> Any:
-    result = device.empty(one_op.result)
+def _kernel(
+    device: Device, one_ops: Mapping[OneOpCall, OneOp], op: Op, operands: tuple[Spec, ...], attributes: Attributes
+) -> Kernel:
+    one_op = one_ops.get(OneOpCall(op, operands, attributes))
+    if one_op is None:  # the planner refused it
+        return lambda arrays: twin(op)(device.array_library, arrays, attributes, ())
+    return _launching(device, one_op)
+
+
+def _launching(device: Device, one_op: OneOp) -> Kernel:
     plan = one_op.loaded.plan
     table = np.zeros((1, len(plan.columns)), np.int64)
-    arena_address = device.arena_address(plan.arena_bytes, 0)
-    addresses = [device.address(array) for array in arrays]
-    one_op.layout.fill(table[0], arena_address, addresses, [device.address(result)], (), ())
-    device.launch(one_op.loaded, table)
-    return result
+
+    def run(arrays: Sequence[Any]) -> Any:
+        result = device.empty(one_op.result)
+        arena_address = device.arena_address(plan.arena_bytes, 0)
+        addresses = [device.address(array) for array in arrays]
+        one_op.layout.fill(table[0], arena_address, addresses, [device.address(result)], (), ())
+        device.launch(one_op.loaded, table)
+        return result
+
+    return run
 
 
 def _block(value: Value) -> Block:

@@ -11,7 +11,7 @@ from fusewire_kernels.plan import Donation
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
-from fusewire_server.tier0 import donations, run_op_by_op
+from fusewire_server.tier0 import donations, run_op_by_op, steps_of
 from fusewire_server.work import Row, Value, ValueState
 from tests.server.parts import addition, chain, entry_of, pair, session
 
@@ -57,7 +57,8 @@ def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
     device.write(given.block, memoryview(NUMBERS.tobytes()))
     outputs = [value_in(device, program.result_spec(index)) for index in program.live]
     outputs[heir].block = given.block
-    run_op_by_op(device, Row(session(), entry_of(program), 1, [given], outputs, (), (), 0))
+    entry = entry_of(program)
+    run_op_by_op(device, steps_of(device, entry), Row(session(), entry, 1, [given], outputs, (), (), 0))
     doubled, reshaped = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
     assert reshaped.tolist() == [1, 2, 3, 4]
     assert doubled.tolist() == [[2, 4], [6, 8]]
