@@ -65,7 +65,8 @@ def _wrapped(value: int) -> int:
 
 def scalar(library: Any, value: int | float, dtype: DType) -> Any:
     """A scalar of a binding (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
-    return library.asarray(_scalar(value, dtype))  # converted by NumPy: another library may flush denormals
+    # Converted by NumPy, and moved as a vector: CuPy flushes denormals, and fills an array of rank 0 with 0 for −0.0.
+    return library.asarray(_scalar(value, dtype).reshape(1)).reshape(())
 
 
 def _scalar(value: int | float, dtype: DType) -> Any:

@@ -182,7 +182,7 @@ def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
     return not (op.is_exact and is_library_exact)
 
 
-_MOVING = (Category.VIEW, Category.MOVE, Category.CREATE)
+_MOVING = (Category.VIEW, Category.MOVE)
 
 
 def _constant(value: Any) -> Prepared:
