@@ -16,10 +16,11 @@ from typing import Any
 
 import grpc
 import grpc.aio
+import numpy as np
 
 from fusewire._errors import FusewireError, SessionLost, Unauthenticated
 from fusewire._transport import ChunkSink, Peer
-from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 # gRPC's own handlers for forks crash a child now and then while our I/O thread is inside gRPC. Without them a child
@@ -155,7 +156,7 @@ class GrpcTransport:
         call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
         try:
             async for chunk in upload.chunks():
-                await call.write(chunk)
+                await call.write(encode_chunk(chunk))
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
@@ -164,16 +165,16 @@ class GrpcTransport:
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
         call = self._bulk_channel().unary_stream(_SERVICE + "Download")(request, metadata=self._metadata)
-        value = bytearray(size_bytes)
+        value = np.empty(size_bytes, np.uint8)
         filled = 0
         try:
             while (raw := await call.read()) is not _END:
-                chunk = decode_chunk(raw)
-                value[filled : filled + len(chunk)] = chunk
+                chunk = np.frombuffer(decode_chunk(raw), np.uint8)
+                np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
                 filled += len(chunk)
         except (grpc.aio.AioRpcError, ValueError):
             filled = -1
-        self._peer.on_download(fetch, value if filled == size_bytes else None)
+        self._peer.on_download(fetch, value.data if filled == size_bytes else None)
 
     def _channel(self) -> Any:
         if self._credentials is None:
@@ -191,11 +192,11 @@ class _Upload:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._chunks: deque[bytes | None] = deque()
+        self._chunks: deque[memoryview | None] = deque()
         self._arrived = asyncio.Event()
         self._is_dropped = False
 
-    def put(self, chunk: bytes) -> None:
+    def put(self, chunk: memoryview) -> None:
         if not self._is_dropped:
             self._chunks.append(chunk)
             self._tell()
@@ -204,7 +205,7 @@ class _Upload:
         self._chunks.append(None)
         self._tell()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    async def chunks(self) -> AsyncIterator[memoryview]:
         while True:
             self._arrived.clear()
             if not self._chunks:

@@ -20,7 +20,6 @@ from fusewire._errors import SessionLost
 from fusewire._transport import Peer
 from fusewire_protos import dtypes, frames
 from fusewire_protos import program as programs
-from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
 from fusewire_protos.program import Program, ProgramLimits
@@ -258,8 +257,8 @@ class _Sink:
         self._deliver = deliver
         self._received = bytearray()
 
-    def put(self, chunk: bytes) -> None:
-        self._received += decode_chunk(chunk)
+    def put(self, chunk: memoryview) -> None:
+        self._received += chunk
 
     def finish(self) -> None:
         self._deliver(bytes(self._received))

@@ -323,7 +323,7 @@ class Session:
         self._owes_heartbeat = is_quiet and self._stream.owes_acknowledgement
         return _IDLE_TICK_S
 
-    def on_download(self, fetch: int, raw: bytearray | None) -> None:
+    def on_download(self, fetch: int, raw: bytearray | memoryview | None) -> None:
         awaited = self._take_awaited(fetch)
         if awaited is None:
             return
@@ -489,7 +489,7 @@ class Session:
         self._post(Outgoing(upload))
         sink = self._transport.upload(self._stream.session_id, upload.handle)
         try:
-            for chunk in uploading.chunks_of(host, self._limits.chunk_bytes):
+            for chunk in uploading.copy_in_chunks(host, self._limits.chunk_bytes):
                 sink.put(chunk)
         finally:
             sink.finish()
@@ -643,7 +643,7 @@ def _segment(draft: Draft, template: Template) -> Segment:
     )
 
 
-def _fulfil(awaited: _Awaited, raw: bytearray) -> None:
+def _fulfil(awaited: _Awaited, raw: bytearray | memoryview) -> None:
     try:
         dtype = dtypes.to_numpy(awaited.spec.dtype)
     except DtypeError as error:

@@ -26,17 +26,18 @@ class Peer(Protocol):
     def on_tick(self) -> float:
         """Does what time demands; returns in how many seconds to be called again."""
 
-    def on_download(self, fetch: int, raw: bytearray | None) -> None:
-        """The bytes of a value that travelled beside the stream; None if they could not be had."""
+    def on_download(self, fetch: int, raw: bytearray | memoryview | None) -> None:
+        """The bytes of a value that travelled beside the stream, to keep; None if they could not be had."""
 
     def on_lost(self, error: FusewireError) -> None:
         """The connection has ended; nothing will be sent or arrive any more."""
 
 
 class ChunkSink(Protocol):
-    """Takes the chunks of one upload, encoded, from the thread that copies them."""
+    """Takes the bytes of one upload, chunk by chunk, from the thread that copies them."""
 
-    def put(self, chunk: bytes) -> None: ...
+    def put(self, chunk: memoryview) -> None:
+        """The next bytes, which change no more."""
 
     def finish(self) -> None:
         """No more come. If they are fewer than declared the server fails the handle."""

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_protos import dtypes, shapes
-from fusewire_protos.chunks import encode_chunk
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 
@@ -27,8 +26,14 @@ def sendable(host: Host, spec: Spec) -> Host:
     return np.ascontiguousarray(host, dtype).reshape(spec.shape)
 
 
-def chunks_of(host: Host, chunk_bytes: int) -> Iterator[bytes]:
-    """The encoded chunks, each a copy: the array may change once its last chunk has been taken."""
-    flat = host.reshape(-1).view(np.uint8).data
-    for start in range(0, len(flat), chunk_bytes):
-        yield encode_chunk(flat[start : start + chunk_bytes])
+def copy_in_chunks(host: Host, chunk_bytes: int) -> Iterator[memoryview]:
+    """The bytes of `host`, copied: it may change once its last chunk has been taken.
+
+    One copy in one piece, as the system gives large memory in large pages; NumPy lets other threads run meanwhile.
+    """
+    source = host.reshape(-1).view(np.uint8)
+    copied = np.empty_like(source)
+    for start in range(0, len(source), chunk_bytes):
+        chunk = copied[start : start + chunk_bytes]
+        np.copyto(chunk, source[start : start + chunk_bytes])
+        yield chunk.data

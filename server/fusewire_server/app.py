@@ -21,6 +21,7 @@ from fusewire_server.auth import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
 from fusewire_server.config import Config, Listen
 from fusewire_server.engine import Engine
+from fusewire_server.heap import keep_freed_memory
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
 from fusewire_server.planner import Planner
@@ -40,6 +41,7 @@ def run(config: Config) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError before anything is opened."""
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_Process(config).serve())
 

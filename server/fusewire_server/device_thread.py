@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback
+from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback, Staged
 from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
@@ -43,7 +43,7 @@ class Write(NamedTuple):
 
     session: Session
     value: Value
-    data: bytes | memoryview
+    data: bytes | Staged
     credit: Amount
 
 
@@ -320,7 +320,9 @@ class DeviceThread:
     # ---- memory and transfers ----
 
     def _allocate(self, size_bytes: int) -> Block:
-        block = self._device.allocate(size_bytes)
+        return self._counted(self._device.allocate(size_bytes))
+
+    def _counted(self, block: Block) -> Block:
         self._live_bytes += block.size_bytes
         self._peak_bytes = max(self._peak_bytes, self._live_bytes)
         return block
@@ -339,14 +341,19 @@ class DeviceThread:
             self._drop(value)
 
     def _write(self, write: Write) -> None:
-        value = write.value
         try:
-            value.block = self._allocate(value.spec.size_bytes)
+            write.value.block = self._filled(write.data)
         except OutOfMemory as error:
             self._report(Wrote(write, str(error)))
             return
-        self._device.write(value.block, memoryview(write.data))
         self._report(Wrote(write, None))
+
+    def _filled(self, data: bytes | Staged) -> Block:
+        if isinstance(data, Staged):
+            return self._counted(self._device.put(data))
+        block = self._allocate(len(data))
+        self._device.write(block, memoryview(data))
+        return block
 
     def _load(self, load: Load) -> None:
         try:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from fusewire_kernels.devices.base import Device, LoadedPlan
+from fusewire_kernels.devices.base import Device, LoadedPlan, Staged
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
@@ -178,7 +178,7 @@ class Engine:
         session.forget_answer(fetch)
         self._read_on(session)
 
-    def uploaded(self, session: Session, value: Value, data: memoryview) -> None:
+    def uploaded(self, session: Session, value: Value, data: Staged) -> None:
         """The bytes of an upload have arrived as declared."""
         if session.state is SessionState.CLOSED:
             return

@@ -16,6 +16,7 @@ import grpc
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import PROTOCOL_VERSION
@@ -99,15 +100,15 @@ class FusewireService:
         if value is None:
             await _abort(context, "unknown_handle", f"handle {handle} names nothing in this session")
         try:
-            data = await self._gather(chunks, value)
+            staged = await self._gather(chunks, value)
         except _UploadBroken as broken:
             self._engine.upload_failed(session, value, str(broken))
             await _abort(context, "upload_failed", str(broken))
         except asyncio.CancelledError:
             self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
             raise
-        self._engine.uploaded(session, value, data)
-        return pb.UploadReceipt(bytes=len(data))
+        self._engine.uploaded(session, value, staged)
+        return pb.UploadReceipt(bytes=value.spec.size_bytes)
 
     def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
         metadata = dict(context.invocation_metadata() or ())
@@ -130,10 +131,11 @@ class FusewireService:
         finally:
             self._engine.uploads.give_up(session, handle)
 
-    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> memoryview:
+    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
         """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
         size_bytes = value.spec.size_bytes
-        data = np.empty(size_bytes, np.uint8).data
+        staged = self._engine.device.stage(size_bytes)
+        target = np.frombuffer(staged.memory, np.uint8)
         filled = 0
         while (raw := await self._next_chunk(chunks)) is not None:
             try:
@@ -142,15 +144,16 @@ class FusewireService:
                 raise _UploadBroken(str(error)) from None
             if filled + len(chunk) > size_bytes:
                 raise _UploadBroken(f"more than the {size_bytes} bytes declared")
-            data[filled : filled + len(chunk)] = chunk
+            # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
+            np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
             filled += len(chunk)
         if filled != size_bytes:
             raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
         try:
-            validate.check_uploaded(value.spec.dtype, data)
+            validate.check_uploaded(value.spec.dtype, staged.memory)
         except CaseError as error:
             raise _UploadBroken(error.text) from None
-        return data
+        return staged
 
     async def _next_chunk(self, chunks: AsyncIterator[bytes]) -> bytes | None:
         stall_s = self._limits.upload_stall_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import Any
@@ -32,6 +32,7 @@ class Server:
         self.memory = MemoryServer(execute)
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
+        self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down
         self._owed: SimpleQueue[bytes | None] = SimpleQueue()
         self._declared = threading.Event()
         self.listening = grpc.server(ThreadPoolExecutor(8))
@@ -73,7 +74,7 @@ class Server:
         return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
 
     def _download(self, raw: bytes, context: Any) -> Iterator[bytes]:
-        value = self.memory.beside[wire.DownloadRequest.FromString(raw).fetch]
+        value = self.alter(self.memory.beside[wire.DownloadRequest.FromString(raw).fetch])
         for start in range(0, len(value), 4096):
             yield encode_chunk(value[start : start + 4096])
 
@@ -102,6 +103,32 @@ def test_large_arrays_travel_beside_the_stream_both_ways(server: Server) -> None
         np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
         np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
     assert server.metadata[1]["fusewire-session"] == (b"s" * 16).hex()
+
+
+def test_a_large_array_may_change_as_soon_as_its_upload_returns(server: Server) -> None:
+    source = LARGE.copy()
+    with fw.connect(server.target) as session:
+        x = session.array(source)
+        source[:] = 0
+        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+
+
+def test_a_large_value_may_be_written_to(server: Server) -> None:
+    with fw.connect(server.target) as session:
+        value = session.array(LARGE).numpy(timeout=20)
+    value += 1
+    np.testing.assert_array_equal(value, LARGE + 1)
+
+
+@pytest.mark.parametrize(
+    "alter", [lambda value: value[:-1], lambda value: value + b"x", lambda value: value * 2, lambda value: b""]
+)
+def test_a_value_that_is_not_as_long_as_declared_is_an_error(server: Server, alter: Callable[[bytes], bytes]) -> None:
+    server.alter = alter
+    with fw.connect(server.target) as session:
+        with pytest.raises(fw.SessionLost, match="while the value travelled"):
+            session.array(LARGE).numpy(timeout=20)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
 
 
 def test_the_token_travels_with_every_call(server: Server) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import dtypes, frames
@@ -94,6 +94,13 @@ class InstantPlanner(Planner):
         else:
             self.withheld.append(answer)
         return answer
+
+
+def staged(device: Device) -> Staged:
+    """DATA, gathered."""
+    gathered = device.stage(len(DATA))
+    gathered.memory[:] = DATA
+    return gathered
 
 
 def columns(plan: Plan, kind: type[InputColumn | OutputColumn]) -> list[int]:
@@ -464,7 +471,7 @@ def test_an_upload_may_come_before_its_declaration() -> None:
             client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
             value = await claim
             assert value is not None
-            here.engine.uploaded(client.session, value, memoryview(DATA))
+            here.engine.uploaded(client.session, value, staged(here.engine.device))
             assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
 
     run(test())
@@ -696,7 +703,7 @@ class Model:
         value = self.client.engine.uploads.claim(self.client.session, self.pending.pop(0)).result()
         assert value is not None
         if number % 3:
-            self.client.engine.uploaded(self.client.session, value, memoryview(DATA))
+            self.client.engine.uploaded(self.client.session, value, staged(self.client.engine.device))
         else:
             self.client.engine.upload_failed(self.client.session, value, "broken off")
 

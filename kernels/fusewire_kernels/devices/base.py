@@ -42,6 +42,14 @@ class Block:
     owner: Any
 
 
+@dataclass(frozen=True, eq=False)
+class Staged:
+    """Host memory to gather a value in. `memory` is writable and not filled; `owner` is whatever the device needs."""
+
+    memory: memoryview
+    owner: Any
+
+
 class Fence(Protocol):
     """A point in the device's order of work."""
 
@@ -84,6 +92,12 @@ class Device(Protocol):
 
     def write(self, block: Block, data: memoryview) -> None:
         """Copies host bytes into a block, in order; `data` may be reused when it returns."""
+
+    def stage(self, size_bytes: int) -> Staged:
+        """Host memory in which to gather what one `put` takes. Counts as no memory of the device; any thread."""
+
+    def put(self, staged: Staged) -> Block:
+        """A block that holds the bytes staged, whose memory may become the block's. Raises OutOfMemory."""
 
     def read(self, block: Block, size_bytes: int) -> Readback:
         """Begins to copy a block to the host, in order."""

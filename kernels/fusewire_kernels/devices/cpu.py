@@ -11,6 +11,7 @@ import ctypes
 import mmap
 import os
 import platform
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -21,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
-from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.plan import Launch, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -121,6 +122,13 @@ class CpuDevice:
     def write(self, block: Block, data: memoryview) -> None:
         _copy(np.frombuffer(block.owner, np.uint8)[: data.nbytes], np.frombuffer(data, np.uint8))
 
+    def stage(self, size_bytes: int) -> Staged:
+        block = self._pool.lend(size_bytes)
+        return Staged(block.owner[:size_bytes], block)
+
+    def put(self, staged: Staged) -> Block:
+        return self._pool.adopt(staged.owner, len(staged.memory))
+
     def read(self, block: Block, size_bytes: int) -> HostCopy:
         copied = np.empty(size_bytes, np.uint8)
         _copy(copied, np.frombuffer(block.owner, np.uint8)[:size_bytes])
@@ -205,7 +213,8 @@ def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
 class _Pool:
     """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` the latter alone.
 
-    A block in use is held here too: whoever asked may remember no more of it than its address.
+    A block in use is held here too: whoever asked may remember no more of it than its address. A block that is lent
+    has left the pool; whoever lets go of it without having it adopted has given it back to the system.
     """
 
     def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
@@ -215,37 +224,66 @@ class _Pool:
         self.kept_bytes = 0
         self._kept: dict[int, list[Block]] = {}
         self._used: set[Block] = set()
+        self._lock = threading.Lock()  # guards all of these: blocks are lent to any thread
 
     def take(self, size_bytes: int) -> Block:
-        block = self._found(size_bytes)
-        self._used.add(block)
+        size_class = _size_class(size_bytes)
+        with self._lock:
+            kept = self._kept.get(size_class)
+            if not kept:
+                self._make_room(size_class, size_bytes)
+                return self._use(_new_block(size_class))
+            block = kept.pop()
+            self.kept_bytes -= size_class
+            self._used.add(block)
         return block
 
-    def _found(self, size_bytes: int) -> Block:
+    def lend(self, size_bytes: int) -> Block:
         size_class = _size_class(size_bytes)
-        kept = self._kept.get(size_class)
-        if kept:
-            self.kept_bytes -= size_class
-            return kept.pop()
+        with self._lock:
+            kept = self._kept.get(size_class)
+            if kept:
+                self.kept_bytes -= size_class
+                self._held_bytes -= size_class
+                return kept.pop()
+        return _new_block(size_class)
+
+    def adopt(self, lent: Block, size_bytes: int) -> Block:
+        with self._lock:
+            self._make_room(lent.size_bytes, size_bytes)
+            return self._use(lent)
+
+    def give_back(self, block: Block) -> None:
+        with self._lock:
+            self._used.remove(block)
+            if self.kept_bytes + block.size_bytes > self._cached_bytes:
+                self._held_bytes -= block.size_bytes
+                return
+            self.kept_bytes += block.size_bytes
+            self._kept.setdefault(block.size_bytes, []).append(block)
+
+    def clear(self) -> None:
+        """Gives the kept blocks back to the system."""
+        with self._lock:
+            self._clear()
+
+    # ---- under the lock ----
+
+    def _make_room(self, size_class: int, size_bytes: int) -> None:
+        """Raises OutOfMemory if what is in use leaves no room."""
         if self._held_bytes + size_class > self._limit_bytes:
-            self.clear()
+            self._clear()
         if self._held_bytes + size_class > self._limit_bytes:
             raise OutOfMemory(
                 f"the device has no room for {size_bytes} bytes: {self._held_bytes} of {self._limit_bytes} are in use"
             )
-        self._held_bytes += size_class
-        return _new_block(size_class)
 
-    def give_back(self, block: Block) -> None:
-        self._used.remove(block)
-        if self.kept_bytes + block.size_bytes > self._cached_bytes:
-            self._held_bytes -= block.size_bytes
-            return
-        self.kept_bytes += block.size_bytes
-        self._kept.setdefault(block.size_bytes, []).append(block)
+    def _use(self, block: Block) -> Block:
+        self._held_bytes += block.size_bytes
+        self._used.add(block)
+        return block
 
-    def clear(self) -> None:
-        """Gives the kept blocks back to the system."""
+    def _clear(self) -> None:
         self._held_bytes -= self.kept_bytes
         self.kept_bytes = 0
         self._kept.clear()

@@ -27,7 +27,7 @@ from cupy.cuda import driver, runtime
 
 from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile_cuda import Nvrtc
-from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import Call, CudaFence, Stream
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_protos import dtypes
@@ -141,6 +141,14 @@ class CudaDevice:
         self._enter_thread()
         if data.nbytes > 0:
             self._copy_in(block.address, data.cast("B"))
+
+    def stage(self, size_bytes: int) -> Staged:
+        return Staged(np.empty(size_bytes, np.uint8).data, None)
+
+    def put(self, staged: Staged) -> Block:
+        block = self.allocate(len(staged.memory))
+        self.write(block, staged.memory)
+        return block
 
     def read(self, block: Block, size_bytes: int) -> CudaReadback:
         self._enter_thread()

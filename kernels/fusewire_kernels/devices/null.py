@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.plan import Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
@@ -82,6 +82,14 @@ class NullDevice:
 
     def write(self, block: Block, data: memoryview) -> None:
         block.owner[: len(data)] = np.frombuffer(data, np.uint8)
+
+    def stage(self, size_bytes: int) -> Staged:
+        return Staged(np.empty(size_bytes, np.uint8).data, None)
+
+    def put(self, staged: Staged) -> Block:
+        block = self.allocate(len(staged.memory))
+        self.write(block, staged.memory)
+        return block
 
     def read(self, block: Block, size_bytes: int) -> NullReadback:
         return NullReadback(block.owner[:size_bytes])

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Store, Stride
 from fusewire_kernels.plan import (
     ARENA_ALIGNMENT_BYTES,
@@ -94,6 +94,33 @@ class DeviceConformance:
         block = _filled(machine.device, source)
         source[:] = bytes(len(source))
         assert _read(machine.device, block, len(source)) == b"before" * 1000
+
+    @pytest.mark.parametrize("size_bytes", [0, 1, 1000, (1 << 24) + 12345])
+    def test_what_is_staged_becomes_a_block(self, machine: Machine, size_bytes: int) -> None:
+        data = np.random.default_rng(1).bytes(size_bytes)
+        block = machine.device.put(_staged(machine.device, data))
+        assert (block.size_bytes >= size_bytes, block.address % 64) == (True, 0)
+        assert _read(machine.device, block, size_bytes) == data
+
+    def test_what_is_staged_later_leaves_a_block_alone(self, machine: Machine) -> None:
+        device = machine.device
+        block = device.put(_staged(device, b"first" * 1000))
+        _staged(device, b"later" * 1000)
+        assert _read(device, block, 5000) == b"first" * 1000
+
+    def test_staged_blocks_are_released_as_others_are(self, machine: Machine) -> None:
+        for _ in range(8):
+            machine.device.release(machine.device.put(machine.device.stage(MEMORY_BYTES // 2)))
+
+    def test_staged_memory_counts_once_it_is_a_block(self, machine: Machine) -> None:
+        device = machine.device
+        staged = [device.stage(MEMORY_BYTES // 2) for _ in range(3)]
+        block = device.put(staged[0])
+        device.put(staged[1])
+        with pytest.raises(OutOfMemory, match=str(MEMORY_BYTES // 2)):
+            device.put(staged[2])
+        device.release(block)
+        assert device.put(staged[2]).size_bytes >= MEMORY_BYTES // 2
 
     def test_a_read_sees_what_was_there_when_it_was_asked_for(self, machine: Machine) -> None:
         device = machine.device
@@ -292,6 +319,12 @@ def _run(
 
 def _integers(shape: tuple[int, ...], seed: int) -> Array:
     return np.random.default_rng(seed).integers(-8, 9, shape).astype(np.float32)
+
+
+def _staged(device: Device, data: bytes) -> Staged:
+    staged = device.stage(len(data))
+    staged.memory[:] = data
+    return staged
 
 
 def _filled(device: Device, data: bytes | bytearray) -> Block:

@@ -68,6 +68,21 @@ def test_the_pool_keeps_no_more_than_its_bound(device: CpuDevice) -> None:
     assert device.pool_bytes() == 1 << 18
 
 
+def test_a_released_block_is_staged_again(device: CpuDevice) -> None:
+    block = device.allocate(1000)
+    device.release(block)
+    staged = device.stage(990)
+    assert device.pool_bytes() == 0
+    assert device.put(staged) is block
+
+
+def test_staged_memory_that_never_becomes_a_block_takes_none_of_the_devices(device: CpuDevice) -> None:
+    device.release(device.allocate(MEMORY_BYTES))
+    for _ in range(3):
+        device.stage(MEMORY_BYTES)
+    assert device.allocate(MEMORY_BYTES).size_bytes == MEMORY_BYTES
+
+
 def test_memory_is_bounded_and_the_error_names_the_sizes(device: CpuDevice) -> None:
     device.allocate(MEMORY_BYTES // 2)
     with pytest.raises(OutOfMemory, match=f"{MEMORY_BYTES} bytes"):
