@@ -18,7 +18,7 @@ from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
-from fusewire_server.programs import ProgramEntry, ProgramTable, claimed_live
+from fusewire_server.programs import ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value, ValueState
 
@@ -125,7 +125,7 @@ class Intake:
             if error.case.reach is Reach.PROTOCOL:
                 raise
             failure = Failure.of(error)
-            session.rejected_programs[new.number] = (failure, claimed_live(new.raw))
+            session.rejected_programs[new.number] = (failure, claim_of(new.raw, self._programs.limits))
             taken.failures.append(failure)
             return
         entry.holders += 1
@@ -149,8 +149,9 @@ class Intake:
         rejected = session.rejected_programs.get(segment.program)
         if rejected is None:
             raise CaseError("unknown_program", f"program {segment.program} was never sent")
-        failure, live = rejected
-        self._admit_failed(session, segment, [segment.base + index for index in live], failure, taken)
+        failure, claim = rejected
+        handles = [segment.base + index for index in claim.live]
+        self._admit_failed(session, segment, handles, claim.amount, failure, taken)
 
     def _row(
         self, session: Session, segment: frames.Segment, entry: ProgramEntry, now_ns: int, taken: Taken
@@ -165,7 +166,7 @@ class Intake:
             if len(segment.inputs) != len(program.inputs):
                 raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
         except CaseError as error:
-            self._admit_failed(session, segment, handles, Failure.of(error, segment.base), taken)
+            self._admit_failed(session, segment, handles, _amount_of(entry), Failure.of(error, segment.base), taken)
             return None
         inputs, failed = self._inputs(session, segment, program.inputs)
         outputs = [
@@ -260,7 +261,13 @@ class Intake:
             self._fail_dependents(row.session, row, failed, taken)
 
     def _admit_failed(
-        self, session: Session, segment: frames.Segment, handles: list[int], failure: Failure, taken: Taken
+        self,
+        session: Session,
+        segment: frames.Segment,
+        handles: list[int],
+        amount: Amount,
+        failure: Failure,
+        taken: Taken,
     ) -> None:
         """A segment of which nothing can be computed: its results exist as failures, its inputs still die."""
         failure = failure._replace(base=segment.base)
@@ -269,8 +276,6 @@ class Intake:
             self._mint_failed(session, handle, failure)
         dying = [segment.inputs[position] for position in self._dying(segment)]
         self._kill(session, dying, taken)
-        entry = session.programs.get(segment.program)
-        amount = _amount_of(entry) if entry is not None else Amount(0, 0, 1)
         session.admit(amount)
         session.complete(amount)
 

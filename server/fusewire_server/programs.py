@@ -7,15 +7,17 @@ A fragment is compiled only if it keeps coming.
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
+from fusewire_server.work import Amount
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
@@ -113,8 +115,27 @@ def bucket(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
-def claimed_live(raw: bytes) -> tuple[int, ...]:
-    """The live results that rejected program bytes speak of: the handles to poison. Empty if they cannot be read."""
+class Claim(NamedTuple):
+    """What rejected program bytes say of themselves: the results to poison, and the credit a segment of it takes."""
+
+    live: tuple[int, ...]
+    amount: Amount
+
+
+def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
+    """The claim of a program that `limits` or the rules reject.
+
+    One that is only too large is counted as its client counts it, so that credit comes back in full.
+    """
+    try:
+        program = decode(raw, limits._replace(program_ops=sys.maxsize, array_bytes=sys.maxsize))
+    except CaseError:
+        return Claim(_claimed_live(raw), Amount(0, 0, 1))
+    return Claim(program.live, Amount(len(program.ops), program.live_bytes, 1))
+
+
+def _claimed_live(raw: bytes) -> tuple[int, ...]:
+    """Empty if it cannot be read."""
     try:
         parts = unpack(raw, longest_array=len(raw))
         live = parts[3]

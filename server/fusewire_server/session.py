@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fusewire_protos.errors import CaseError
-from fusewire_server.programs import ProgramEntry
+from fusewire_server.programs import Claim, ProgramEntry
 from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Value
 
 
@@ -68,7 +68,7 @@ class Session:
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
     fetches: dict[int, Fetching] = field(default_factory=dict)
-    rejected_programs: dict[int, tuple[Failure, tuple[int, ...]]] = field(default_factory=dict)  # and live results
+    rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order
     held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload
     admitted: Amount = NO_WORK

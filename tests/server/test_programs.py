@@ -2,9 +2,12 @@
 
 import pytest
 
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import CaseError
-from fusewire_protos.program import ProgramLimits, encode
-from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, bucket, claimed_live
+from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
+from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, bucket, claim_of
+from fusewire_server.work import Amount
 from tests.server.parts import addition, chain
 
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
@@ -79,14 +82,24 @@ def test_counts_fall_into_powers_of_two(count: int, upper: int) -> None:
 
 def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
     inputs, scalars, ops = b"\x90", b"\x90", b"\x92\x90\x90"
-    assert claimed_live(b"\x94" + inputs + scalars + ops + b"\x95\x01\x00\x01\x02\xff") == (0, 1)
+    raw = b"\x94" + inputs + scalars + ops + b"\x95\x01\x00\x01\x02\xff"
+    assert claim_of(raw, ProgramLimits()) == Claim((0, 1), Amount(0, 0, 1))
+
+
+def test_a_program_that_is_only_too_large_claims_what_its_client_counted() -> None:
+    ones = ProgramOp(BY_NAME["full"], (0,), ((1 << 16, 1 << 16), dtypes.float32.code))
+    raw = encode(build((), (dtypes.float32,), (ones,), (0,)))
+    limits = ProgramLimits(array_bytes=1 << 20)
+    with pytest.raises(CaseError, match="quota_array_bytes"):
+        decode(raw, limits)
+    assert claim_of(raw, limits) == Claim((0,), Amount(1, 1 << 34, 1))
 
 
 @pytest.mark.parametrize(
     "garbage", [b"", b"\xc1", b"\x01", b"\x90", b"\x94\x90\x90\x00\x91\x00", b"\x94\x90\x90\x90\x07"]
 )
 def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> None:
-    assert claimed_live(garbage) == ()
+    assert claim_of(garbage, ProgramLimits()).live == ()
 
 
 def test_measured_time_is_smoothed() -> None:
