@@ -13,6 +13,9 @@ from typing import NamedTuple
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 
+_WEIGHT_OF_FUNCTION = 20
+_WEIGHT_OF_ROUNDING = 6
+
 
 class TextType(NamedTuple):
     """A dtype in generated text: `suffix` names it, `value` holds it in a variable, `stored` in memory."""
@@ -39,12 +42,14 @@ class Body(NamedTuple):
     """An op's expression for floating, integer and boolean operands; None where the catalogue has no such op.
 
     `only_selects`: the result is a value that the op's dtype already has, so it needs no rounding.
+    `weight`: about how many operations follow one another in it.
     """
 
     floating: str | None
     integer: str | None = None
     boolean: str | None = None
     only_selects: bool = False
+    weight: int = 1
 
 
 def _function(op: str, operands: int) -> str:
@@ -53,12 +58,14 @@ def _function(op: str, operands: int) -> str:
 
 
 def _of_floats(op: str, operands: int = 1) -> Body:
-    return Body(_function(op, operands))
+    return Body(_function(op, operands), weight=_WEIGHT_OF_FUNCTION)
 
 
-def _of_numbers(op: str, operands: int, *, floating: str | None = None, only_selects: bool = False) -> Body:
+def _of_numbers(
+    op: str, operands: int, *, floating: str | None = None, only_selects: bool = False, weight: int = 1
+) -> Body:
     call = _function(op, operands)
-    return Body(floating or call, call, None, only_selects)
+    return Body(floating or call, call, None, only_selects, weight)
 
 
 def _of_all(op: str, operands: int, *, floating: str | None = None, only_selects: bool = False) -> Body:
@@ -75,9 +82,9 @@ BODIES: dict[str, Body] = {
     "subtract": _of_numbers("subtract", 2, floating="{0} - {1}"),
     "multiply": _of_all("multiply", 2, floating="{0} * {1}"),
     "divide": Body("{0} / {1}"),
-    "floor_divide": _of_numbers("floor_divide", 2),
-    "remainder": _of_numbers("remainder", 2),
-    "power": _of_numbers("power", 2),
+    "floor_divide": _of_numbers("floor_divide", 2, weight=_WEIGHT_OF_FUNCTION),
+    "remainder": _of_numbers("remainder", 2, weight=_WEIGHT_OF_FUNCTION),
+    "power": _of_numbers("power", 2, weight=_WEIGHT_OF_FUNCTION),
     "minimum": _of_all("minimum", 2, only_selects=True),
     "maximum": _of_all("maximum", 2, only_selects=True),
     "atan2": _of_floats("atan2", 2),
@@ -138,6 +145,13 @@ def expression(op: str, operand_dtype: DType, dtype: DType, operands: tuple[str,
         raise KeyError(f"{op} has no body for {operand_dtype.name}")
     text = template.format(*operands, t=text_type.compute_suffix)
     return text if BODIES[op].only_selects else rounded(text, dtype)
+
+
+def weight(op: str, dtype: DType) -> int:
+    """About how many operations follow one another in a scalar body whose result is of `dtype`."""
+    body = BODIES[op]
+    is_rounded = dtype.is_half and not body.only_selects
+    return body.weight + (_WEIGHT_OF_ROUNDING if is_rounded else 0)
 
 
 def rounded(text: str, dtype: DType) -> str:

@@ -1,7 +1,8 @@
 """A loop kernel as a C function, for one instance of one row.
 
-Pointwise: nested loops, each value computed in the outermost loop that knows it. With an inner dimension: for each
-outer point the reductions phase by phase, inner values that a later phase needs computed again, then the stores.
+Pointwise: nested loops, each value computed in the outermost loop that knows it; a long body has its innermost loop in
+sections. With an inner dimension: for each outer point the reductions phase by phase, inner values that a later phase
+needs computed again, then the stores.
 
 Two schedules for reductions, one order of summation. *Rows*: the innermost loop runs over 32 neighbours along the
 inner dimension, one for each lane. *Columns*: where memory is contiguous along the last outer dimension instead, the
@@ -17,6 +18,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.sections import Section, Sections, sections_of
 from fusewire_kernels.codegen.statements import (
     LoopBody,
     accumulator_type,
@@ -67,15 +69,47 @@ def _loop(dim: int) -> str:
 
 
 def _write_pointwise(lines: Lines, body: LoopBody) -> None:
-    values = body.needed(body.stored)
+    sections = sections_of(body)
     with ExitStack() as loops:
-        for level in range(body.dims + 1):
-            if level > 0:
-                if level == body.dims:
-                    lines.add(INDEPENDENT)
-                loops.enter_context(lines.block(_loop(level - 1)))
-            lines.add(*(body.declaration(value) for value in values if body.levels[value] == level))
-        lines.add(*(body.storing(output) for output in range(len(body.kernel.stores))))
+        for level in range(body.dims):
+            _write_pointwise_values(lines, body, level)
+            if level < body.dims - 1:
+                loops.enter_context(lines.block(_loop(level)))
+        if sections:
+            _write_in_blocks(lines, body, sections)
+            return
+        if body.dims > 0:
+            lines.add(INDEPENDENT)
+            loops.enter_context(lines.block(_loop(body.dims - 1)))
+        _write_pointwise_values(lines, body, body.dims)
+        lines.add(*(body.storing(output) for output in range(len(body.stored))))
+
+
+def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
+    lines.add(*(body.declaration(value) for value in body.needed(body.stored) if body.levels[value] == level))
+
+
+def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
+    """The innermost dimension a block at a time, each section by a loop over the block."""
+    extent = f"n{body.dims - 1}"
+    lines.add(*(f"{element_type} c{array}[FW_POINTS];" for array, element_type in enumerate(sections.arrays)))
+    with lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_POINTS)"):
+        lines.add(f"const int64_t width = {extent} - first > FW_POINTS ? FW_POINTS : {extent} - first;")
+        *others, last = sections.sections
+        for section in others:
+            _write_section(lines, body, section)
+        _write_section(lines, body, last, stores=[body.storing(output) for output in range(len(body.stored))])
+
+
+def _write_section(lines: Lines, body: LoopBody, section: Section, stores: Iterable[str] = ()) -> None:
+    lines.add(INDEPENDENT)
+    with lines.block("for (int64_t point = 0; point < width; point++)"):
+        lines.add(f"const int64_t i{body.dims - 1} = first + point;")
+        for value, array in section.taken:
+            lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = c{array}[point];")
+        lines.add(*(body.declaration(value) for value in section.made))
+        lines.add(*(f"c{array}[point] = v{value};" for value, array in section.put))
+        lines.add(*stores)
 
 
 class _Rows:

@@ -35,6 +35,21 @@ def _pointwise() -> LoopKernel:
     return LoopKernel(2, False, inputs, nodes, (Store(5, _array(f32, S, U)), Store(6, _array(bool_, S, U))))
 
 
+def _long_pointwise() -> LoopKernel:
+    """tanh(x + bias) three times over and where it began positive: longer than one loop."""
+    nodes = (
+        node("greater", (0, 1), bool_, operand_dtype=f32),
+        node("add", (0, 1), f32),
+        node("tanh", (3,), f32),
+        node("add", (4, 1), f32),
+        node("tanh", (5,), f32),
+        node("add", (6, 1), f32),
+        node("tanh", (7,), f32),
+    )
+    stores = (Store(8, _array(f32, S, U)), Store(2, _array(bool_, S, U)))
+    return LoopKernel(2, False, (_array(f32, S, U), _array(f32, Z, U)), nodes, stores)
+
+
 def _softmax(*strides: Stride) -> LoopKernel:
     """Softmax along the inner dimension, and where it is greatest."""
     nodes = (
@@ -74,6 +89,7 @@ def _total() -> LoopKernel:
 
 NOTED: dict[str, Kernel] = {
     "pointwise": _pointwise(),
+    "long_pointwise": _long_pointwise(),
     "softmax_rows": _softmax(S, U),
     "softmax_columns": _softmax(U, S),
     "gather": _gather(),

@@ -51,6 +51,9 @@ FW_FN double fw_from_bits_f64(uint64_t bits) {
     return x;
 }
 
+/* Neighbouring points that the sections of a long pointwise kernel handle at once. */
+#define FW_POINTS 256
+
 /* Where an operand lives: slots[column] + byte_offset, or the slot's own bits for a scalar. */
 typedef struct {
     int64_t column;

@@ -1,0 +1,125 @@
+"""A long pointwise body as sections, each with an innermost loop of its own.
+
+All of a long body in one loop is one chain of dependent operations a vector, longer than what a processor looks ahead,
+so that it waits where it could be at work on the next vector. Sections are short enough for several vectors to be under
+way. They take turns over a block of points; what a later section needs waits in an array, one element a point, which
+the first-level cache holds.
+
+Inputs and positions are read again by each section that uses them. All stores stand in the last section, since an
+output may lie on an input that any section reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from fusewire_kernels.codegen.bodies import TYPES, weight
+from fusewire_kernels.codegen.statements import LoopBody
+
+_SHORT_WEIGHT = 48  # a body that stays whole
+_MOST_WEIGHT = 32  # of a section, unless one node alone weighs more
+
+
+class Held(NamedTuple):
+    """A value and the number of the array where it waits."""
+
+    value: int
+    array: int
+
+
+class Section(NamedTuple):
+    """One loop over a block: takes values out of arrays, makes others in order, puts away those needed later."""
+
+    taken: tuple[Held, ...]
+    made: tuple[int, ...]
+    put: tuple[Held, ...]
+
+
+class Sections(NamedTuple):
+    """All innermost statements of a body, and the type of each array's elements."""
+
+    sections: tuple[Section, ...]
+    arrays: tuple[str, ...]
+
+
+def sections_of(body: LoopBody) -> Sections | None:
+    """A pointwise body cut in the order of its nodes; None if it is short, or has no loop."""
+    weights = {value: _weight(body, value) for value in body.needed(body.stored) if _is_computed(body, value)}
+    if body.dims == 0 or sum(weights.values()) <= _SHORT_WEIGHT:
+        return None
+    return _connected(body, _cut(weights))
+
+
+def _is_innermost(body: LoopBody, value: int) -> bool:
+    return body.levels[value] == body.dims
+
+
+def _is_computed(body: LoopBody, value: int) -> bool:
+    """Whether the innermost loop makes a value that is not simply read again."""
+    node = body.node(value)
+    return _is_innermost(body, value) and node is not None and node.op != "index"
+
+
+def _weight(body: LoopBody, value: int) -> int:
+    node = body.node(value)
+    assert node is not None
+    return 1 if node.op in ("cast", "gather") else weight(node.op, node.dtype)
+
+
+def _cut(weights: dict[int, int]) -> list[list[int]]:
+    """Neighbours together up to the greatest weight."""
+    groups: list[list[int]] = []
+    room = 0
+    for value, weight_of_value in weights.items():
+        if weight_of_value > room:
+            groups.append([])
+            room = _MOST_WEIGHT
+        groups[-1].append(value)
+        room -= weight_of_value
+    return groups
+
+
+def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
+    """Gives the values that cross from group to group their arrays."""
+    uses = [_used(body, group) for group in groups]
+    uses[-1] |= {value for value in body.stored if _is_innermost(body, value)}
+    last_use = {value: number for number, used in enumerate(uses) for value in used}
+    arrays = _Arrays()
+    sections = []
+    for number, (group, used) in enumerate(zip(groups, uses, strict=True)):
+        taken = tuple([arrays.held[value] for value in sorted(used) if value in arrays.held])
+        arrays.give_back([held for held in taken if last_use[held.value] == number])
+        put = [arrays.take(value, body) for value in group if last_use.get(value, number) > number]
+        read = [value for value in sorted(used) if not _is_computed(body, value)]
+        sections.append(Section(taken, (*read, *group), tuple(put)))
+    return Sections(tuple(sections), tuple(arrays.types))
+
+
+def _used(body: LoopBody, group: list[int]) -> set[int]:
+    """The innermost operands of a group."""
+    nodes = [body.node(value) for value in group]
+    return {operand for node in nodes if node for operand in node.operands if _is_innermost(body, operand)}
+
+
+class _Arrays:
+    """Hands out few arrays: the section that reads one for the last time may write it, each point after its read."""
+
+    def __init__(self) -> None:
+        self.types: list[str] = []
+        self.held: dict[int, Held] = {}
+        self._free: list[int] = []
+
+    def take(self, value: int, body: LoopBody) -> Held:
+        element_type = TYPES[body.dtype(value)].value
+        fitting = [array for array in self._free if self.types[array] == element_type]
+        if fitting:
+            self._free.remove(fitting[0])
+        else:
+            self.types.append(element_type)
+        array = fitting[0] if fitting else len(self.types) - 1
+        self.held[value] = Held(value, array)
+        return self.held[value]
+
+    def give_back(self, ended: Iterable[Held]) -> None:
+        self._free += [held.array for held in ended]
