@@ -68,6 +68,13 @@ class BinaryCache:
             link.replace(entry)
 
 
+def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
+    """Kernels as units to be compiled side by side, each of `least_kernels` if there is more than one."""
+    wanted = min(most_units, os.cpu_count() or 1, len(entries) // least_kernels)
+    count = max(wanted, 1)
+    return [entries[unit::count] for unit in range(count)] if entries else []
+
+
 def default_cache_folder() -> Path:
     """The folder that the environment names, or one in the user's home."""
     return Path(os.environ.get(CACHE_VARIABLE) or _USUAL_FOLDER).expanduser()

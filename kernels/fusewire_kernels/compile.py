@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusewire_kernels.binary_cache import BinaryCache, default_cache_folder
+from fusewire_kernels.binary_cache import BinaryCache, deal_out, default_cache_folder
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
@@ -33,7 +33,7 @@ FLAGS = (
 
 _COMPILERS = ("cc", "gcc", "clang")
 _COMPILE_TIMEOUT_S = 120
-_PARALLEL_UNITS = 2
+_MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
 
 
@@ -60,7 +60,7 @@ def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
     """The path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
     missing = toolchain.cache.missing(sources)
-    units = _units(list(missing))
+    units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
     texts = ["\n".join([prelude("c"), *(missing[entry].text for entry in unit)]) for unit in units]
     _finish([_start(text, toolchain) for text in texts], units, toolchain)
     return toolchain.cache.paths(sources)
@@ -88,13 +88,6 @@ class _Compilation:
     library: Path
 
 
-def _units(entries: list[Path]) -> list[list[Path]]:
-    """Deals kernels out to translation units that are compiled side by side."""
-    wanted = min(_PARALLEL_UNITS, os.cpu_count() or 1, len(entries) // _LEAST_KERNELS_A_UNIT)
-    count = max(wanted, 1)
-    return [entries[unit::count] for unit in range(count)] if entries else []
-
-
 def _start(text: str, toolchain: Toolchain) -> _Compilation:
     source, library = toolchain.cache.part(".c"), toolchain.cache.part(".so")
     source.write_text(text, encoding="utf-8")
@@ -103,7 +96,7 @@ def _start(text: str, toolchain: Toolchain) -> _Compilation:
     return _Compilation(process, source, library)
 
 
-def _finish(compilations: list[_Compilation], units: list[list[Path]], toolchain: Toolchain) -> None:
+def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
     """Waits for every compiler, then raises for the first that failed."""
     failures = [_failure(compilation) for compilation in compilations]
     for compilation, unit, failure in zip(compilations, units, failures, strict=True):

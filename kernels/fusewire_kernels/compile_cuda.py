@@ -9,15 +9,19 @@ import ctypes
 import ctypes.util
 import os
 import sysconfig
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from fusewire_kernels.binary_cache import BinaryCache, Compiled, default_cache_folder
+from fusewire_kernels.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
 OPTIONS = ("--fmad=false", "--disable-warnings")
+
+_MOST_UNITS = 8  # each takes about 100 MB of addresses from the planner's worker, whose memory is bounded
+_LEAST_KERNELS_A_UNIT = 2
 
 
 class CudaCompiler:
@@ -30,15 +34,21 @@ class CudaCompiler:
         self._cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".cubin")
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        """The files that hold the kernels, compiled together where the cache lacks them. Raises ServerFault."""
+        """The files that hold the kernels; those that the cache lacks are compiled side by side. Raises ServerFault."""
         missing = self._cache.missing(sources)
-        if missing:
-            text = "\n".join((prelude("cuda"), *(source.text for source in missing.values())))
-            binary = self._nvrtc.compile(text, self._options)
-            part = self._cache.part(".cubin")
-            part.write_bytes(binary)
-            self._cache.publish(part, list(missing))
+        units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
+        with ThreadPoolExecutor(_MOST_UNITS) as threads:  # NVRTC runs without the interpreter's lock
+            compiling = [threads.submit(self._compile_unit, unit, missing) for unit in units]
+        for unit in compiling:
+            unit.result()
         return Compiled(self._cache.paths(sources), len(missing))
+
+    def _compile_unit(self, unit: Sequence[Path], sources: Mapping[Path, KernelSource]) -> None:
+        text = "\n".join((prelude("cuda"), *(sources[entry].text for entry in unit)))
+        binary = self._nvrtc.compile(text, self._options)
+        part = self._cache.part(".cubin")
+        part.write_bytes(binary)
+        self._cache.publish(part, unit)
 
 
 class Nvrtc:

@@ -23,13 +23,28 @@ def compiler(tmp_path: Path) -> CudaCompiler:
         pytest.skip(str(reason))
 
 
-def test_noted_kernels_compile_together_into_one_file(compiler: CudaCompiler) -> None:
+def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(compiler: CudaCompiler) -> None:
     sources = [generate(kernel, "cuda") for kernel in NOTED.values()]
     compiled = compiler.compile(sources)
     assert compiled.fresh == len(sources)
-    assert len(set(compiled.paths)) == 1
-    binary = Path(compiled.paths[0]).read_bytes()
-    assert all(source.key.encode() in binary for source in sources)
+    for source, path in zip(sources, compiled.paths, strict=True):
+        assert source.key.encode() in Path(path).read_bytes()
+
+
+def test_many_kernels_are_compiled_side_by_side(compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    compiled = compiler.compile([generate(kernel, "cuda") for kernel in NOTED.values()])
+    assert len(set(compiled.paths)) == 2
+
+
+def test_a_kernel_that_does_not_compile_spares_those_of_other_units(
+    compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    sources = [generate(kernel, "cuda") for kernel in NOTED.values()][:3]
+    with pytest.raises(ServerFault, match="no_such_type"):
+        compiler.compile([*sources, KernelSource("fw_bad", "no_such_type fw_bad;")])
+    assert compiler.compile(sources).fresh == 1
 
 
 def test_a_compiled_kernel_is_found_again(compiler: CudaCompiler) -> None:
