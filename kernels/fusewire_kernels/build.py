@@ -158,8 +158,9 @@ class _Columns:
 
 def _cost(plan: Design) -> Cost:
     operations = moved_bytes = 0
+    values = plan.graph.values
     for task in plan.tasks:
         operations += task.lowered.operations
         for (value, _), elements in zip(task.operands, task.lowered.moved_elements, strict=True):
-            moved_bytes += elements * plan.graph.values[value].dtype.itemsize_bytes
+            moved_bytes += elements * values[value].dtype.itemsize_bytes
     return Cost(operations, moved_bytes)

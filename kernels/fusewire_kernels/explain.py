@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.fuse import Fusion
-from fusewire_kernels.graph import Form
+from fusewire_kernels.fuse import Fusion, Group
+from fusewire_kernels.graph import Form, Graph
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
 
@@ -12,17 +12,18 @@ _MOST_LINES = 400
 
 def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str, ...]:
     """One line a launch, then one line for each kind of refusal. Ops are named as "name #index in the program"."""
-    ops_of = [_ops_of_group(program, fusion, index) for index in range(len(fusion.groups))]
+    names = [f"{op.op.name} #{index}" for index, op in enumerate(program.ops)]
+    ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
     lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} launches more"]
-    return (*lines, *_refusals(program, fusion))
+    return (*lines, *_refusals(program, names, fusion))
 
 
-def _ops_of_group(program: Program, fusion: Fusion, index: int) -> str:
-    values = fusion.graph.values
-    numbers = [number for number, _ in (*sorted(fusion.groups[index].inlined), *fusion.groups[index].members)]
-    return " + ".join([_op_name(program, origin) for origin in dict.fromkeys([values[n].origin for n in numbers])])
+def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
+    """The ops, each once, whose values a group computes."""
+    numbers = [number for number, _ in (*sorted(group.inlined), *group.members)]
+    return " + ".join(dict.fromkeys([names[graph.values[number].origin] for number in numbers]))
 
 
 def _describe(batch: Batch, ops_of: list[str]) -> str:
@@ -31,11 +32,7 @@ def _describe(batch: Batch, ops_of: list[str]) -> str:
     return f"{len(batch.groups)} × ({'; '.join([ops_of[group] for group in batch.groups])})"
 
 
-def _op_name(program: Program, index: int) -> str:
-    return f"{program.ops[index].op.name} #{index}"
-
-
-def _refusals(program: Program, fusion: Fusion) -> list[str]:
+def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     """Refusals of the same ops for the same reason are one line, with the first as its example."""
     examples: dict[tuple[str, str, str], tuple[str, str]] = {}
     times: dict[tuple[str, str, str], int] = {}
@@ -45,7 +42,7 @@ def _refusals(program: Program, fusion: Fusion) -> list[str]:
             continue
         ops = (values[value].origin, values[producer].origin)
         kind = (program.ops[ops[0]].op.name, program.ops[ops[1]].op.name, reason)
-        examples.setdefault(kind, (_op_name(program, ops[0]), _op_name(program, ops[1])))
+        examples.setdefault(kind, (names[ops[0]], names[ops[1]]))
         times[kind] = times.get(kind, 0) + 1
     return [
         f"{consumer} not fused with {producer}: {kind[2]}" + (f" ({times[kind]} times)" if times[kind] > 1 else "")

@@ -19,25 +19,26 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
-from fusewire_kernels.graph import Form, Graph, Operand, Value
+from fusewire_kernels.graph import LEAVES, SLOTS, Form, Graph, Operand, Value
 from fusewire_kernels.placement import Partial, Placement, Walk
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
+
+_INLINED_FORMS = (Form.POINTWISE, Form.INDEX)
 
 MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays of a kernel
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 LONG_WALK, FEW_WALKS = 1 << 16, 16  # longer and fewer walks than this use a small part of a device
 
+_OTHER_POINTS = "it has other points"
 _CROWDED = "a reduction of so much to so little has a kernel to itself"
-
-_LEAVES = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
-_SLOTS = (Form.SCALAR, Form.CONSTANT)
 
 
 class Member(NamedTuple):
@@ -123,10 +124,10 @@ class _Needs(NamedTuple):
 
     walk: Walk | None
     breaks: frozenset[int]
-    uncut: frozenset[Walk]
-    accesses: frozenset[Access]
-    turned: frozenset[Access]
-    inlined: frozenset[Member]
+    uncut: AbstractSet[Walk]
+    accesses: AbstractSet[Access]
+    turned: AbstractSet[Access]
+    inlined: AbstractSet[Member]
     members: int
 
 
@@ -152,7 +153,7 @@ class _Fuser:
         return self._fusion()
 
     def _add(self, number: int, value: Value) -> None:
-        if value.form in _LEAVES:
+        if value.form in LEAVES:
             return
         if value.form is Form.ASSEMBLY:
             self._writers[number] = []
@@ -166,12 +167,12 @@ class _Fuser:
     # ---- inlining ----
 
     def _can_inline(self, value: Value) -> bool:
-        if value.form not in (Form.POINTWISE, Form.INDEX):
+        if value.form not in _INLINED_FORMS:
             return False
         nodes = 1
         for base, layout in value.operands:
             inside = self._nodes_inside[base]
-            if inside == 0 and self._values[base].form not in _SLOTS:
+            if inside == 0 and self._values[base].form not in SLOTS:
                 return False
             if inside and not _is_invertible(layout, self._values[base].shape):
                 return False
@@ -219,8 +220,7 @@ class _Fuser:
             self._merge_others(group, number, links)
         if value.target is not None:
             self._writers[value.target.value].append(number)
-        self._wait(group, links.blocked)
-        self._wait(group, links.partials)
+        self._wait(group, (*links.blocked, *links.partials))
         for blocked, reason in links.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
@@ -228,27 +228,26 @@ class _Fuser:
         """Makes the value a member of the latest group that takes it."""
         for candidate in sorted(links.partials, reverse=True):
             group = self._groups[candidate]
-            needs = self._needs_in(group, value, links)
+            placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
+            if placement is None:
+                self._refuse(number, group, _OTHER_POINTS)
+                continue
+            needs = self._needs_in(group, value, placement, links)
             if isinstance(needs, _Needs):
-                placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
-                assert placement is not None, "its needs were found there"
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
         return None
 
-    def _needs_in(self, group: Group, value: Value, links: _Links) -> _Needs | str:
+    def _needs_in(self, group: Group, value: Value, placement: Placement, links: _Links) -> _Needs | str:
         """What the value would need in a group, or why it cannot be there."""
-        placement = places.complete(value.domain, links.partials[group.number], group.elements, group.walk)
-        if placement is None:
-            return "it has other points"
         for other in (*links.partials, *links.blocked):
             if self._groups[other].ancestors >> group.number & 1:
                 return "it needs what itself waits for that"
         needs = self._needs(group, value, placement)
         if isinstance(needs, str):
             return needs
-        if prod(value.domain) == group.elements and _is_crowded(needs.walk, group.elements):
+        if _is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
         return _misfit(group, needs) or needs
 
@@ -262,8 +261,8 @@ class _Fuser:
             self._wait(group, self._links(value).partials)
             self._wait(group, self._links(value).blocked)
             needs = self._needs(group, value, placement)
-        assert isinstance(needs, _Needs), f"an empty group takes any {value.form}"
-        assert _misfit(group, needs) is None, f"an empty group takes any {value.form}"
+            assert isinstance(needs, _Needs), f"an empty group takes any {value.form}"
+            assert _misfit(group, needs) is None, f"an empty group takes any {value.form}"
         self._enter(group, number, value, placement, needs)
         return group
 
@@ -271,15 +270,13 @@ class _Fuser:
         _meet(group, needs)
         group.members.append(Member(number, placement))
         self._group_of[number] = group.number
-        if value.form is Form.REDUCTION:
-            placement = tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
-        self._placement[number] = placement
+        self._placement[number] = placement_of_result(value, placement)
 
     def _links(self, value: Value) -> _Links:
         partials: dict[int, Partial] = {}
         blocked: dict[int, str] = {}
         for position, operand in enumerate(value.operands):
-            base, is_data = operand.value, value.form is Form.GATHER and position == 0
+            base, is_data = operand.value, value.gathered is not None and position == 0
             if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
@@ -334,13 +331,13 @@ class _Fuser:
             breaks |= places.breaks_of(self._values[number].shape, place)
             uncut |= _positions(self._values[number], place)
         turned = _turned(value, placement)
-        return _Needs(walk, breaks, uncut, frozenset(accesses), turned, frozenset(inlined), 1)
+        return _Needs(walk, breaks, uncut, accesses, turned, inlined, 1)
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
         if self._group_of[operand.value] is not None:
             return self._group(operand.value) is not group
-        return self._values[operand.value].form not in _SLOTS
+        return self._values[operand.value].form not in SLOTS
 
     # ---- merging ----
 
@@ -364,9 +361,9 @@ class _Fuser:
         """`partial` is where the last member of `group` would lie in `other`."""
         have_one_walk = group.walk is None or other.walk is None or group.walk == other.walk
         if group.elements != other.elements or not have_one_walk:
-            return "it has other points"
+            return _OTHER_POINTS
         if places.agree(partial, group.members[-1].placement) is None:
-            return "it has other points"
+            return _OTHER_POINTS
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
         needs = _needs_of(group, other)
@@ -448,7 +445,7 @@ class _Fuser:
 
 def _turned(value: Value, placement: Placement) -> frozenset[Access]:
     """A store of the value, should it be needed, if its points are not in the order of the space."""
-    if value.target is not None or value.form is Form.REDUCTION or placement == views.dense_strides(value.shape):
+    if placement == views.dense_strides(value.shape) or value.target is not None or value.form is Form.REDUCTION:
         return frozenset()
     return frozenset((Access(Operand(0, views.dense(value.shape)), placement),))
 
@@ -464,25 +461,24 @@ def _misfit(group: Group, needs: _Needs) -> str | None:
         return f"a kernel has at most {MOST_NODES} nodes"
     if len(group.accesses) + len(needs.accesses) > MOST_ARGUMENTS:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
-    if needs.breaks <= group.breaks and not needs.uncut and needs.walk == group.walk:
-        return _uneven(needs.accesses | needs.turned, needs.walk)
+    if _leaves_loops(group, needs) and not needs.uncut:
+        return _uneven(needs.walk, needs.accesses, needs.turned)
     breaks = _all_breaks(group, needs)
     uncut = group.uncut | needs.uncut
     if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
         return "its axes and those of the group have no common loops"
     if any(_is_part(axis, needs.walk) for axis in uncut):
         return "it asks for a position inside what is reduced"
-    accesses = needs.accesses | needs.turned
     if group.walk is None:
-        accesses = accesses | group.accesses | group.turned
-    return _uneven(accesses, needs.walk)
+        return _uneven(needs.walk, needs.accesses, needs.turned, group.accesses, group.turned)
+    return _uneven(needs.walk, needs.accesses, needs.turned)
 
 
-def _uneven(accesses: AbstractSet[Access], walk: Walk | None) -> str | None:
+def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
     """Why some array is no single strided dimension along the walk, or None."""
     if walk is None:
         return None
-    for (_, layout), placement in accesses:
+    for (_, layout), placement in chain(*accesses):
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
             return "an array is not evenly apart along what is reduced"
     return None
@@ -498,6 +494,11 @@ def _is_part(axis: Walk, walk: Walk | None) -> bool:
     return is_inside and axis != walk
 
 
+def _leaves_loops(group: Group, needs: _Needs) -> bool:
+    """Whether a group that meets these needs has the loops that it has without."""
+    return needs.walk == group.walk and needs.breaks <= group.breaks
+
+
 def _all_breaks(group: Group, needs: _Needs) -> frozenset[int]:
     walk = needs.walk
     of_walk = frozenset() if walk is None or walk.extent == 1 else frozenset((walk.stride, walk.stride * walk.extent))
@@ -505,8 +506,9 @@ def _all_breaks(group: Group, needs: _Needs) -> frozenset[int]:
 
 
 def _meet(group: Group, needs: _Needs) -> None:
-    group.breaks = _all_breaks(group, needs)
-    group.walk = needs.walk
+    if not _leaves_loops(group, needs):
+        group.breaks = _all_breaks(group, needs)
+        group.walk = needs.walk
     group.uncut |= needs.uncut
     group.accesses |= needs.accesses
     group.turned |= needs.turned
@@ -516,15 +518,7 @@ def _meet(group: Group, needs: _Needs) -> None:
 def _needs_of(group: Group, other: Group) -> _Needs:
     """What all members of another group together need."""
     walk = group.walk if other.walk is None else other.walk
-    return _Needs(
-        walk,
-        other.breaks,
-        frozenset(other.uncut),
-        frozenset(other.accesses),
-        frozenset(other.turned),
-        frozenset(other.inlined),
-        len(other.members),
-    )
+    return _Needs(walk, other.breaks, other.uncut, other.accesses, other.turned, other.inlined, len(other.members))
 
 
 @lru_cache(1 << 14)
@@ -533,10 +527,17 @@ def _is_invertible(layout: Layout, shape: Shape) -> bool:
     return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
 
 
+def placement_of_result(value: Value, placement: Placement) -> Placement:
+    """Where the elements of a value lie whose work is done at the points of `placement`."""
+    if not value.axes:
+        return placement
+    return tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
+
+
 def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
     """The member that stands for an operand computed again in this group, or None if it is not."""
     value = values[operand.value]
-    if not group.inlined or value.form not in (Form.POINTWISE, Form.INDEX):
+    if not group.inlined or value.form not in _INLINED_FORMS:
         return None
     place = places.behind_view(operand.layout, value.shape, placement)
     member = None if place is None else Member(operand.value, place)

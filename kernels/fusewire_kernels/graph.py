@@ -26,7 +26,7 @@ from fusewire_kernels import views
 from fusewire_kernels.expand import expand
 from fusewire_kernels.views import Layout
 from fusewire_protos import catalogue, dtypes, shapes
-from fusewire_protos.catalogue import Category, DtypeSignature
+from fusewire_protos.catalogue import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp
 from fusewire_protos.shapes import Shape, Spec
@@ -45,6 +45,10 @@ class Form(Enum):
     PRODUCT = "product"
     ASSEMBLY = "assembly"
     STORE = "store"
+
+
+SLOTS = (Form.SCALAR, Form.CONSTANT)  # what stands in the slot table itself
+LEAVES = (Form.INPUT, *SLOTS)  # what is not computed
 
 
 class Operand(NamedTuple):
@@ -85,7 +89,7 @@ class Value(NamedTuple):
     @property
     def domain(self) -> Shape:
         """The shape of the points at which this value's work is done."""
-        return self.operands[0].layout.shape if self.form is Form.REDUCTION else self.shape
+        return self.operands[0].layout.shape if self.axes else self.shape
 
 
 class Graph(NamedTuple):
@@ -153,7 +157,8 @@ class _Builder:
         """Adds what op `index` becomes; its slice starts are numbered from `first_start`."""
         self._origin, self._first_start = index, first_start
         operands = [self._operand(number) for number in op.operands]
-        self._numbered.append(self._result(op, operands, self._program.result_spec(index)))
+        spec = self._program.specs[len(self._numbered)]
+        self._numbered.append(self._result(op, operands, spec))
 
     def skip_op(self) -> None:
         """Numbers an op whose result nothing needs."""
@@ -178,8 +183,7 @@ class _Builder:
     def _result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         if prod(spec.shape) == 0:
             return self._add(Value(Form.ASSEMBLY, spec.dtype, spec.shape, self._origin))
-        maker = _MAKER_OF_CATEGORY.get(op.op.category) or _MAKER_OF_OP[op.op.name]
-        return maker(self, op, operands, spec)
+        return _MAKER_OF[op.op](self, op, operands, spec)
 
     # ---- one kind of op each ----
 
@@ -187,8 +191,8 @@ class _Builder:
         wanted, result = self._signature(op, operands)
         if op.op.name == "astype":
             return self._cast(operands[0], result)
-        ready = [self._fit(operand, wanted[i], spec.shape) for i, operand in enumerate(operands)]
-        return self._point(op.op.name, tuple(ready), wanted[-1], result, spec.shape)
+        ready = tuple([self._fit(operand, dtype, spec.shape) for operand, dtype in zip(operands, wanted, strict=True)])
+        return self._point(op.op.name, ready, wanted[-1], result, spec.shape)
 
     def composite(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         specs = tuple([Spec(self.values[operand.value].dtype, operand.layout.shape) for operand in operands])
@@ -305,7 +309,7 @@ class _Builder:
         return self._add(Value(Form.POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype))
 
     def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
-        return op.op.dtype_rule(tuple([self.values[operand.value].dtype for operand in operands]), op.attributes)
+        return _signature(op.op, tuple([self.values[operand.value].dtype for operand in operands]), op.attributes)
 
     def _cast(self, operand: Operand, dtype: DType) -> Operand:
         source = self.values[operand.value].dtype
@@ -386,14 +390,14 @@ class _Builder:
         return result
 
     def _is_slot(self, operand: Operand) -> bool:
-        return self.values[operand.value].form in (Form.SCALAR, Form.CONSTANT)
+        return self.values[operand.value].form in SLOTS
 
     def _in_memory(self, operand: Operand) -> Operand:
         return self._copy(operand) if self._is_slot(operand) else operand
 
     def _is_whole_result(self, operand: Operand) -> bool:
         value = self.values[operand.value]
-        is_computed = value.form not in (Form.INPUT, Form.SCALAR, Form.CONSTANT)
+        is_computed = value.form not in LEAVES
         return is_computed and operand.layout.is_dense and prod(value.shape) == prod(operand.layout.shape)
 
     def _is_ours_alone(self, target: Operand, number: int) -> bool:
@@ -425,6 +429,11 @@ def _needed_values(values: list[Value], outputs: tuple[int, ...]) -> tuple[bool,
             for operand in value.operands:
                 is_needed[operand.value] = True
     return tuple(is_needed)
+
+
+@lru_cache(1024)
+def _signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    return op.dtype_rule(operands, attributes)
 
 
 @lru_cache(1024)
@@ -471,3 +480,5 @@ _MAKER_OF_OP: dict[str, _Maker] = {
     "linspace": _Builder.linspace,
     "eye": _Builder.eye,
 }
+
+_MAKER_OF: dict[Op, _Maker] = {op: _MAKER_OF_CATEGORY.get(op.category) or _MAKER_OF_OP[op.name] for op in catalogue.OPS}

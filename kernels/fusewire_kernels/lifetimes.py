@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.graph import SLOTS, Graph
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.lower import Task
 from fusewire_kernels.schedule import Batch
@@ -36,7 +36,7 @@ class Lifetime:
 
     @property
     def last_use(self) -> int:
-        return max(use[-1].launch for use in (self.reads, self.writes) if use)
+        return max((self.reads or self.writes)[-1].launch, (self.writes or self.reads)[-1].launch)
 
 
 def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int, Lifetime]:
@@ -47,7 +47,7 @@ def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int
             task, use = tasks[group], Use(launch, group)
             first_output = len(task.operands) - task.outputs
             for position, operand in enumerate(task.operands):
-                if graph.values[operand.value].form in (Form.SCALAR, Form.CONSTANT):
+                if graph.values[operand.value].form in SLOTS:
                     continue
                 lifetime = found.get(operand.value)
                 if lifetime is None:
@@ -63,12 +63,12 @@ def may_overwrite(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime
     that move alike, read through one argument, and no point is visited twice, as reductions do.
     """
     written = lifetimes[target].writes[0]
-    readers = {use.group for use in lifetimes[source].reads if use.launch == written.launch}
-    if readers != {written.group} or not have_equal_items(graph, source, target):
-        return False
     task = tasks[written.group]
     kernel = task.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner:
+        return False
+    readers = {use.group for use in lifetimes[source].reads if use.launch == written.launch}
+    if readers != {written.group} or not have_equal_items(graph, source, target):
         return False
     first_output = len(task.operands) - task.outputs
     reads = [position for position in range(first_output) if task.operands[position].value == source]

@@ -12,8 +12,8 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels import views
-from fusewire_kernels.fuse import Fusion, Group, inlined_as
-from fusewire_kernels.graph import Form, Gathered, Operand, Value
+from fusewire_kernels.fuse import Fusion, Group, inlined_as, placement_of_result
+from fusewire_kernels.graph import SLOTS, Form, Gathered, Operand, Value
 from fusewire_kernels.kernel import (
     Argument,
     ArgumentKind,
@@ -28,8 +28,6 @@ from fusewire_kernels.placement import Placement, Walk
 from fusewire_kernels.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
-
-_SLOTS = (Form.SCALAR, Form.CONSTANT)
 
 
 class Lowered(NamedTuple):
@@ -73,8 +71,8 @@ class Walked(NamedTuple):
 class Step(NamedTuple):
     """A node of a recipe; an operand is a step's number or an argument."""
 
-    form: str
     body: str
+    is_reduction: bool
     operand_dtype: DType
     dtype: DType
     operands: tuple[int | Walked, ...]
@@ -190,11 +188,11 @@ class _RecipeWriter:
             return
         step = self._step_of[number] = self._step(value, placement)
         if self._is_stored[number]:
-            kept = tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
+            kept = placement_of_result(value, placement)
             self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
 
     def _step(self, value: Value, placement: Placement) -> int:
-        if value.form is Form.GATHER:
+        if value.gathered is not None:
             data, position = value.operands
             operands: tuple[int | Walked, ...] = (
                 self._walked(data, placement, value.gathered),
@@ -202,15 +200,16 @@ class _RecipeWriter:
             )
         else:
             operands = tuple([self._operand(operand, placement) for operand in value.operands])
-        axis = Walk(value.shape[0], placement[0]) if value.form is Form.INDEX else None
-        self.steps.append(Step(value.form.value, value.body, value.operand_dtype, value.dtype, operands, axis))
+        axis = Walk(value.shape[0], placement[0]) if value.body == "index" else None
+        is_reduction = value.form is Form.REDUCTION
+        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, operands, axis))
         return len(self.steps) - 1
 
     def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
         base = operand.value
         if self._group_of[base] == self._index:
             return self._step_of[base]
-        if self._values[base].form in _SLOTS:
+        if self._values[base].form in SLOTS:
             return self._slot(operand)
         member = inlined_as(self._values, self._group, operand, placement)
         if member is None:
@@ -295,17 +294,16 @@ class _KernelWriter:
         )
 
     def _add_step(self, step: Step) -> int:
-        if step.form == "index":
-            assert step.axis is not None, "an index has an axis"
+        if step.axis is not None:
             dimension = self._dimension(step.axis)
             is_inner = dimension == len(self._outer)
             return self._node("index", (), step, is_inner=is_inner, detail=dimension)
         operands = tuple([self._number[operand] for operand in step.operands])
-        if step.form == "gather":
+        if step.body == "gather":
             data, position = operands
             is_inner = self._is_inner[data] or self._is_inner[position]
             return self._node("gather", (position,), step, is_inner=is_inner, detail=data)
-        if step.form == "reduction":
+        if step.is_reduction:
             inner = self._as_inner(operands[0], step.operand_dtype)
             return self._node("reduce", (inner,), step, is_inner=False, detail=step.body)
         return self._node(step.body, operands, step, is_inner=any(self._is_inner[number] for number in operands))

@@ -11,14 +11,13 @@ from itertools import product
 from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
 from fusewire_kernels.fuse import Fusion
-from fusewire_kernels.graph import Form, Graph, Operand
+from fusewire_kernels.graph import SLOTS, Form, Graph, Operand
 from fusewire_kernels.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.errors import ServerFault
 
-_LEAVES = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
 _MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
 
 
@@ -124,7 +123,7 @@ def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - reads as a sente
 def _is_inside(graph: Graph, operand: Operand) -> bool:
     """Whether the view lies in its buffer. One that slice starts move must fit in size; starts are checked apart."""
     value, layout = graph.values[operand.value], operand.layout
-    if 0 in layout.shape or value.form in (Form.SCALAR, Form.CONSTANT):
+    if 0 in layout.shape or value.form in SLOTS:
         return True
     spans = [(dim - 1) * stride for dim, stride in zip(layout.shape, layout.strides, strict=True)]
     low = layout.offset + sum(span for span in spans if span < 0)

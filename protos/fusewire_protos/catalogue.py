@@ -98,6 +98,11 @@ class Op:
 @lru_cache(4096)  # a loop's body comes again and again, in one program and in the next
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
+    is_bounded = op.most_operands is not None  # so is then the memory of what is remembered
+    return _infer_once(op, operands, attributes) if is_bounded else _infer(op, operands, attributes)
+
+
+def _infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     check_arity(op, len(operands), attributes)
     try:
         result = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
@@ -106,6 +111,9 @@ def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     except (ShapeError, DtypeError, ArgumentError) as error:
         described = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in operands)
         raise type(error)(f"{op.name}({described}): {error}") from None
+
+
+_infer_once = lru_cache(1 << 12)(_infer)  # bodies of loops repeat the same few ops
 
 
 def check_arity(op: Op, operands: int, attributes: Attributes) -> None:

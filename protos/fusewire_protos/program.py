@@ -33,6 +33,8 @@ from fusewire_protos.shapes import Spec
 
 DIGEST_BYTES = 16
 
+_INTEGER = frozenset((int,))  # not bool, which is a subclass
+
 
 class ProgramOp(NamedTuple):
     """One op of a program; `operands` are numbers as the module describes."""
@@ -189,10 +191,11 @@ def _op(index: int, item: Any) -> ProgramOp:
 
 def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
     known = len(specs)
-    if any(not 0 <= operand < known for operand in op.operands):
-        raise CaseError(
-            "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are known"
-        )
+    for operand in op.operands:
+        if not 0 <= operand < known:
+            raise CaseError(
+                "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are known"
+            )
     try:
         return catalogue.infer(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
     except ShapeError as error:
@@ -212,7 +215,7 @@ def _check_live(live: Sequence[int], ops: int) -> None:
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:
-    for spec in program.specs:
+    for spec in dict.fromkeys(program.specs):
         if spec.size_bytes > limits.array_bytes:
             text = f"{spec.dtype.name}{list(spec.shape)} has {spec.size_bytes} bytes"
             raise CaseError("quota_array_bytes", f"{text}; limits.array_bytes = {limits.array_bytes}")
@@ -225,7 +228,7 @@ def _integer(value: Any, what: str) -> int:
 
 
 def _integers(value: Any, what: str) -> tuple[int, ...]:
-    if type(value) is not tuple or any(type(item) is not int for item in value):
+    if type(value) is not tuple or not _INTEGER.issuperset(map(type, value)):
         raise CaseError("undecodable_frame", f"{what} are no list of integers")
     return value
 

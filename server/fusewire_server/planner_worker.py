@@ -6,6 +6,7 @@ bound on its memory: what exceeds it is a refusal, as is whatever the compiler r
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -35,10 +36,13 @@ def main(arguments: Sequence[str]) -> int:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer
     compiler = compiler_of(dialect, architecture)
+    gc.freeze()
+    gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others
     while (raw := _read(requests)) is not None:
         answer = msgpack.packb(_answer(raw, dialect, compiler))
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
         answers.flush()
+        gc.collect()
     return 0
 
 
