@@ -14,17 +14,15 @@ from types import ModuleType
 from typing import Any, NoReturn, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fusewire import _operations as operations
 from fusewire._errors import ArgumentError
+from fusewire._fetched import Value
 from fusewire._operations import Axis
 from fusewire._recording import PYTHON_SCALARS, Recorded, apply, binary, unary
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
-
-Value = npt.NDArray[Any]
 
 # NumPy's names where ours differ; ours are those of the Array API standard.
 _NUMPY_NAMES = {

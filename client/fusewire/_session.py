@@ -23,7 +23,7 @@ from weakref import WeakSet
 import numpy as np
 
 from fusewire import _upload as uploading
-from fusewire._array import Array, Value
+from fusewire._array import Array
 from fusewire._credit import Amount, Credit
 from fusewire._cut import LARGEST_SEGMENT_OPS, Reach
 from fusewire._errors import (
@@ -35,6 +35,7 @@ from fusewire._errors import (
     SessionLost,
     WaitTimeout,
 )
+from fusewire._fetched import BlockedReader, FutureValue, Value
 from fusewire._operations import astype, dtype_of
 from fusewire._programs import ProgramKey, Programs
 from fusewire._recorder import Draft, Recorder
@@ -97,20 +98,9 @@ class SessionStats:
 class _Awaited(NamedTuple):
     """A value asked for."""
 
-    future: Future[Value]
+    fetch: int
+    receiver: FutureValue | BlockedReader
     spec: Spec
-
-
-class _Fetched(Future[Value]):
-    """A value on its way. Cancelling it tells the server that nobody waits any more; the work goes on."""
-
-    def __init__(self, session: Session, fetch: int) -> None:
-        super().__init__()
-        self._session = session
-        self._fetch = fetch
-
-    def cancel(self) -> bool:
-        return self._session.abandon(self._fetch) and super().cancel()
 
 
 class Session:
@@ -168,19 +158,20 @@ class Session:
 
     def fetch(self, array: Recorded) -> Future[Value]:
         """The value when it is there. May wait for credit."""
-        return self._fetch(array, None).future
+        future = FutureValue(lambda: self.abandon(awaited.fetch))
+        awaited = self._fetch(array, future, None)
+        return future
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
         """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
         deadline_s = None if timeout is None else time.monotonic() + timeout
-        fetched = self._fetch(array, deadline_s)
-        try:
-            return fetched.future.result(_left(deadline_s))
-        except TimeoutError as error:
-            if isinstance(error, FusewireError):
-                raise
-            fetched.future.cancel()
-            raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on") from None
+        reader = BlockedReader()
+        awaited = self._fetch(array, reader, deadline_s)
+        if not reader.has_settled_within(_left(deadline_s)):
+            if self.abandon(awaited.fetch):
+                raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
+            reader.has_settled_within(None)  # it came just now
+        return reader.outcome()
 
     def cancel(self) -> None:
         """Gives up all work that the device has not begun: what depends on it raises Cancelled."""
@@ -328,7 +319,7 @@ class Session:
         if awaited is None:
             return
         if raw is None:
-            awaited.future.set_exception(SessionLost("the connection broke while the value travelled"))
+            awaited.receiver.set_exception(SessionLost("the connection broke while the value travelled"))
         else:
             _fulfil(awaited, raw)
 
@@ -496,7 +487,7 @@ class Session:
 
     # ---- fetches and results ----
 
-    def _fetch(self, array: Recorded, deadline_s: float | None) -> _Awaited:
+    def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
         self.check_open()
         producer = array._recorder
         if producer.is_unsent(array._handle):
@@ -504,7 +495,7 @@ class Session:
         with self._lock:
             self._check_open()
             self._last_fetch += 1
-            awaited = _Awaited(_Fetched(self, self._last_fetch), array._spec.spec)
+            awaited = _Awaited(self._last_fetch, receiver, array._spec.spec)
             self._awaited[self._last_fetch] = awaited
             self._stream.post(Outgoing(Fetch(self._last_fetch, array._handle)))
         self._transport.wake()
@@ -518,7 +509,7 @@ class Session:
         if self._take_awaited(result.fetch) is None:
             return
         if kind == "failure":
-            awaited.future.set_exception(self._exception(result.failure))
+            awaited.receiver.set_exception(self._exception(result.failure))
         else:
             _fulfil(awaited, bytearray(result.inline))
 
@@ -582,8 +573,8 @@ class Session:
             self._changed.notify_all()
         for recorder in self._all_recorders():
             recorder.end()
-        for future in [each.future for each in awaited.values()]:
-            future.set_exception(type(error)(str(error)))
+        for each in awaited.values():
+            each.receiver.set_exception(type(error)(str(error)))
         for waiter in waiters:
             waiter.set_exception(type(error)(str(error)))
 
@@ -647,9 +638,9 @@ def _fulfil(awaited: _Awaited, raw: bytearray | memoryview) -> None:
     try:
         dtype = dtypes.to_numpy(awaited.spec.dtype)
     except DtypeError as error:
-        awaited.future.set_exception(error)
+        awaited.receiver.set_exception(error)
         return
-    awaited.future.set_result(np.frombuffer(raw, dtype).reshape(awaited.spec.shape))
+    awaited.receiver.set_result(np.frombuffer(raw, dtype).reshape(awaited.spec.shape))
 
 
 def _left(deadline_s: float | None) -> float | None:
