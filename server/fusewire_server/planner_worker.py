@@ -24,7 +24,7 @@ from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
 from fusewire_server.planner import LENGTH_BYTES
 
-NICENESS = 19
+NICENESS = 10
 
 
 def main(arguments: Sequence[str]) -> int:
