@@ -158,11 +158,7 @@ def run(
     """
     kernel_of = None if run_inexact is None else partial(partial, run_inexact)
     steps = Steps(program, library, kernel_of, is_library_exact=is_library_exact)
-    return finish(execute(steps, inputs, scalars, starts))
-
-
-def finish(execution: Generator[None, None, list[Any]]) -> list[Any]:
-    """All that is left of an execution; its results."""
+    execution = execute(steps, inputs, scalars, starts)
     with np.errstate(all="ignore"):
         while True:
             try:

@@ -13,7 +13,7 @@ Queuing, 1996.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from fusewire_server.programs import ProgramEntry
@@ -84,18 +84,22 @@ class Coalescer:
         self._sessions[session.tenant].drop(session.session_id)
 
     def next_batch(
-        self, can_run: Callable[[ProgramEntry], bool], rows_that_fit: Callable[[ProgramEntry], int]
+        self, open_lane: Callable[[Row], Hashable | None], rows_that_fit: Callable[[ProgramEntry], int]
     ) -> Batch | None:
-        """Takes the rows of the next submission from their queues; None if no head can run now."""
-        ready = [session for session in self._in_turn() if can_run(session.queue[0].entry)]
+        """Takes the rows of the next submission from their queues; None if no head can run now.
+
+        `open_lane` says where a row would go, or None if it cannot run now; rows of one submission go to one lane.
+        """
+        lanes = {session: open_lane(session.queue[0]) for session in self._busy.values()}
+        ready = sorted((session for session, lane in lanes.items() if lane is not None), key=self._rank)
         if not ready:
             return None
         self._serve(ready[0])
-        entry = ready[0].queue[0].entry
+        entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
         row_ns = entry.row_ns or UNMEASURED_ROW_NS
         most_rows = min(self._most_rows, rows_that_fit(entry), max(1, self._submission_ns // row_ns))
-        companions = [session for session in ready if session.queue[0].entry is entry][: max(most_rows, 1)]
-        return Batch(entry, tuple(self._take(session, row_ns) for session in companions), row_ns)
+        alike = [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
+        return Batch(entry, tuple(self._take(session, row_ns) for session in alike[: max(most_rows, 1)]), row_ns)
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge of a batch by what it took."""
@@ -108,9 +112,6 @@ class Coalescer:
     def _correct(self, rows: Iterable[Row], device_ns: int) -> None:
         for row in rows:
             self._charge(row.session, device_ns)
-
-    def _in_turn(self) -> list[Session]:
-        return sorted(self._busy.values(), key=self._rank)
 
     def _rank(self, session: Session) -> tuple[int, int]:
         return self._tenants.used_ns[session.tenant], self._sessions[session.tenant].used_ns[session.session_id]

@@ -1,17 +1,20 @@
 """The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
-released may be handed out to whatever is ordered later. The device thread never waits for a fetch: what the device
-has not reached yet goes to the completion thread, which waits on fences in order.
+released may be handed out to whatever is ordered later. A run at tier 0 goes on in slices: orders of other sessions
+that come meanwhile may overtake it (see `slices`), and time is shared. The device thread never waits for a fetch: what
+the device has not reached yet goes to the completion thread, which waits on fences in order.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,10 +28,16 @@ from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
+from fusewire_server.slices import Line
 from fusewire_server.tier0 import run_op_by_op, steps_of
 from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.device")
+
+SLICE_NS = 1_000_000  # an unfinished run and those who may overtake it take turns of this length
+# Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
+# it, but too briefly for the other to wake up in time.
+PAUSE_S = 0.00005
 
 
 class Run(NamedTuple):
@@ -54,8 +63,9 @@ class Read(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Give back the memory of values that died."""
+    """Give back the memory of values that died, all of them values of these sessions."""
 
+    sessions: frozenset[Session]
     values: tuple[Value, ...]
 
 
@@ -137,6 +147,36 @@ class MemoryCount(NamedTuple):
     donated_bytes: int
 
 
+@dataclass(eq=False, slots=True)
+class _Unfinished:
+    """A run at tier 0 that goes on in slices. `used_ns` is the time that they took; `failed` and `spare` grow."""
+
+    run: Run
+    failed: list[FailedRow]
+    spare: list[Block]
+    steps: Generator[None, None, None]
+    used_ns: int = 0
+
+
+def sessions_of(order: Order) -> frozenset[Session]:
+    """The sessions whose values an order reads, writes, frees or overwrites."""
+    match order:
+        case Run(_, submission):
+            return frozenset([row.session for row in submission.rows])
+        case Write(session):
+            return frozenset([session])
+        case Read(fetching):
+            return frozenset([fetching.session])
+        case Release(sessions):
+            return sessions
+        case Load():
+            return frozenset()
+
+
+def _goes_in_slices(order: Order) -> bool:
+    return isinstance(order, Run) and order.submission.loaded is None
+
+
 class DeviceThread:
     """Runs orders on a device. `report` is called from the device and the completion thread."""
 
@@ -147,6 +187,9 @@ class DeviceThread:
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._steps: WeakKeyDictionary[ProgramEntry, Steps] = WeakKeyDictionary()
+        self._line: Line[Order] = Line()  # device thread only, as the next two
+        self._unfinished: _Unfinished | None = None
+        self._slice_due_ns = 0  # when the unfinished run goes on whoever waits
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
         self._donations = 0
@@ -188,23 +231,45 @@ class DeviceThread:
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
     def _work(self) -> None:
-        while (order := self._orders.get()) is not None:
-            began_ns = time.perf_counter_ns()
-            try:
-                self._act(order)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
-                self._report(Broken(error))
-                break
-            self.busy_ns += time.perf_counter_ns() - began_ns
-            self._done += 1
+        try:
+            while (order := self._next_order()) is not None:
+                self._consider(order)
+            self._finish_unfinished()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
+            self._report(Broken(error))
         self._fenced.put(None)
         self._completer.join()  # it still waits on fences of the device
         self._device.close()
 
+    def _next_order(self) -> Order | None:
+        """The next order of the loop. Until it comes, and when its turn has come, the unfinished run goes on."""
+        while self._unfinished is not None:
+            if time.perf_counter_ns() >= self._slice_due_ns:
+                self._go_on(self._unfinished, SLICE_NS)
+            try:
+                return self._orders.get(timeout=PAUSE_S)
+            except queue.Empty:
+                self._slice_due_ns = 0
+        return self._orders.get()
+
+    def _consider(self, order: Order) -> None:
+        """Acts on an order, now or when the unfinished run has ended."""
+        if self._line.is_open or self._line.admit(order, sessions_of(order), goes_in_slices=_goes_in_slices(order)):
+            self._act(order)
+
     def _act(self, order: Order) -> None:
+        began_ns = time.perf_counter_ns()
+        if isinstance(order, Run) and _goes_in_slices(order):
+            self._begin(order)
+        else:
+            self._do(order)
+            self._done += 1
+        self.busy_ns += time.perf_counter_ns() - began_ns
+
+    def _do(self, order: Order) -> None:
         match order:
-            case Run():
-                self._run(order.number, order.submission)
+            case Run(number, submission):
+                self._run(number, submission)
             case Write():
                 self._write(order)
             case Read():
@@ -214,24 +279,58 @@ class DeviceThread:
             case Load():
                 self._load(order)
 
-    # ---- running a submission: the hot path ----
+    # ---- running at tier 0, in slices ----
 
-    def _run(self, number: int, submission: Submission) -> None:
+    def _begin(self, run: Run) -> None:
+        rows, failed, spare = self._allocate_rows(run.submission)
+        self._line.begin(sessions_of(run))
+        self._unfinished = _Unfinished(run, failed, spare, self._run_op_by_op(rows, failed))
+        self._slice_due_ns = 0
+
+    def _go_on(self, unfinished: _Unfinished, most_ns: float) -> None:
+        """Runs ops for as long as that, or to the end."""
         began_ns = time.perf_counter_ns()
-        rows, failed, spare = self._allocate_rows(submission)
-        if submission.loaded is None:
-            failed += [failure for row in rows if (failure := self._run_at_tier0(row)) is not None]
-        elif rows:
-            self._launch(submission.entry, submission.loaded, rows)
-        for block in spare:
-            self._give_back(block)
-        self._release(submission.released)
-        self._when_reached(lambda: Ran(number, tuple(failed), time.perf_counter_ns() - began_ns))
+        is_over = self._run_slice(unfinished, began_ns + most_ns)
+        now_ns = time.perf_counter_ns()
+        unfinished.used_ns += now_ns - began_ns
+        self.busy_ns += now_ns - began_ns
+        self._slice_due_ns = now_ns + SLICE_NS
+        if is_over:
+            self._end(unfinished)
 
-    def _run_at_tier0(self, row: Row) -> FailedRow | None:
+    def _run_slice(self, unfinished: _Unfinished, until_ns: float) -> bool:
+        """Whether the run has come to its end."""
+        with np.errstate(all="ignore"):
+            for _ in unfinished.steps:
+                if time.perf_counter_ns() >= until_ns:
+                    return False
+        return True
+
+    def _end(self, unfinished: _Unfinished) -> None:
+        self._unfinished = None
+        number, submission = unfinished.run
+        self._complete_run(
+            number, submission, unfinished.failed, unfinished.spare, time.perf_counter_ns() - unfinished.used_ns
+        )
+        self._done += 1
+        for order in self._line.end():
+            self._consider(order)
+
+    def _finish_unfinished(self) -> None:
+        """Runs what is unfinished, and all that was held up, to the end."""
+        while self._unfinished is not None:
+            self._go_on(self._unfinished, math.inf)
+
+    def _run_op_by_op(self, rows: Sequence[Row], failed: list[FailedRow]) -> Generator[None, None, None]:
+        for row in rows:
+            failure = yield from self._run_row(row)
+            if failure is not None:
+                failed.append(failure)
+
+    def _run_row(self, row: Row) -> Generator[None, None, FailedRow | None]:
         """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
         try:
-            run_op_by_op(self._device, self._steps_of(row.entry), row)
+            yield from run_op_by_op(self._device, self._steps_of(row.entry), row)
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
@@ -247,6 +346,24 @@ class DeviceThread:
         if steps is None:
             steps = self._steps[entry] = steps_of(self._device, entry)
         return steps
+
+    # ---- running a submission: the hot path ----
+
+    def _run(self, number: int, submission: Submission) -> None:
+        began_ns = time.perf_counter_ns()
+        rows, failed, spare = self._allocate_rows(submission)
+        if rows:
+            assert submission.loaded is not None, "what runs op by op goes in slices"
+            self._launch(submission.entry, submission.loaded, rows)
+        self._complete_run(number, submission, failed, spare, began_ns)
+
+    def _complete_run(
+        self, number: int, submission: Submission, failed: list[FailedRow], spare: list[Block], began_ns: int
+    ) -> None:
+        for block in spare:
+            self._give_back(block)
+        self._release(submission.released)
+        self._when_reached(lambda: Ran(number, tuple(failed), time.perf_counter_ns() - began_ns))
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> None:
         layout = entry.layout
@@ -320,12 +437,22 @@ class DeviceThread:
     # ---- memory and transfers ----
 
     def _allocate(self, size_bytes: int) -> Block:
-        return self._counted(self._device.allocate(size_bytes))
+        return self._counted(self._find_room(lambda: self._device.allocate(size_bytes)))
 
     def _counted(self, block: Block) -> Block:
         self._live_bytes += block.size_bytes
         self._peak_bytes = max(self._peak_bytes, self._live_bytes)
         return block
+
+    def _find_room(self, take: Callable[[], Block]) -> Block:
+        """Raises OutOfMemory, but not because memory that was given back is held up with the unfinished run."""
+        try:
+            return take()
+        except OutOfMemory:
+            if self._unfinished is None:
+                raise
+        self._finish_unfinished()
+        return take()
 
     def _give_back(self, block: Block) -> None:
         self._live_bytes -= block.size_bytes
@@ -350,7 +477,7 @@ class DeviceThread:
 
     def _filled(self, data: bytes | Staged) -> Block:
         if isinstance(data, Staged):
-            return self._counted(self._device.put(data))
+            return self._counted(self._find_room(lambda: self._device.put(data)))
         block = self._allocate(len(data))
         self._device.write(block, memoryview(data))
         return block

@@ -11,7 +11,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -36,8 +38,16 @@ from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row
 
 log = logging.getLogger("fusewire.engine")
 
-# Submissions told to the device and not yet completed: one that runs and one behind it, so that it never idles.
+# Submissions of a lane that are told to the device and not yet completed: one that runs and one behind it, so that it
+# never idles.
 MOST_OUTSTANDING = 2
+
+
+class Lane(Enum):
+    """Which submissions the device thread takes in turn: those of the fast lane overtake those of the slow one."""
+
+    FAST = "fast"
+    SLOW = "slow"  # rows that run op by op, and rows of sessions that have such rows under way
 
 
 class Engine:
@@ -68,6 +78,8 @@ class Engine:
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
         self._outstanding: dict[int, _Told] = {}
+        self._told: Counter[Lane] = Counter()  # how many of them are of each lane
+        self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
         self._submissions = 0
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited_calls: dict[OneOpCall, list[ProgramEntry]] = {}  # one-op plans asked for, and by whom
@@ -144,7 +156,7 @@ class Engine:
         self.uploads.drop(session)
         taken = Taken()
         self._intake.close(session, taken)
-        self._order_releases(taken.released)
+        self._order_releases([session], taken.released)
 
     # ---- receive ----
 
@@ -163,7 +175,7 @@ class Engine:
             entries = frames.decode_entries(bindings)
             self._intake.take_entries(session, entries, Arrival(tensors, began_ns), taken)
         except CaseError:
-            self._order_releases(taken.released)  # they are in none of the session's tables any more
+            self._order_releases([session], taken.released)  # they are in none of the session's tables any more
             raise
         self.counters.decoded(time.monotonic_ns() - began_ns)
         self._act(session, taken)
@@ -209,7 +221,7 @@ class Engine:
         for entry in taken.to_plan:
             self._plan(entry)
         self._order_reads(taken)
-        self._order_releases(taken.released)
+        self._order_releases([session], taken.released)
         self._read_on(session)
         self._coalescer.update(session)
         self._submit()
@@ -225,7 +237,7 @@ class Engine:
         """The client has taken answers, so that more values may come to the host."""
         taken = Taken()
         self._tell_reads(session, taken)
-        self._order_releases(taken.released)
+        self._order_releases([session], taken.released)
 
     def _tell_reads(self, session: Session, taken: Taken) -> None:
         while session.reads and session.may_read(session.reads[0].value.spec.size_bytes):
@@ -239,9 +251,9 @@ class Engine:
                 self._answer(fetching, data)
             self._intake.read(fetching, taken)
 
-    def _order_releases(self, values: list[Value]) -> None:
+    def _order_releases(self, sessions: Iterable[Session], values: list[Value]) -> None:
         if values:
-            self._device_thread.order(orders.Release(tuple(values)))
+            self._device_thread.order(orders.Release(frozenset(sessions), tuple(values)))
 
     # ---- choose and submit ----
 
@@ -254,14 +266,21 @@ class Engine:
         self._submit()
 
     def _submit(self) -> None:
-        while not self.is_held and len(self._outstanding) < MOST_OUTSTANDING:
-            batch = self._coalescer.next_batch(self._can_run, self._rows_that_fit)
+        while not self.is_held and self._told[Lane.FAST] < MOST_OUTSTANDING:
+            batch = self._coalescer.next_batch(self._open_lane, self._rows_that_fit)
             if batch is None:
                 return
             self._submit_batch(batch)
 
-    def _can_run(self, entry: ProgramEntry) -> bool:
-        return entry.loaded is not None or not entry.missing_calls
+    def _open_lane(self, row: Row) -> Lane | None:
+        """Where a row would go if it went now; None if it cannot."""
+        if row.entry.loaded is None and row.entry.missing_calls:
+            return None
+        lane = self._lane(row)
+        return lane if self._told[lane] < MOST_OUTSTANDING else None
+
+    def _lane(self, row: Row) -> Lane:
+        return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
 
     def _rows_that_fit(self, entry: ProgramEntry) -> int:
         if entry.loaded is None:
@@ -272,14 +291,17 @@ class Engine:
         taken = Taken()
         rows = tuple(row for row in batch.rows if self._is_worth_running(row, taken))
         self._coalescer.refund(batch, set(batch.rows).difference(rows))
+        self._order_reads(taken)
+        self._order_releases({row.session for row in batch.rows}, taken.released)
+        taken.released = []
         if not rows:
-            self._order_reads(taken)
-            self._order_releases(taken.released)
             return
         self._submissions += 1
         number = self._submissions
         loaded = batch.entry.loaded
-        self._outstanding[number] = _Told(Batch(batch.entry, rows, batch.row_ns), loaded)
+        told = _Told(Batch(batch.entry, rows, batch.row_ns), loaded, self._lane(rows[0]))
+        self._outstanding[number] = told
+        self._count_told(told, 1)
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
@@ -290,7 +312,14 @@ class Engine:
         taken.released = []
         self._device_thread.order(orders.Run(number, Submission(batch.entry, loaded, rows, donated, released)))
         self._order_reads(taken)
-        self._order_releases(taken.released)
+        self._order_releases({row.session for row in rows}, taken.released)
+
+    def _count_told(self, told: _Told, change: int) -> None:
+        """A submission has been told to the device (+1), or has been completed (−1)."""
+        self._told[told.lane] += change
+        if told.lane is Lane.SLOW:
+            self._slow.update({row.session: change for row in told.batch.rows})
+            self._slow = +self._slow  # without those of none
 
     def _is_worth_running(self, row: Row, taken: Taken) -> bool:
         self._intake.poison_from_inputs(row, taken)
@@ -371,7 +400,9 @@ class Engine:
                 self.on_broken(report.error)
 
     def _finish_submission(self, ran: orders.Ran) -> None:
-        batch, loaded = self._outstanding.pop(ran.number)
+        told = self._outstanding.pop(ran.number)
+        self._count_told(told, -1)
+        batch, loaded, _ = told
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded:
             batch.entry.measured(row_ns)
@@ -506,6 +537,7 @@ class _Told(NamedTuple):
 
     batch: Batch
     loaded: LoadedPlan | None
+    lane: Lane
 
 
 def _is_last_read(value: Value) -> bool:

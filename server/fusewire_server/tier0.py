@@ -8,7 +8,7 @@ compiled the array library's twin stands in for them, for the process's whole li
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,11 +34,14 @@ def steps_of(device: Device, entry: ProgramEntry) -> Steps:
     return Steps(entry.program, device.array_library, kernel_of, is_library_exact=info.is_library_exact)
 
 
-def run_op_by_op(device: Device, steps: Steps, row: Row) -> None:
-    """Runs a row whose buffers are allocated. Device thread."""
+def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:
+    """Runs a row whose buffers are allocated, an op each time it is resumed. Device thread.
+
+    Floating-point errors may warn: whoever resumes it ignores them.
+    """
     program = steps.program
     inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
-    results = interpreter.finish(interpreter.execute(steps, inputs, row.scalars, row.starts))
+    results = yield from interpreter.execute(steps, inputs, row.scalars, row.starts)
     overwritten = _overwritten(row, inputs)
     kept = [_apart(device.array_library, result, overwritten) for result in results]
     for value, index, result in zip(row.outputs, program.live, kept, strict=True):

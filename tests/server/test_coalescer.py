@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from fusewire_server.coalescer import UNMEASURED_ROW_NS, Batch, Coalescer
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
+from fusewire_server.work import Row
 from tests.server.parts import addition, chain, entry_of, queued_row, session
 
 SHORT, LONG = entry_of(chain()), entry_of(addition())
+LANE = "the only one"
 
 
 def coalescer(*, most_rows: int = 64, submission_ns: int = 10**12) -> Coalescer:
@@ -25,7 +27,7 @@ def load(one: Coalescer, who: Session, *entries: ProgramEntry) -> None:
 
 
 def take(one: Coalescer, can_run: Callable[[ProgramEntry], bool] = lambda entry: True, fit: int = 1000) -> Batch:
-    batch = one.next_batch(can_run, lambda entry: fit)
+    batch = one.next_batch(lambda row: LANE if can_run(row.entry) else None, lambda entry: fit)
     assert batch is not None
     return batch
 
@@ -46,7 +48,7 @@ def served(one: Coalescer, cost_ns: dict[ProgramEntry, int], submissions: int) -
 
 
 def test_nothing_to_do_is_no_batch() -> None:
-    assert coalescer().next_batch(lambda entry: True, lambda entry: 1) is None
+    assert coalescer().next_batch(lambda row: LANE, lambda entry: 1) is None
 
 
 def test_equal_heads_of_different_sessions_are_rows_of_one_batch() -> None:
@@ -56,7 +58,7 @@ def test_equal_heads_of_different_sessions_are_rows_of_one_batch() -> None:
     batch = take(one)
     assert (names(batch), batch.entry) == (list("abcdefgh"), SHORT)
     assert names(take(one)) == list("abcdefgh")
-    assert one.next_batch(lambda entry: True, lambda entry: 1) is None
+    assert one.next_batch(lambda row: LANE, lambda entry: 1) is None
 
 
 def test_grouping_is_by_program_and_not_by_order_of_arrival() -> None:
@@ -95,7 +97,7 @@ def test_a_session_whose_head_cannot_run_yet_blocks_nobody() -> None:
     load(one, session("a"), LONG, SHORT)
     load(one, session("b"), SHORT)
     assert names(take(one, lambda entry: entry is SHORT)) == ["b"]
-    assert one.next_batch(lambda entry: entry is SHORT, lambda entry: 1) is None
+    assert one.next_batch(lambda row: LANE if row.entry is SHORT else None, lambda entry: 1) is None
     assert names(take(one)) == ["a"]
 
 
@@ -113,7 +115,7 @@ def test_a_session_that_has_ended_is_passed_over() -> None:
     load(one, who, SHORT)
     one.remove(who)
     one.remove(who)
-    assert one.next_batch(lambda entry: True, lambda entry: 1) is None
+    assert one.next_batch(lambda row: LANE, lambda entry: 1) is None
 
 
 def test_sessions_of_a_tenant_share_its_time_equally_whatever_their_rows_cost() -> None:
@@ -187,8 +189,20 @@ def test_every_row_goes_out_once_in_its_sessions_order(arrivals: list[tuple[int,
     for index, program in arrivals:
         waiting[sessions[index]].append(queued_row(sessions[index], entries[program]))
         one.update(sessions[index])
-    while (batch := one.next_batch(lambda entry: True, lambda entry: most_rows)) is not None:
+    while (batch := one.next_batch(lambda row: LANE, lambda entry: most_rows)) is not None:
         assert 1 <= len(batch.rows) <= most_rows
         assert len({row.session for row in batch.rows}) == len(batch.rows)
         assert all(row.entry is batch.entry and waiting[row.session].pop(0) is row for row in batch.rows)
     assert not any(waiting.values())
+
+
+def test_rows_of_one_submission_go_to_one_lane() -> None:
+    one = coalescer()
+    for name in "abcd":
+        load(one, session(name), SHORT)
+
+    def lane_of(row: Row) -> str:
+        return "slow" if row.session.session_id in b"bd" else "fast"
+
+    batches = [one.next_batch(lane_of, lambda entry: 1000) for _ in range(2)]
+    assert [names(batch) for batch in batches if batch is not None] == [["a", "c"], ["b", "d"]]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -658,6 +659,40 @@ def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest
             assert not here.broken
 
     run(test())
+
+
+# ---- tier 0 beside tier 1 ----
+
+
+def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def run_until_let_go(*_: object) -> Generator[None, None, None]:
+        while not gate.is_set():
+            yield
+
+    async def test() -> None:
+        planner = InstantPlanner()
+        async with world(planner=planner) as here:
+            slow, other = here.client("slow"), here.client("other")
+            await load(here, slow)
+            planner.withheld = []
+            monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", run_until_let_go)
+            unplanned = frames.encode_programs([new(4, chain(("negative", "negative")))])
+            slow.send(
+                segment(4, 100, 10), *(segment(NEGATE, 200 + index, 10) for index in range(5)), programs=unplanned
+            )
+            for fetch in range(1, 6):
+                other.send(segment(NEGATE, 100 + fetch, 10), Fetch(fetch, 100 + fetch))
+                assert (await other.fetched(fetch)).data is not None
+            assert slow.session.completed.segments < slow.session.admitted.segments - 5
+            gate.set()
+            await slow.idle()
+
+    try:
+        run(test())
+    finally:
+        gate.set()
 
 
 # ---- any schedule ----

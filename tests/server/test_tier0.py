@@ -58,7 +58,8 @@ def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
     outputs = [value_in(device, program.result_spec(index)) for index in program.live]
     outputs[heir].block = given.block
     entry = entry_of(program)
-    run_op_by_op(device, steps_of(device, entry), Row(session(), entry, 1, [given], outputs, (), (), 0))
+    for _ in run_op_by_op(device, steps_of(device, entry), Row(session(), entry, 1, [given], outputs, (), (), 0)):
+        pass
     doubled, reshaped = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
     assert reshaped.tolist() == [1, 2, 3, 4]
     assert doubled.tolist() == [[2, 4], [6, 8]]

@@ -1,0 +1,200 @@
+"""The device thread, with a run at tier 0 that goes on until the test lets it end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.slots import SlotLayout
+from fusewire_server.device_thread import DeviceThread, Ran, Read, Release, Report, Run, Write, Wrote
+from fusewire_server.session import Session
+from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
+
+DEADLINE_S = 10.0
+SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
+
+
+@dataclass
+class World:
+    """A device thread whose rows at tier 0 do nothing until `gate` is open."""
+
+    device: NullDevice
+    gate: threading.Event = field(default_factory=threading.Event)
+    begun: threading.Event = field(default_factory=threading.Event)
+    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
+
+    def __post_init__(self) -> None:
+        self.thread = DeviceThread(self.device, self.reports.put)
+        self.tier0 = entry_of(chain())
+        self.tier1 = entry_of(chain())
+        plan = build_plan(self.tier1.program, "c")
+        self.tier1.loaded = self.device.load(plan, ())
+        self.tier1.layout = SlotLayout(plan)
+
+    def run_op_by_op(self, *_: object) -> Generator[None, None, None]:
+        self.begun.set()
+        while not self.gate.is_set():
+            yield
+
+    def run(self, number: int, *sessions: Session, released: tuple[Value, ...] = ()) -> list[Row]:
+        """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
+        entry = self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1
+        rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
+        submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
+        self.thread.order(Run(number, submission))
+        return rows
+
+    def value(self) -> Value:
+        value = Value(1, VECTOR, ValueState.READY)
+        value.block = self.device.allocate(SIZE_BYTES)
+        return value
+
+    def next_report(self) -> Report:
+        return self.reports.get(timeout=DEADLINE_S)
+
+    def completed(self, count: int) -> list[int]:
+        """The numbers of the next submissions to be completed, all of whose rows succeed."""
+        reports = [self.next_report() for _ in range(count)]
+        assert all(isinstance(report, Ran) and not report.failed for report in reports), reports
+        return [report.number for report in reports if isinstance(report, Ran)]
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    here = World(NullDevice())
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    here.thread.start()
+    yield here
+    here.gate.set()
+    here.thread.stop(DEADLINE_S)
+
+
+def test_a_run_of_others_overtakes_one_at_tier_0(world: World) -> None:
+    world.run(SLOW, session("a"))
+    world.run(FAST, session("b"), session("c"))
+    assert world.completed(1) == [FAST]
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
+
+
+def test_a_run_of_the_same_session_waits_and_bars_those_it_shares_a_session_with(world: World) -> None:
+    one, other = session("a"), session("b")
+    world.run(SLOW, one)
+    world.run(FAST, one, other)
+    world.run(OTHER_FAST, other)
+    world.run(5, session("c"))
+    assert world.completed(1) == [5]
+    world.gate.set()
+    assert world.completed(3) == [SLOW, FAST, OTHER_FAST]
+
+
+def test_a_second_run_at_tier_0_waits(world: World) -> None:
+    world.run(SLOW, session("a"))
+    world.run(OTHER_SLOW, session("b"))
+    world.gate.set()
+    assert world.completed(2) == [SLOW, OTHER_SLOW]
+
+
+def test_releases_of_the_same_session_wait_and_those_of_others_do_not(world: World) -> None:
+    one, other = session("a"), session("b")
+    mine, theirs = world.value(), world.value()
+    world.run(SLOW, one)
+    world.thread.order(Release(frozenset([one]), (mine,)))
+    world.thread.order(Release(frozenset([other]), (theirs,)))
+    world.run(FAST, session("c"))
+    assert world.completed(1) == [FAST]
+    assert (mine.block is None, theirs.block is None) == (False, True)
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
+    world.run(OTHER_FAST, one)
+    assert world.completed(1) == [OTHER_FAST]
+    assert mine.block is None
+
+
+def test_the_values_that_die_with_a_run_are_released_at_its_end(world: World) -> None:
+    dying = world.value()
+    world.run(SLOW, session("a"), released=(dying,))
+    world.run(FAST, session("b"))
+    assert world.completed(1) == [FAST]
+    assert dying.block is not None
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
+    assert dying.block is None
+
+
+def test_others_write_and_read_meanwhile(world: World) -> None:
+    other, value = session("b"), Value(1, VECTOR, ValueState.READY)
+    world.run(SLOW, session("a"))
+    world.thread.order(Write(other, value, VECTOR_BYTES, NO_WORK))
+    world.thread.order(Read(Fetching(other, 1, value)))
+    assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
+
+
+def test_a_value_is_not_read_beside_the_device_thread_while_a_run_is_unfinished(world: World) -> None:
+    world.run(SLOW, session("a"))
+    assert world.begun.wait(DEADLINE_S)
+    assert world.thread.read_at_once(world.value()) is None
+
+
+def test_the_time_of_those_who_overtake_is_not_counted_to_the_run(world: World) -> None:
+    world.run(SLOW, session("a"))
+    for number in range(FAST, FAST + 20):
+        world.run(number, session("b"))
+    assert world.completed(20) == [*range(FAST, FAST + 20)]
+    world.gate.set()
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert report.device_ns <= world.thread.busy_ns
+
+
+def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world: World) -> None:
+    one = session("a")
+    world.run(SLOW, one)
+    world.run(FAST, one)
+    world.gate.set()
+    world.thread.stop(DEADLINE_S)
+    assert world.completed(2) == [SLOW, FAST]
+
+
+class FullDevice(NullDevice):
+    """Tells when it refuses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = threading.Event()
+
+    def allocate(self, size_bytes: int) -> Block:
+        if self.live_bytes + size_bytes > self._memory_bytes:
+            self.refused.set()
+        return super().allocate(size_bytes)
+
+
+def test_who_finds_no_room_waits_for_the_releases_that_are_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = FullDevice()
+    here = World(device, gate=device.refused)
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    one, dying = session("a"), here.value()
+    here.run(SLOW, one)
+    here.thread.order(Release(frozenset([one]), (dying,)))
+    here.run(FAST, session("b"))
+    device._memory_bytes = device.live_bytes + SIZE_BYTES  # for the result of the first run, and no more
+    here.thread.start()
+    assert here.completed(2) == [SLOW, FAST]
+    here.thread.stop(DEADLINE_S)
+
+
+def test_a_write_that_finds_no_room_at_all_is_refused(world: World) -> None:
+    world.device._memory_bytes = world.device.live_bytes
+    world.gate.set()
+    world.thread.order(Write(session("b"), Value(1, VECTOR, ValueState.READY), VECTOR_BYTES, NO_WORK))
+    report = world.next_report()
+    assert isinstance(report, Wrote)
+    assert report.refusal is not None
