@@ -37,7 +37,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
-_END: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # absent from the stubs
+_END: Any = grpc.aio.EOF
 
 # gRPC's stubs leave out that serialisers may be left out, and more.
 Call = Any

@@ -53,7 +53,7 @@ class _Bare:
         self._frames: queue.SimpleQueue[tuple[bytes, GiveBack]] = queue.SimpleQueue()
         threading.Thread(target=self._hand_back, daemon=True).start()
 
-    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+    def handler(self) -> grpc.GenericRpcHandler:
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {

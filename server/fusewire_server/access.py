@@ -16,7 +16,7 @@ METADATA_KEY = "authorization"
 if TYPE_CHECKING:
     # gRPC's classes take type parameters in their stubs only.
     Details = grpc.HandlerCallDetails
-    Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any]]]
+    Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]
 
 
 class Access:
@@ -33,7 +33,7 @@ class Access:
         return self._authenticator.check(bearer(header), Scope.USE).tenant
 
 
-class AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # not subscriptable when it runs
+class AccessInterceptor(grpc.aio.ServerInterceptor):
     """Refuses every method, health and reflection included, to a call without a valid token."""
 
     def __init__(self, access: Access) -> None:
@@ -41,7 +41,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  
 
     async def intercept_service(
         self, continuation: Continue, handler_call_details: Details
-    ) -> grpc.RpcMethodHandler[Any, Any]:
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
         handler = await continuation(handler_call_details)
         try:
             self._access.tenant(handler_call_details.invocation_metadata)

@@ -119,7 +119,7 @@ async def start_grpc(
     access = Access(authenticator)
     server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
-    status = health.aio.HealthServicer()  # type: ignore[attr-defined]  # absent from the stubs
+    status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
     await status.set("", health_pb2.HealthCheckResponse.SERVING)
     await status.set(SERVICE, health_pb2.HealthCheckResponse.SERVING)

@@ -48,7 +48,7 @@ class FusewireService:
         self._access = access
         self._limits = engine.config.limits
 
-    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+    def handler(self) -> grpc.GenericRpcHandler:
         """What `grpc.aio.Server.add_generic_rpc_handlers` takes."""
         return grpc.method_handlers_generic_handler(
             SERVICE,

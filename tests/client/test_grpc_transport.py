@@ -41,7 +41,7 @@ class Server:
         self.listening.start()
 
     def _handler(self) -> Any:
-        methods = {
+        methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             "Session": grpc.stream_stream_rpc_method_handler(self._session),
             "Upload": grpc.stream_unary_rpc_method_handler(self._upload),
             "Download": grpc.unary_stream_rpc_method_handler(self._download),
