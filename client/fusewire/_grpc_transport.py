@@ -1,4 +1,4 @@
-"""The transport over gRPC: one thread with an event loop of its own, two connections.
+"""The transport over gRPC: one thread and event loop a process, two connections a session.
 
 Bulk bytes travel on the second connection, so that a large upload never stands before a fetch. Messages pass gRPC
 as bytes, both ways: what is in them is the session's business.
@@ -43,6 +43,32 @@ _END: Any = grpc.aio.EOF
 Call = Any
 
 
+class IoThread:
+    """The thread that owns the sockets of this process's sessions, and its event loop, which never ends.
+
+    gRPC has one poller a process: what it brings for a loop that was closed would be raised in another's, and what
+    it brought with it would be lost.
+    """
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
+        self.thread.start()
+
+
+_io_threads: dict[int, IoThread] = {}  # by process: a fork has the parent's entry, and not its thread
+_starting = threading.Lock()
+
+
+def io_thread() -> IoThread:
+    """This process's I/O thread."""
+    with _starting:
+        process = os.getpid()
+        if process not in _io_threads:
+            _io_threads[process] = IoThread()
+        return _io_threads[process]
+
+
 class GrpcTransport:
     """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is in the clear."""
 
@@ -52,8 +78,10 @@ class GrpcTransport:
         self._target = target
         self._credentials = credentials
         self._metadata: tuple[tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="fusewire-io", daemon=True)
+        self._io_thread = io_thread()
+        self._loop = self._io_thread.loop
+        self._has_ended = threading.Event()
+        self._has_ended.set()  # until it is opened
         self._farewell: bytes | None = None
         self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
         # From here on the I/O thread's alone.
@@ -64,7 +92,8 @@ class GrpcTransport:
 
     def open(self, peer: Peer) -> None:
         self._peer = peer
-        self._thread.start()
+        self._has_ended.clear()
+        self._call(lambda: self._start(self._run()))
 
     def wake(self) -> None:
         if self._is_asleep:
@@ -83,8 +112,8 @@ class GrpcTransport:
     def close(self, farewell: bytes | None, timeout_s: float) -> None:
         self._farewell = farewell
         self._call(self._begin_to_end)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(timeout_s)
+        if threading.current_thread() is not self._io_thread.thread:
+            self._has_ended.wait(timeout_s)
 
     def _call(self, function: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop is closed: the session learns of its end by itself
@@ -92,11 +121,11 @@ class GrpcTransport:
 
     # ---- the I/O thread ----
 
-    def _run(self) -> None:
+    async def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._converse())
+            await self._converse()
         finally:
-            self._loop.close()
+            self._has_ended.set()
 
     async def _converse(self) -> None:
         channel = self._channel()
@@ -107,7 +136,7 @@ class GrpcTransport:
         if not reading.done():
             await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
         reason = await _reason(call, self._target) if reading.done() else SessionLost("the server did not part")
-        await _end(writing, reading, *self._tasks)
+        await _end(writing, reading, *(self._tasks - {asyncio.current_task()}))
         call.cancel()
         for used in (channel, self._bulk):
             if used is not None:
