@@ -43,6 +43,16 @@ _END: Any = grpc.aio.EOF
 Call = Any
 
 
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed: its turns are shorter."""
+    try:
+        import uvloop  # noqa: PLC0415 - no dependency of the client
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
 class IoThread:
     """The thread that owns the sockets of this process's sessions, and its event loop, which never ends.
 
@@ -51,7 +61,7 @@ class IoThread:
     """
 
     def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
         self.thread.start()
 
