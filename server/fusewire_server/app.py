@@ -21,6 +21,7 @@ from fusewire_server.auth import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
 from fusewire_server.config import Config, Listen
 from fusewire_server.engine import Engine
+from fusewire_server.garbage import Garbage
 from fusewire_server.heap import keep_freed_memory
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
@@ -42,15 +43,16 @@ def run(config: Config) -> int:
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     keep_freed_memory()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(config).serve())
+    with Garbage() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_Process(config, garbage).serve())
 
 
 class _Process:
     """One server process: everything in it, in the order in which it starts."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, garbage: Garbage) -> None:
         self._config = config
+        self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
 
@@ -68,12 +70,12 @@ class _Process:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
         server, port = await start_grpc(self._config, engine, self._authenticator)
-        publishing = asyncio.create_task(_publish(publisher), name="publisher")
+        housekeeping = asyncio.create_task(self._keep_house(publisher, engine), name="housekeeping")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
-        publishing.cancel()
+        housekeeping.cancel()
         engine.is_draining = True
         await server.stop(grace=0.2)
         if planner is not None:
@@ -81,6 +83,12 @@ class _Process:
         await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
         await asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)
         return status
+
+    async def _keep_house(self, publisher: Publisher, engine: Engine) -> None:
+        while True:
+            publisher.publish()
+            self._garbage.watch(len(engine.sessions))
+            await asyncio.sleep(PUBLISH_EVERY_S)
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
@@ -155,12 +163,6 @@ class _Control:
 
     def _call(self, function: Callable[[], None]) -> None:
         self._loop.call_soon_threadsafe(function)
-
-
-async def _publish(publisher: Publisher) -> None:
-    while True:
-        publisher.publish()
-        await asyncio.sleep(PUBLISH_EVERY_S)
 
 
 def _channel_options(config: Config) -> list[tuple[str, int]]:

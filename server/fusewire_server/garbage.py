@@ -1,0 +1,51 @@
+"""Keeps the pauses of Python's garbage collector short, however much the server holds.
+
+A full collection walks every container that is alive, those of all imports and of every client's programs, and stops
+all threads meanwhile: 100 ms and more. What has just survived one is no garbage, so it is set apart, and the next
+walks only what came since. Counting references still frees what was set apart; only cycles among it are not found
+until `tidy` walks everything, for which the server waits until nobody is there to notice.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from typing import Any, Self
+
+QUIET_ROUNDS = 10
+_FULL = 2  # the generation that holds all
+
+
+class Garbage:
+    """Used from one thread. The collector is the whole process's, so there is one of these."""
+
+    def __init__(self) -> None:
+        self._quiet_rounds = 0
+
+    def __enter__(self) -> Self:
+        gc.callbacks.append(_set_survivors_apart)
+        self.tidy()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        gc.callbacks.remove(_set_survivors_apart)
+        gc.unfreeze()
+
+    def watch(self, sessions: int) -> None:
+        """Called in regular rounds; once `QUIET_ROUNDS` of them have passed after the last session ended, tidies."""
+        if sessions:
+            self._quiet_rounds = 0
+            return
+        self._quiet_rounds += 1
+        if self._quiet_rounds == QUIET_ROUNDS:
+            self.tidy()
+
+    def tidy(self) -> None:
+        """Walks everything, what was set apart included."""
+        gc.unfreeze()
+        gc.collect()
+
+
+def _set_survivors_apart(phase: str, info: Mapping[str, Any]) -> None:
+    if phase == "stop" and info["generation"] == _FULL:
+        gc.freeze()

@@ -1,0 +1,72 @@
+"""The garbage collector's pauses."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from weakref import ref
+
+import pytest
+
+from fusewire_server.garbage import QUIET_ROUNDS, Garbage
+
+
+class _Node:
+    """Part of a cycle once it holds itself."""
+
+    def __init__(self) -> None:
+        self.itself: _Node | None = None
+
+
+@pytest.fixture
+def garbage() -> Iterator[Garbage]:
+    with Garbage() as garbage:
+        yield garbage
+
+
+def test_what_survived_a_full_collection_is_not_walked_again(garbage: Garbage) -> None:
+    node = _Node()
+    assert any(each is node for each in gc.get_objects())
+    gc.collect()
+    assert not any(each is node for each in gc.get_objects())
+
+
+def test_what_is_set_apart_is_freed_with_its_last_reference(garbage: Garbage) -> None:
+    node = _Node()
+    died = ref(node)
+    gc.collect()
+    del node
+    assert died() is None
+
+
+def test_cycles_among_what_is_set_apart_go_once_nobody_has_been_there_for_a_while(garbage: Garbage) -> None:
+    node = _Node()
+    node.itself = node
+    died = ref(node)
+    gc.collect()
+    del node
+    gc.collect()
+    assert died() is not None
+    for _ in range(QUIET_ROUNDS):
+        garbage.watch(sessions=0)
+    assert died() is None
+
+
+def test_nothing_is_tidied_while_a_session_is_open(garbage: Garbage) -> None:
+    node = _Node()
+    node.itself = node
+    died = ref(node)
+    gc.collect()
+    del node
+    for sessions in (0,) * (QUIET_ROUNDS - 1) + (1,) + (0,) * (QUIET_ROUNDS - 1):
+        garbage.watch(sessions)
+    assert died() is not None
+
+
+def test_the_process_has_its_usual_collector_back_in_the_end() -> None:
+    with Garbage():
+        pass
+    assert gc.get_freeze_count() == 0
+    node = _Node()
+    gc.collect()
+    assert any(each is node for each in gc.get_objects())
