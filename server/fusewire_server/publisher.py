@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.counters import Phase
@@ -13,7 +14,6 @@ from fusewire_server.inspect.snapshot import (
     BackendView,
     Bucket,
     Compilation,
-    CompiledView,
     Histogram,
     Memory,
     Phases,
@@ -27,8 +27,24 @@ from fusewire_server.inspect.snapshot import (
     compiled_view,
     shown_id,
 )
-from fusewire_server.programs import ProgramEntry
+from fusewire_server.programs import PlanState, ProgramEntry
 from fusewire_server.session import Session
+
+
+class _Changing(NamedTuple):
+    """What of a program changes whenever anything of it does that is shown."""
+
+    state: PlanState
+    uses: int
+    submissions: int
+    is_fragment: bool
+
+
+class _Shown(NamedTuple):
+    """A program as it was last shown, and the state it was in."""
+
+    state: _Changing
+    detail: ProgramDetail
 
 
 class Publisher:
@@ -38,7 +54,7 @@ class Publisher:
         self._engine = engine
         self._version = version
         self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._compiled: dict[ProgramEntry, CompiledView] = {}
+        self._shown: dict[ProgramEntry, _Shown] = {}
         self.snapshot = self._take()
 
     def publish(self) -> None:
@@ -47,18 +63,24 @@ class Publisher:
 
     def _take(self) -> Snapshot:
         engine = self._engine
-        entries = list(engine.programs.entries.values())
-        self._compiled = {entry: self._view_of(entry) for entry in entries if entry.loaded is not None}
+        self._shown = {entry: self._show(entry) for entry in engine.programs.entries.values()}
         now_ns = time.monotonic_ns()
         return Snapshot(
             stats=self._stats(),
             sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
-            programs=tuple(ProgramDetail(_program_view(entry), self._compiled.get(entry)) for entry in entries),
+            programs=tuple(shown.detail for shown in self._shown.values()),
         )
 
-    def _view_of(self, entry: ProgramEntry) -> CompiledView:
-        assert entry.loaded is not None, "asked of loaded programs only"
-        return self._compiled.get(entry) or compiled_view(entry.loaded.plan)
+    def _show(self, entry: ProgramEntry) -> _Shown:
+        """Made anew only for a program that was used since: there may be thousands that were not."""
+        state = _Changing(entry.state, entry.uses, entry.submissions, entry.is_fragment)
+        shown = self._shown.get(entry)
+        if shown is not None and shown.state == state:
+            return shown
+        compiled = shown.detail.compiled if shown is not None else None
+        if compiled is None and entry.loaded is not None:
+            compiled = compiled_view(entry.loaded.plan)
+        return _Shown(state, ProgramDetail(_program_view(entry), compiled))
 
     def _stats(self) -> Stats:
         engine = self._engine

@@ -2,197 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Generator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, Device, Staged
-from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Free, Segment, Upload
-from fusewire_protos.program import Program, ProgramLimits, decode
+from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Free, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server import config
-from fusewire_server.config import Config
-from fusewire_server.engine import Engine
-from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
 from fusewire_server.session import Session, SessionState
-from fusewire_server.work import Answer
-from tests.server.parts import SIZE_BYTES, addition, chain, new, pair, segment, upload, upload_beside
-
-DEADLINE_S = 10.0
-NEGATE, ADD, PAIR = 1, 2, 3
-PROGRAMS: dict[int, Program] = {NEGATE: chain(), ADD: addition(), PAIR: pair()}
-DATA = np.arange(4, dtype=np.float32).tobytes()
-
-
-class WatchedDevice(NullDevice):
-    """Knows which blocks are in use, and asserts that no launch is told of any other memory."""
-
-    def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
-        super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
-        self.in_use: dict[int, Block] = {}
-        self.tables: list[npt.NDArray[np.int64]] = []
-        self.load_fault: Exception | None = None
-        self.launch_fault: Exception | None = None
-        self.arena_limit_bytes = 1 << 40
-
-    def allocate(self, size_bytes: int) -> Block:
-        block = super().allocate(size_bytes)
-        assert self.in_use.setdefault(block.address, block) is block
-        return block
-
-    def release(self, block: Block) -> None:
-        assert self.in_use.pop(block.address) is block, "a block is given back twice"
-        super().release(block)
-
-    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
-        if self.load_fault is not None:
-            raise self.load_fault
-        return super().load(plan, binaries)
-
-    def rows_that_fit(self, arena_bytes: int) -> int:
-        return super().rows_that_fit(arena_bytes) if arena_bytes <= self.arena_limit_bytes else 0
-
-    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
-        if self.launch_fault is not None:
-            raise self.launch_fault
-        for row in table:
-            outputs = [int(row[index]) for index in columns(loaded.plan, OutputColumn)]
-            inputs = [int(row[index]) for index in columns(loaded.plan, InputColumn)]
-            assert len(set(outputs)) == len(outputs)
-            assert all(address in self.in_use for address in (*inputs, *outputs))
-        self.tables.append(table.copy())
-        super().launch(loaded, table)
-
-
-class InstantPlanner(Planner):
-    """Plans in this process, without compiling; answers when told, or at once."""
-
-    def __init__(self) -> None:
-        super().__init__(PlannerSettings("c", "", DEADLINE_S, 0))
-        self.requests: list[tuple[bytes, bool]] = []
-        self.withheld: list[asyncio.Future[Planned]] | None = None
-
-    def request(self, raw: bytes, *, is_urgent: bool) -> asyncio.Future[Planned]:
-        self.requests.append((raw, is_urgent))
-        answer: asyncio.Future[Planned] = asyncio.get_running_loop().create_future()
-        if self.withheld is None:
-            answer.set_result(Planned(build_plan(decode(raw, ProgramLimits()), "c"), (), 1, 1, 0))
-        else:
-            self.withheld.append(answer)
-        return answer
-
-
-def staged(device: Device) -> Staged:
-    """DATA, gathered."""
-    gathered = device.stage(len(DATA))
-    gathered.memory[:] = DATA
-    return gathered
-
-
-def columns(plan: Plan, kind: type[InputColumn | OutputColumn]) -> list[int]:
-    return [index for index, column in enumerate(plan.columns) if isinstance(column, kind)]
-
-
-@dataclass
-class Client:
-    """One session as its stream would drive it; keeps what it is answered."""
-
-    engine: Engine
-    session: Session
-    frame: int = 0
-    answers: dict[int, list[Answer]] = field(default_factory=dict)
-
-    def send(self, *entries: Entry, tensors: Sequence[bytes] = (DATA,), programs: bytes = b"") -> None:
-        self.frame += 1
-        self.engine.receive(self.session, self.frame, programs, frames.encode_entries(entries), tensors)
-
-    def collect(self) -> dict[int, list[Answer]]:
-        """All answers so far, having acknowledged the new ones."""
-        number, answers = self.session.take_answers(1 << 20)
-        for answer in answers:
-            self.answers.setdefault(answer.fetch, []).append(answer)
-        if number:
-            self.engine.acknowledge(self.session, number)
-        return self.answers
-
-    async def fetched(self, fetch: int) -> Answer:
-        await until(lambda: fetch in self.collect())
-        (answer,) = self.answers[fetch]
-        return answer
-
-    async def value(self, fetch: int) -> list[float]:
-        answer = await self.fetched(fetch)
-        assert answer.data is not None, answer.failure
-        values: list[float] = np.frombuffer(answer.data, np.float32).tolist()
-        return values
-
-    async def failure(self, fetch: int) -> str:
-        answer = await self.fetched(fetch)
-        assert answer.failure is not None
-        return answer.failure.case.name
-
-    async def idle(self) -> None:
-        await until(lambda: self.session.admitted == self.session.completed)
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not condition():  # noqa: ASYNC110 - what is waited for has no event, and zero is no sleep
-            await asyncio.sleep(0)
-
-
-@dataclass
-class World:
-    engine: Engine
-    device: WatchedDevice
-    broken: list[BaseException]
-
-    def client(self, name: str = "a", tenant: str = "lab") -> Client:
-        """A session that has numbered all programs and uploaded 10 and 11."""
-        client = Client(self.engine, self.engine.open(tenant, name, "nowhere"))
-        numbered = frames.encode_programs([new(number, program) for number, program in PROGRAMS.items()])
-        client.send(upload(10), upload(11), programs=numbered)
-        return client
-
-
-@asynccontextmanager
-async def world(
-    device: WatchedDevice | None = None, planner: Planner | None = None, **limits: Any
-) -> AsyncIterator[World]:
-    """An engine that runs; in the end all sessions end, and the device must hold nothing."""
-    device = device or WatchedDevice()
-    engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
-    broken: list[BaseException] = []
-    engine.on_broken = broken.append
-    engine.start()
-    try:
-        yield World(engine, device, broken)
-    finally:
-        for session in list(engine.sessions.values()):
-            engine.end(session)
-        await asyncio.to_thread(engine.stop, DEADLINE_S)
-    if not broken:
-        assert (device.live_bytes, device.in_use, engine.memory.live_bytes) == (0, {}, 0)
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(test)
-
+from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
+from tests.server.world import (
+    ADD,
+    NEGATE,
+    PAIR,
+    InstantPlanner,
+    WatchedDevice,
+    World,
+    columns,
+    load,
+    run,
+    staged,
+    until,
+    world,
+)
 
 # ---- coalescing ----
 
@@ -226,16 +67,6 @@ def test_at_tier_1_they_are_rows_of_one_launch() -> None:
             assert [rows for _, rows in here.device.launched] == [8]
 
     run(test())
-
-
-async def load(here: World, client: Client) -> None:
-    """Brings the three programs to tier 1."""
-    client.send(segment(NEGATE, 50, 10), segment(ADD, 60, 10, 11), segment(PAIR, 70, 10, 11))
-    client.send(Free((50, 60, 70, 71, 72)))
-    await until(lambda: all(entry.loaded is not None for entry in client.session.programs.values()))
-    await client.idle()
-    here.device.tables.clear()
-    here.device.launched.clear()
 
 
 def test_a_program_used_many_times_in_one_frame_is_planned_once() -> None:
@@ -693,144 +524,3 @@ def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(mon
         run(test())
     finally:
         gate.set()
-
-
-# ---- any schedule ----
-
-
-@dataclass
-class Model:
-    """What a client knows: its handles with their values, None where a failure is as right as a value."""
-
-    client: Client
-    known: dict[int, npt.NDArray[np.float32] | None] = field(default_factory=dict)
-    pending: list[int] = field(default_factory=list)  # uploads beside whose bytes have not been brought
-    expected: dict[int, npt.NDArray[np.float32] | None] = field(default_factory=dict)  # by fetch
-    next_handle: int = 100
-
-    def step(self, kind: str, number: int) -> None:
-        getattr(self, kind)(number)
-
-    def mint(self, count: int = 1) -> int:
-        self.next_handle += count
-        return self.next_handle - count
-
-    def pick(self, number: int) -> int:
-        """One of the live handles, or now and then one that names nothing."""
-        handles = [*self.known, 99_999]
-        return handles[number % len(handles)]
-
-    def upload(self, number: int) -> None:
-        handle = self.mint()
-        self.known[handle] = np.full(4, number, np.float32)
-        self.client.send(upload(handle), tensors=[self.known[handle].tobytes()])  # type: ignore[union-attr]
-
-    def upload_beside(self, number: int) -> None:
-        handle = self.mint()
-        self.known[handle] = None
-        self.pending.append(handle)
-        self.client.send(upload_beside(handle))
-
-    def bring(self, number: int) -> None:
-        """The bytes of an upload come, or its call breaks."""
-        if not self.pending:
-            return
-        value = self.client.engine.uploads.claim(self.client.session, self.pending.pop(0)).result()
-        assert value is not None
-        if number % 3:
-            self.client.engine.uploaded(self.client.session, value, staged(self.client.engine.device))
-        else:
-            self.client.engine.upload_failed(self.client.session, value, "broken off")
-
-    def negate(self, number: int) -> None:
-        self._segment(NEGATE, [self.pick(number)], number, lambda a: [-a])
-
-    def add(self, number: int) -> None:
-        self._segment(ADD, [self.pick(number), self.pick(number // 7)], number, lambda a, b: [a + b])
-
-    def pair(self, number: int) -> None:
-        self._segment(PAIR, [self.pick(number), self.pick(number // 7)], number, lambda a, b: [-a, -b, a + b])
-
-    def _segment(self, program: int, inputs: list[int], number: int, compute: Callable[..., list[Any]]) -> None:
-        values = [self.known.get(handle) for handle in inputs]
-        base = self.mint(3)
-        dying = (0,) if number % 2 else ()
-        self.client.send(Segment(program, base, tuple(inputs), (), (), dying))
-        known = all(value is not None for value in values)
-        results = compute(*values) if known else [None] * len(PROGRAMS[program].live)
-        self.known.update((base + index, result) for index, result in enumerate(results))
-        if dying:
-            self.known.pop(inputs[0], None)
-
-    def free(self, number: int) -> None:
-        handle = self.pick(number)
-        self.known.pop(handle, None)
-        self.client.send(Free((handle,)))
-
-    def fetch(self, number: int) -> None:
-        handle = self.pick(number)
-        fetch = len(self.expected) + 1
-        self.expected[fetch] = self.known.get(handle)
-        self.client.send(Fetch(fetch, handle), Fetch(fetch, handle))
-
-    def cancel(self, number: int) -> None:
-        self.known = dict.fromkeys(self.known)
-        self.expected = {
-            fetch: value if fetch in self.client.answers else None for fetch, value in self.expected.items()
-        }
-        self.client.send(Cancel())
-
-    def hold(self, number: int) -> None:
-        self.client.engine.hold()
-
-    def unhold(self, number: int) -> None:
-        self.client.engine.unhold()
-
-    def collect(self, number: int) -> None:
-        self.client.collect()
-
-    async def finish(self, *, has_values: bool) -> None:
-        while self.pending:
-            self.bring(1)
-        await until(lambda: len(self.client.collect()) == len(self.expected))
-        await self.client.idle()
-        for fetch, expected in self.expected.items():
-            (answer,) = self.client.answers[fetch]
-            if expected is not None:
-                assert answer.data is not None, answer.failure
-                assert not has_values or np.frombuffer(answer.data, np.float32).tolist() == expected.tolist()
-
-
-KINDS = ["upload", "upload_beside", "bring", "negate", "negate", "add", "pair", "free", "fetch", "fetch"]
-KINDS += ["cancel", "hold", "unhold", "collect", "disconnect", "breathe"]
-STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(0, 1000)), max_size=80)
-
-
-@pytest.mark.parametrize("tier", [0, 1])
-@settings(max_examples=60)
-@given(steps=STEPS)
-def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int, steps: list[tuple[str, int, int]]
-) -> None:
-    async def test() -> None:
-        planner = InstantPlanner() if tier else None
-        async with world(planner=planner, credit_segments=1000) as here:
-            models = [model(here, name) for name in "abc"]
-            for kind, index, number in steps:
-                if kind == "breathe":
-                    await asyncio.sleep(0)
-                elif kind == "disconnect":
-                    here.engine.end(models[index].client.session)
-                    models[index] = model(here, "again")
-                else:
-                    models[index].step(kind, number)
-            here.engine.unhold()
-            for one in models:
-                await one.finish(has_values=tier == 0)
-
-    run(test())
-
-
-def model(here: World, name: str) -> Model:
-    known = {10: np.arange(4, dtype=np.float32), 11: np.arange(4, dtype=np.float32)}
-    return Model(here.client(name), known=dict(known))

@@ -1,0 +1,156 @@
+"""Any schedule of what clients may send, against a model of what they must be answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusewire_protos.frames import Cancel, Fetch, Free, Segment
+from tests.server.parts import upload, upload_beside
+from tests.server.world import ADD, NEGATE, PAIR, PROGRAMS, Client, InstantPlanner, World, run, staged, until, world
+
+
+@dataclass
+class Model:
+    """What a client knows: its handles with their values, None where a failure is as right as a value."""
+
+    client: Client
+    known: dict[int, npt.NDArray[np.float32] | None] = field(default_factory=dict)
+    pending: list[int] = field(default_factory=list)  # uploads beside whose bytes have not been brought
+    expected: dict[int, npt.NDArray[np.float32] | None] = field(default_factory=dict)  # by fetch
+    next_handle: int = 100
+
+    def step(self, kind: str, number: int) -> None:
+        getattr(self, kind)(number)
+
+    def mint(self, count: int = 1) -> int:
+        self.next_handle += count
+        return self.next_handle - count
+
+    def pick(self, number: int) -> int:
+        """One of the live handles, or now and then one that names nothing."""
+        handles = [*self.known, 99_999]
+        return handles[number % len(handles)]
+
+    def upload(self, number: int) -> None:
+        handle = self.mint()
+        self.known[handle] = np.full(4, number, np.float32)
+        self.client.send(upload(handle), tensors=[self.known[handle].tobytes()])  # type: ignore[union-attr]
+
+    def upload_beside(self, number: int) -> None:
+        handle = self.mint()
+        self.known[handle] = None
+        self.pending.append(handle)
+        self.client.send(upload_beside(handle))
+
+    def bring(self, number: int) -> None:
+        """The bytes of an upload come, or its call breaks."""
+        if not self.pending:
+            return
+        value = self.client.engine.uploads.claim(self.client.session, self.pending.pop(0)).result()
+        assert value is not None
+        if number % 3:
+            self.client.engine.uploaded(self.client.session, value, staged(self.client.engine.device))
+        else:
+            self.client.engine.upload_failed(self.client.session, value, "broken off")
+
+    def negate(self, number: int) -> None:
+        self._segment(NEGATE, [self.pick(number)], number, lambda a: [-a])
+
+    def add(self, number: int) -> None:
+        self._segment(ADD, [self.pick(number), self.pick(number // 7)], number, lambda a, b: [a + b])
+
+    def pair(self, number: int) -> None:
+        self._segment(PAIR, [self.pick(number), self.pick(number // 7)], number, lambda a, b: [-a, -b, a + b])
+
+    def _segment(self, program: int, inputs: list[int], number: int, compute: Callable[..., list[Any]]) -> None:
+        values = [self.known.get(handle) for handle in inputs]
+        base = self.mint(3)
+        dying = (0,) if number % 2 else ()
+        self.client.send(Segment(program, base, tuple(inputs), (), (), dying))
+        known = all(value is not None for value in values)
+        results = compute(*values) if known else [None] * len(PROGRAMS[program].live)
+        self.known.update((base + index, result) for index, result in enumerate(results))
+        if dying:
+            self.known.pop(inputs[0], None)
+
+    def free(self, number: int) -> None:
+        handle = self.pick(number)
+        self.known.pop(handle, None)
+        self.client.send(Free((handle,)))
+
+    def fetch(self, number: int) -> None:
+        handle = self.pick(number)
+        fetch = len(self.expected) + 1
+        self.expected[fetch] = self.known.get(handle)
+        self.client.send(Fetch(fetch, handle), Fetch(fetch, handle))
+
+    def cancel(self, number: int) -> None:
+        self.known = dict.fromkeys(self.known)
+        self.expected = {
+            fetch: value if fetch in self.client.answers else None for fetch, value in self.expected.items()
+        }
+        self.client.send(Cancel())
+
+    def hold(self, number: int) -> None:
+        self.client.engine.hold()
+
+    def unhold(self, number: int) -> None:
+        self.client.engine.unhold()
+
+    def collect(self, number: int) -> None:
+        self.client.collect()
+
+    async def finish(self, *, has_values: bool) -> None:
+        while self.pending:
+            self.bring(1)
+        await until(lambda: len(self.client.collect()) == len(self.expected))
+        await self.client.idle()
+        for fetch, expected in self.expected.items():
+            (answer,) = self.client.answers[fetch]
+            if expected is not None:
+                assert answer.data is not None, answer.failure
+                assert not has_values or np.frombuffer(answer.data, np.float32).tolist() == expected.tolist()
+
+
+KINDS = ["upload", "upload_beside", "bring", "negate", "negate", "add", "pair", "free", "fetch", "fetch"]
+KINDS += ["cancel", "hold", "unhold", "collect", "disconnect", "breathe"]
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(0, 1000)), max_size=80)
+
+
+@pytest.mark.parametrize("tier", [0, 1])
+@settings(max_examples=60)
+@given(steps=STEPS)
+def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
+    tier: int, steps: list[tuple[str, int, int]]
+) -> None:
+    async def test() -> None:
+        planner = InstantPlanner() if tier else None
+        async with world(planner=planner, credit_segments=1000) as here:
+            models = [model(here, name) for name in "abc"]
+            for kind, index, number in steps:
+                if kind == "breathe":
+                    await asyncio.sleep(0)
+                elif kind == "disconnect":
+                    here.engine.end(models[index].client.session)
+                    models[index] = model(here, "again")
+                else:
+                    models[index].step(kind, number)
+            here.engine.unhold()
+            for one in models:
+                await one.finish(has_values=tier == 0)
+
+    run(test())
+
+
+def model(here: World, name: str) -> Model:
+    known = {10: np.arange(4, dtype=np.float32), 11: np.arange(4, dtype=np.float32)}
+    return Model(here.client(name), known=dict(known))

@@ -1,0 +1,197 @@
+"""An engine on a real loop and real threads, clients as their streams would drive them, and a device that watches."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import Block, Device, Staged
+from fusewire_kernels.devices.null import NullDevice, NullPlan
+from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
+from fusewire_protos import frames
+from fusewire_protos.frames import Entry, Free
+from fusewire_protos.program import Program, ProgramLimits, decode
+from fusewire_server import config
+from fusewire_server.config import Config
+from fusewire_server.engine import Engine
+from fusewire_server.planner import Planned, Planner, PlannerSettings
+from fusewire_server.session import Session
+from fusewire_server.work import Answer
+from tests.server.parts import addition, chain, new, pair, segment, upload
+
+DEADLINE_S = 10.0
+NEGATE, ADD, PAIR = 1, 2, 3
+PROGRAMS: dict[int, Program] = {NEGATE: chain(), ADD: addition(), PAIR: pair()}
+DATA = np.arange(4, dtype=np.float32).tobytes()
+
+
+class WatchedDevice(NullDevice):
+    """Knows which blocks are in use, and asserts that no launch is told of any other memory."""
+
+    def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
+        super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
+        self.in_use: dict[int, Block] = {}
+        self.tables: list[npt.NDArray[np.int64]] = []
+        self.load_fault: Exception | None = None
+        self.launch_fault: Exception | None = None
+        self.arena_limit_bytes = 1 << 40
+
+    def allocate(self, size_bytes: int) -> Block:
+        block = super().allocate(size_bytes)
+        assert self.in_use.setdefault(block.address, block) is block
+        return block
+
+    def release(self, block: Block) -> None:
+        assert self.in_use.pop(block.address) is block, "a block is given back twice"
+        super().release(block)
+
+    def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
+        if self.load_fault is not None:
+            raise self.load_fault
+        return super().load(plan, binaries)
+
+    def rows_that_fit(self, arena_bytes: int) -> int:
+        return super().rows_that_fit(arena_bytes) if arena_bytes <= self.arena_limit_bytes else 0
+
+    def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
+        if self.launch_fault is not None:
+            raise self.launch_fault
+        for row in table:
+            outputs = [int(row[index]) for index in columns(loaded.plan, OutputColumn)]
+            inputs = [int(row[index]) for index in columns(loaded.plan, InputColumn)]
+            assert len(set(outputs)) == len(outputs)
+            assert all(address in self.in_use for address in (*inputs, *outputs))
+        self.tables.append(table.copy())
+        super().launch(loaded, table)
+
+
+class InstantPlanner(Planner):
+    """Plans in this process, without compiling; answers when told, or at once."""
+
+    def __init__(self) -> None:
+        super().__init__(PlannerSettings("c", "", DEADLINE_S, 0))
+        self.requests: list[tuple[bytes, bool]] = []
+        self.withheld: list[asyncio.Future[Planned]] | None = None
+
+    def request(self, raw: bytes, *, is_urgent: bool) -> asyncio.Future[Planned]:
+        self.requests.append((raw, is_urgent))
+        answer: asyncio.Future[Planned] = asyncio.get_running_loop().create_future()
+        if self.withheld is None:
+            answer.set_result(Planned(build_plan(decode(raw, ProgramLimits()), "c"), (), 1, 1, 0))
+        else:
+            self.withheld.append(answer)
+        return answer
+
+
+def staged(device: Device) -> Staged:
+    """DATA, gathered."""
+    gathered = device.stage(len(DATA))
+    gathered.memory[:] = DATA
+    return gathered
+
+
+def columns(plan: Plan, kind: type[InputColumn | OutputColumn]) -> list[int]:
+    return [index for index, column in enumerate(plan.columns) if isinstance(column, kind)]
+
+
+@dataclass
+class Client:
+    """One session as its stream would drive it; keeps what it is answered."""
+
+    engine: Engine
+    session: Session
+    frame: int = 0
+    answers: dict[int, list[Answer]] = field(default_factory=dict)
+
+    def send(self, *entries: Entry, tensors: Sequence[bytes] = (DATA,), programs: bytes = b"") -> None:
+        self.frame += 1
+        self.engine.receive(self.session, self.frame, programs, frames.encode_entries(entries), tensors)
+
+    def collect(self) -> dict[int, list[Answer]]:
+        """All answers so far, having acknowledged the new ones."""
+        number, answers = self.session.take_answers(1 << 20)
+        for answer in answers:
+            self.answers.setdefault(answer.fetch, []).append(answer)
+        if number:
+            self.engine.acknowledge(self.session, number)
+        return self.answers
+
+    async def fetched(self, fetch: int) -> Answer:
+        await until(lambda: fetch in self.collect())
+        (answer,) = self.answers[fetch]
+        return answer
+
+    async def value(self, fetch: int) -> list[float]:
+        answer = await self.fetched(fetch)
+        assert answer.data is not None, answer.failure
+        values: list[float] = np.frombuffer(answer.data, np.float32).tolist()
+        return values
+
+    async def failure(self, fetch: int) -> str:
+        answer = await self.fetched(fetch)
+        assert answer.failure is not None
+        return answer.failure.case.name
+
+    async def idle(self) -> None:
+        await until(lambda: self.session.admitted == self.session.completed)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110 - what is waited for has no event, and zero is no sleep
+            await asyncio.sleep(0)
+
+
+@dataclass
+class World:
+    engine: Engine
+    device: WatchedDevice
+    broken: list[BaseException]
+
+    def client(self, name: str = "a", tenant: str = "lab") -> Client:
+        """A session that has numbered all programs and uploaded 10 and 11."""
+        client = Client(self.engine, self.engine.open(tenant, name, "nowhere"))
+        numbered = frames.encode_programs([new(number, program) for number, program in PROGRAMS.items()])
+        client.send(upload(10), upload(11), programs=numbered)
+        return client
+
+
+@asynccontextmanager
+async def world(
+    device: WatchedDevice | None = None, planner: Planner | None = None, **limits: Any
+) -> AsyncIterator[World]:
+    """An engine that runs; in the end all sessions end, and the device must hold nothing."""
+    device = device or WatchedDevice()
+    engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
+    broken: list[BaseException] = []
+    engine.on_broken = broken.append
+    engine.start()
+    try:
+        yield World(engine, device, broken)
+    finally:
+        for session in list(engine.sessions.values()):
+            engine.end(session)
+        await asyncio.to_thread(engine.stop, DEADLINE_S)
+    if not broken:
+        assert (device.live_bytes, device.in_use, engine.memory.live_bytes) == (0, {}, 0)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+async def load(here: World, client: Client) -> None:
+    """Brings the three programs to tier 1."""
+    client.send(segment(NEGATE, 50, 10), segment(ADD, 60, 10, 11), segment(PAIR, 70, 10, 11))
+    client.send(Free((50, 60, 70, 71, 72)))
+    await until(lambda: all(entry.loaded is not None for entry in client.session.programs.values()))
+    await client.idle()
+    here.device.tables.clear()
+    here.device.launched.clear()
