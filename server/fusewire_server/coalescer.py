@@ -90,6 +90,8 @@ class Coalescer:
 
         `open_lane` says where a row would go, or None if it cannot run now; rows of one submission go to one lane.
         """
+        if not self._busy:
+            return None
         lanes = {session: open_lane(session.queue[0]) for session in self._busy.values()}
         ready = sorted((session for session, lane in lanes.items() if lane is not None), key=self._rank)
         if not ready:

@@ -235,6 +235,8 @@ class Engine:
 
     def _read_on(self, session: Session) -> None:
         """The client has taken answers, so that more values may come to the host."""
+        if not session.reads:
+            return
         taken = Taken()
         self._tell_reads(session, taken)
         self._order_releases([session], taken.released)

@@ -24,6 +24,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
 from fusewire_server.engine import Engine
+from fusewire_server.patience import Patience
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Answer, Value
 
@@ -185,6 +186,7 @@ class _Stream:
         self._context = context
         self._epoch = session.epoch
         self._owed = asyncio.Event()
+        self._patience = Patience(engine.config.limits.unread_s)
         self._sent_completed = Amount()
         self._sent_acknowledged = 0
         self._goodbye: pb.Goodbye | None = None
@@ -201,6 +203,7 @@ class _Stream:
                 await self._give_up(writer)
         finally:
             self._engine.detach(self._session, self._epoch)
+            self._patience.end()
             reader.cancel()
             writer.cancel()
             await asyncio.gather(reader, writer, return_exceptions=True)
@@ -263,11 +266,13 @@ class _Stream:
 
     async def _send(self, frame: pb.ServerFrame) -> None:
         """Writes a frame. Raises CaseError if the client does not read it in time."""
-        unread_s = self._engine.config.limits.unread_s
         try:
-            async with asyncio.timeout(unread_s):
+            with self._patience:
                 await self._context.write(frame)
-        except TimeoutError:
+        except asyncio.CancelledError:
+            if not self._patience.is_over:
+                raise
+            unread_s = self._engine.config.limits.unread_s
             raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
 
     async def _give_up(self, writer: asyncio.Task[None]) -> None:
