@@ -14,24 +14,21 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from functools import partial
 from typing import NamedTuple
-from weakref import WeakValueDictionary
 
 from fusewire_kernels.devices.base import Device, LoadedPlan, Staged
-from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import device_thread as orders
 from fusewire_server import tier0
-from fusewire_server.calls import OneOpCall, calls_of
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
 from fusewire_server.intake import Arrival, Intake, Taken
-from fusewire_server.planner import Planned, Planner, PlannerRefusal
-from fusewire_server.programs import OneOp, PlanState, ProgramEntry, ProgramTable
+from fusewire_server.planner import Planner
+from fusewire_server.plans import Plans
+from fusewire_server.programs import ProgramEntry, ProgramTable
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.uploads import Uploads
 from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
@@ -72,17 +69,15 @@ class Engine:
         self._coalescer = Coalescer(
             most_rows=config.device.most_rows, submission_ns=int(config.device.submission_s * 1e9)
         )
-        self._planner = planner
         self._loop = asyncio.get_running_loop()
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
+        self._plans = Plans(planner, device, self._device_thread.order, self.counters, config.device.arena_bytes)
         self._outstanding: dict[int, _Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
         self._submissions = 0
-        self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
-        self._awaited_calls: dict[OneOpCall, list[ProgramEntry]] = {}  # one-op plans asked for, and by whom
         self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
@@ -217,9 +212,9 @@ class Engine:
         for failure in taken.failures:
             self.counters.failed(failure.case)
         for entry in taken.used:
-            self._prepare_tier0(entry)
+            self._plans.prepare_tier0(entry)
         for entry in taken.to_plan:
-            self._plan(entry)
+            self._plans.plan(entry)
         self._order_reads(taken)
         self._order_releases([session], taken.released)
         self._read_on(session)
@@ -394,9 +389,9 @@ class Engine:
             case orders.Wrote():
                 self._finish_writing(report)
             case orders.Loaded():
-                self._finish_loading(report)
+                self._plans.loaded(report)
             case orders.Unloadable():
-                self._refused(report.key, report.text)
+                self._plans.refused(report.key, report.text)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
                 self.on_broken(report.error)
@@ -459,79 +454,6 @@ class Engine:
         wake = self._wakers.get(session.session_id)
         if wake is not None:
             wake()
-
-    # ---- plans ----
-
-    def _plan(self, entry: ProgramEntry) -> None:
-        if self._planner is None or entry.state is not PlanState.UNPLANNED:
-            return
-        entry.state = PlanState.PLANNING
-        answer = self._planner.request(entry.raw, is_urgent=False)
-        answer.add_done_callback(partial(self._planned, entry, entry))
-
-    def _prepare_tier0(self, entry: ProgramEntry) -> None:
-        """Asks for the one-op plans that running `entry` op by op needs and that nobody asked for before."""
-        if entry.is_prepared or self._planner is None:
-            return
-        entry.is_prepared = True
-        for call in calls_of(entry.program, is_library_exact=self.device.info.is_library_exact):
-            one_op = self._one_ops.get(call)
-            if one_op is not None:
-                entry.one_ops[call] = one_op
-                continue
-            entry.missing_calls.add(call)
-            waiting = self._awaited_calls.setdefault(call, [])
-            waiting.append(entry)
-            if len(waiting) == 1:
-                answer = self._planner.request(call.raw(), is_urgent=True)
-                answer.add_done_callback(partial(self._planned, call, entry))
-
-    def _planned(self, key: ProgramEntry | OneOpCall, entry: ProgramEntry, answer: asyncio.Future[Planned]) -> None:
-        if answer.cancelled():
-            return
-        refusal = answer.exception()
-        if isinstance(refusal, PlannerRefusal):
-            self._refused(key, str(refusal))
-            return
-        planned = answer.result()
-        self.counters.planned(planned)
-        if isinstance(key, ProgramEntry):
-            entry.state = PlanState.LOADING
-            entry.planning_ns, entry.compiling_ns = planned.planning_ns, planned.compiling_ns
-        self._device_thread.order(orders.Load(key, planned.plan, planned.binaries))
-
-    def _refused(self, key: object, text: str) -> None:
-        log.warning("no plan: %s", text)
-        self.counters.plans_refused += 1
-        if isinstance(key, ProgramEntry):
-            key.state = PlanState.REFUSED
-            key.refusal = text
-        elif isinstance(key, OneOpCall):
-            self._finish_call(key, None)
-
-    def _finish_loading(self, loaded: orders.Loaded) -> None:
-        key = loaded.key
-        arena_bytes = loaded.loaded.plan.arena_bytes
-        if self.device.rows_that_fit(arena_bytes) == 0:
-            limit = self.config.device.arena_bytes
-            self._refused(key, f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit}")
-            return
-        if isinstance(key, ProgramEntry):
-            key.layout = SlotLayout(loaded.loaded.plan)
-            key.row_ns = 0
-            key.state = PlanState.LOADED
-            key.loaded = loaded.loaded
-        elif isinstance(key, OneOpCall):
-            one_op = OneOp(loaded.loaded, SlotLayout(loaded.loaded.plan), key.result())
-            self._one_ops[key] = one_op
-            self._finish_call(key, one_op)
-
-    def _finish_call(self, call: OneOpCall, one_op: OneOp | None) -> None:
-        """A one-op plan is there, or will never be (then the array library stands in for it)."""
-        for entry in self._awaited_calls.pop(call, []):
-            if one_op is not None:
-                entry.one_ops[call] = one_op
-            entry.missing_calls.discard(call)
 
 
 class _Told(NamedTuple):
