@@ -142,7 +142,8 @@ from fusewire._functions import (
     zeros,
     zeros_like,
 )
-from fusewire._session import Session, SessionStats, Trigger
+from fusewire._sending import Trigger
+from fusewire._session import Session, SessionStats
 from fusewire_protos.dtypes import (
     DType,
     bfloat16,

@@ -73,9 +73,10 @@ def _interrupt(peer: Peer, both: Both, kind: str, name: int) -> None:
             both.check(name)
         case "age" | "pause":
             with recorder.lock:
-                peer.session._send_pieces(recorder, Reach.EVERYTHING if kind == "age" else Reach.PAUSED, fw.Trigger.AGE)
+                reach = Reach.EVERYTHING if kind == "age" else Reach.PAUSED
+                peer.session._sender._send_pieces(recorder, reach, fw.Trigger.AGE)
         case "frees":
-            peer.session._send_frees()
+            peer.session._sender.send_frees()
         case "step":
             peer.transport.wake()
 
@@ -95,7 +96,7 @@ def test_values_are_numpys_whatever_interrupts_the_recording(
     for name in range(NAMES):
         both.check(name)
     both.ours.clear()
-    peer.session._send_frees()
+    peer.session._sender.send_frees()
     peer.session.array(START).numpy(timeout=20)
     assert len(peer.server.values) <= 1
     peer.session.close()

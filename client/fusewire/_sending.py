@@ -1,0 +1,154 @@
+"""From recorders to the stream: segments as credit allows, the programs they use, and deaths.
+
+Called by recording threads, which wait for credit here, and by the I/O thread, which waits for nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+
+from fusewire._credit import Amount
+from fusewire._cut import Reach
+from fusewire._link import Link
+from fusewire._programs import ProgramKey, Programs
+from fusewire._recorder import Draft, Recorder
+from fusewire._recorders import Recorders
+from fusewire._segments import Template, bind, build_template
+from fusewire._stream import Outgoing
+from fusewire_protos.frames import Forget, Free, NewProgram, Segment, shortest_period
+
+
+class Trigger(Enum):
+    """Why a segment was cut."""
+
+    COUNT = "count"  # enough ops
+    CREDIT = "credit"  # enough ops, once credit had come back
+    AGE = "age"  # its first op had waited long enough
+    IDLE = "idle"  # the device had nothing else to do
+    DEMAND = "demand"  # a value was asked for
+
+
+class Sender:
+    """Flushes the recorders of one session."""
+
+    def __init__(self, link: Link, recorders: Recorders) -> None:
+        self._link = link
+        self._recorders = recorders
+        # All below is guarded by the link's lock.
+        self.programs = Programs(0)
+        self.cuts: Counter[Trigger] = Counter()
+        self.fragments = 0
+
+    # ---- recording threads ----
+
+    def flush(
+        self, recorder: Recorder, reach: Reach, trigger: Trigger, *, may_wait: bool, deadline_s: float | None = None
+    ) -> None:
+        """Sends what `reach` covers, as credit allows."""
+        is_urgent = trigger is not Trigger.COUNT or self._link.credit.is_free
+        while True:
+            with recorder.lock:
+                refused = self._send_pieces(recorder, reach, trigger)
+            if refused is None or not may_wait:
+                break
+            self.wait_for_credit(recorder, refused, deadline_s)
+            trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
+        if is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
+            self._link.transport.wake()
+
+    def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
+        """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""
+        self._post_frees(recorder)  # they may be what the server waits for
+        self._link.transport.wake()
+        self._link.wait_for_credit(cost, deadline_s)
+
+    # ---- the I/O thread ----
+
+    def flush_idle(self) -> None:
+        """The device has nothing to do: what is settled need not wait for company."""
+        for recorder in self._recorders.all():
+            self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
+
+    def flush_aged(self, now_ns: int) -> None:
+        """Sends what has waited long enough, unless the device is busy."""
+        for recorder in self._recorders.all():
+            reach = recorder.due(now_ns)
+            if reach is not None and self._link.credit.is_free:
+                self._flush_if_free(recorder, reach, Trigger.AGE)
+
+    def send_frees(self) -> None:
+        """Tells deaths that no segment took along."""
+        for recorder in self._recorders.all():
+            if recorder.buried:
+                self._post_frees(recorder)
+
+    # ---- either ----
+
+    def _send_pieces(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> Amount | None:
+        """Under the recorder's lock: sends piece after piece; returns the cost of the first one refused."""
+        while (draft := recorder.draft(reach)) is not None:
+            key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment)
+            template = self._template(key, draft)
+            cost = Amount(draft.piece.ops, template.live_bytes, 1)
+            if not self._send(recorder, draft, key, template, cost, trigger):
+                return cost
+        return None
+
+    def _send(
+        self, recorder: Recorder, draft: Draft, key: ProgramKey, template: Template, cost: Amount, trigger: Trigger
+    ) -> bool:
+        entry = _segment(draft, template)
+        link = self._link
+        with link.lock:
+            link.check_open()
+            if not link.credit.admits(cost):
+                return False
+            number, is_new, forgotten = self.programs.number(key)
+            new = NewProgram(number, key.is_fragment, template.raw) if is_new else None
+            link.stream.post(Outgoing(entry._replace(program=number), new))
+            link.stream.post(*(Outgoing(Forget(program)) for program in forgotten))
+            if draft.liveness.freed:
+                link.stream.post(Outgoing(Free(tuple(draft.liveness.freed))))
+            recorder.commit(draft)
+            link.credit.take(cost)
+            self.cuts[trigger] += 1
+            self.fragments += key.is_fragment
+        return True
+
+    def _template(self, key: ProgramKey, draft: Draft) -> Template:
+        with self._link.lock:
+            template = self.programs.template(key)
+        if template is None:
+            template = build_template(draft.records, draft.structure, draft.liveness.live)
+            with self._link.lock:
+                self.programs.keep(key, template)
+        return template
+
+    def _flush_if_free(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> None:
+        """A recorder in use is being flushed already."""
+        if recorder.has_unsent and recorder.lock.acquire(blocking=False):
+            try:
+                self._send_pieces(recorder, reach, trigger)
+            finally:
+                recorder.lock.release()
+
+    def _post_frees(self, recorder: Recorder) -> None:
+        with recorder.lock:
+            freed = recorder.take_frees()
+            if freed:
+                self._link.post(Outgoing(Free(tuple(freed))))
+
+
+def _segment(draft: Draft, template: Template) -> Segment:
+    """The entry, but for the program's number."""
+    scalars, starts = bind(template, draft.values)
+    place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
+    return Segment(
+        program=0,
+        base=draft.first,
+        inputs=tuple(draft.structure.inputs),
+        scalars=shortest_period(scalars),
+        starts=tuple(int(start) for start in shortest_period(starts)),
+        dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
+    )
