@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. Instances are the constants below: compare them by identity.
+    """One element type. Instances are the constants below: among themselves, compare them by identity.
+
+    Beside NumPy's they do as those do: one equals NumPy's dtype of the same name, its scalar type and its name, hashes
+    as NumPy's dtype does (bfloat16 as its name), and is taken where NumPy takes a dtype.
 
     `code` is the number on the wire; it is never reused.
     """
@@ -59,6 +62,26 @@ class DType:
     def accumulator(self) -> DType:
         """The dtype in which sums and products of this dtype are accumulated."""
         return float32 if self.is_half else self
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype object, under the name by which NumPy asks what it is given for one."""
+        return to_numpy(self)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, str | type | np.dtype):
+            return NotImplemented
+        return self.name == other or self is _native_dtype(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Not NumPy's for bfloat16: to ask for that one takes as long as to import the package that has it.
+        return hash(self.name if self.name == "bfloat16" else np.dtype(self.name))
 
     def __repr__(self) -> str:
         return f"fusewire.{self.name}"
@@ -149,6 +172,15 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
         known = ", ".join(BY_NAME)
         raise DtypeError(f"dtype {dtype.name} is not supported; supported are {known}")
     return found
+
+
+def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
+    """Our dtype for what NumPy takes for one of this machine's byte order."""
+    try:
+        numpy_dtype = np.dtype(given)
+    except TypeError:
+        return None
+    return BY_NAME.get(numpy_dtype.name) if numpy_dtype.isnative else None
 
 
 def _promote_floats(a: DType, b: DType) -> DType:

@@ -99,3 +99,33 @@ def test_an_unknown_code_is_refused(code: object) -> None:
 def test_halves_accumulate_in_float32_and_all_others_in_themselves(dtype: DType) -> None:
     expected = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
     assert dtype.accumulator is expected
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_a_dtype_equals_numpys_of_the_same_name_from_either_side(dtype: DType) -> None:
+    in_numpy = dtypes.to_numpy(dtype)
+    for same in (in_numpy, in_numpy.type, dtype.name):
+        assert dtype == same
+        assert same == dtype
+
+
+@pytest.mark.parametrize(("a", "b"), [(a, b) for a, b in product(dtypes.ALL, repeat=2) if a is not b])
+def test_dtypes_of_other_names_differ(a: DType, b: DType) -> None:
+    assert a != b
+    assert a != dtypes.to_numpy(b)
+    assert a != b.name
+
+
+@pytest.mark.parametrize("other", [np.dtype(">f4"), "complex64", "no dtype", np.void, DType, None, 1, [("x", "f4")]])
+def test_a_dtype_differs_from_what_is_none_of_ours(other: object) -> None:
+    assert dtypes.float32 != other
+
+
+@pytest.mark.parametrize("dtype", IN_NUMPY)
+def test_a_dtype_is_found_in_a_dict_by_numpys(dtype: DType) -> None:
+    assert {dtype: "found"}[dtypes.to_numpy(dtype)] == "found"  # type: ignore[index]  # equal, and of equal hash
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL)
+def test_numpy_takes_a_dtype_for_one_of_its_own(dtype: DType) -> None:
+    assert np.zeros(2, dtype).dtype == dtypes.to_numpy(dtype)
