@@ -6,7 +6,8 @@ needs computed again, then the stores.
 
 Two schedules for reductions, one order of summation. *Rows*: the innermost loop runs over 32 neighbours along the
 inner dimension, one for each lane. *Columns*: where memory is contiguous along the last outer dimension instead, the
-innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes.
+innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes. All of these lie on the
+stack, so the block is narrower where a kernel reduces much.
 
 `ivdep` is a promise to the compiler that holds here: an output shares memory with an input only where both are at the
 same element at each point.
@@ -30,9 +31,16 @@ from fusewire_kernels.codegen.statements import (
 )
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_protos import dtypes
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
 INDEPENDENT = "#pragma GCC ivdep"
+
+_COLUMNS = 64  # FW_COLUMNS of the prelude
+_LANES = 32  # FW_LANES of the prelude
+_LEVELS = 3  # of partial results: a chunk's, and the two above
+_POSITION_BYTES = 8
+_MOST_STACK_BYTES = 256 << 10  # for partial results; a thread has a few MiB
 
 
 def loop_text(kernel: LoopKernel) -> str:
@@ -58,6 +66,22 @@ def runs_along_columns(kernel: LoopKernel) -> bool:
     along_rows = sum(_is_contiguous(argument, -1) for argument in arrays)
     along_columns = sum(_is_contiguous(argument, -2) for argument in arrays)
     return along_columns > along_rows
+
+
+def columns_at_once(body: LoopBody) -> int:
+    """How many neighbouring outer points the columns schedule handles at once: as many as the stack may hold."""
+    reductions = [body.node(value) for phase in range(body.phases) for value in body.reductions(phase)]
+    column_bytes = sum(_LEVELS * _LANES * _partial_bytes(node) for node in reductions if node is not None)
+    count = _COLUMNS
+    while count > 1 and count * column_bytes > _MOST_STACK_BYTES:
+        count //= 2
+    return count
+
+
+def _partial_bytes(node: Node) -> int:
+    position_bytes = _POSITION_BYTES if is_positional(node) else 0
+    accumulator = dtypes.float32 if node.operand_dtype.is_half else node.operand_dtype
+    return accumulator.itemsize_bytes + position_bytes
 
 
 def _is_contiguous(argument: Argument, dim: int) -> bool:
@@ -200,6 +224,8 @@ class _Columns:
         self._body = body
         self._column = body.kernel.rank - 1
         self._inner = body.kernel.rank
+        narrower = _COLUMNS // columns_at_once(body)
+        self._width = "FW_COLUMNS" if narrower == 1 else f"(FW_COLUMNS / {narrower})"
 
     def write(self) -> None:
         lines, body = self._lines, self._body
@@ -209,9 +235,9 @@ class _Columns:
                     loops.enter_context(lines.block(_loop(level - 1)))
                 values = [value for value in body.needed(body.stored) if body.levels[value] == level]
                 lines.add(*(body.declaration(value) for value in values))
-            extent = f"n{self._column}"
-            loops.enter_context(lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_COLUMNS)"))
-            lines.add(f"const int64_t width = {extent} - first > FW_COLUMNS ? FW_COLUMNS : {extent} - first;")
+            extent, most = f"n{self._column}", self._width
+            loops.enter_context(lines.block(f"for (int64_t first = 0; first < {extent}; first += {most})"))
+            lines.add(f"const int64_t width = {extent} - first > {most} ? {most} : {extent} - first;")
             self._write_block()
 
     def _write_block(self) -> None:
@@ -234,7 +260,7 @@ class _Columns:
         ]
         if not values:
             return
-        lines.add(*(f"{TYPES[body.dtype(value)].value} c{value}[FW_COLUMNS];" for value in values))
+        lines.add(*(f"{TYPES[body.dtype(value)].value} c{value}[{self._width}];" for value in values))
         with self._columns():
             self._write_values_at_hand(values, made_here=set(values))
             for value in values:
@@ -262,19 +288,19 @@ class _Columns:
     def _from_array(self, value: int) -> str:
         body = self._body
         if body.is_reduction(value):
-            return _Reduction(body, value, "FW_COLUMNS").result("column")
+            return _Reduction(body, value, self._width).result("column")
         return f"const {TYPES[body.dtype(value)].value} v{value} = c{value}[column];"
 
     def _write_phase(self, phase: int) -> None:
         lines, extent, position = self._lines, f"n{self._inner}", f"i{self._inner}"
-        reductions = [_Reduction(self._body, value, "FW_COLUMNS") for value in self._body.reductions(phase)]
+        reductions = [_Reduction(self._body, value, self._width) for value in self._body.reductions(phase)]
         for reduction in reductions:
             lines.add(*reduction.declarations())
         with lines.block("for (int64_t begin = 0, chunk = 0;; begin += FW_CHUNK, chunk++)"):
             lines.add(f"const int64_t end = {extent} - begin > FW_CHUNK ? begin + FW_CHUNK : {extent};")
             lines.add(*(reduction.opening() for reduction in reductions))
             with lines.block(f"for (int64_t {position} = begin; {position} < end; {position}++)"):
-                lines.add(f"const int64_t lane = ({position} - begin) % FW_LANES * FW_COLUMNS;")
+                lines.add(f"const int64_t lane = ({position} - begin) % FW_LANES * {self._width};")
                 with self._columns():
                     self._write_inner_values([reduction.operand for reduction in reductions])
                     lines.add(*(reduction.taking("lane + column", position) for reduction in reductions))

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels import compile as compiling
-from fusewire_kernels.codegen.loops import loop_text, runs_along_columns
+from fusewire_kernels.codegen.loops import columns_at_once, loop_text, runs_along_columns
 from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import Toolchain
 from fusewire_kernels.kernel import LoopKernel
 from fusewire_protos import dtypes
@@ -190,6 +191,33 @@ def test_more_columns_than_a_block_holds_are_reduced_alike(toolchain: Toolchain)
     problems = [_reduction("sum", x, by_columns=flag) for flag in (False, True)]
     run(problems, toolchain)
     assert_same_bytes(problems[0].outputs[0], problems[1].outputs[0])
+
+
+def _many_positions(x: Array, *, by_columns: bool) -> Problem:
+    """Where x + 0, x + 1, … are greatest along the last axis: more partial results than 64 columns may have."""
+    laid = np.asfortranarray(x) if by_columns else np.ascontiguousarray(x)
+    nodes, outputs = [], []
+    for number in range(_MANY):
+        nodes.append(node("add", (0, 1 + number), dtypes.float64))
+        nodes.append(node("reduce", (1 + _MANY + 2 * number,), i64, operand_dtype=dtypes.float64, detail="argmax"))
+        outputs.append((2 + _MANY + 2 * number, np.empty((len(x), 1), np.int64)))
+    inputs: list[Array | Scalar] = [laid, *(Scalar(number, dtypes.float64) for number in range(_MANY))]
+    return loop_problem(x.shape, inputs, nodes, outputs, has_inner=True)
+
+
+_MANY = 10
+
+
+def test_what_a_kernel_that_reduces_much_puts_on_the_stack_is_bounded(toolchain: Toolchain) -> None:
+    x = RANDOM.integers(0, 100, (70, 40)).astype(np.float64)
+    problems = [_many_positions(x, by_columns=flag) for flag in (False, True)]
+    kernel = problems[1].kernel
+    assert isinstance(kernel, LoopKernel)
+    assert columns_at_once(analyse(kernel)) * _MANY * 3 * 32 * (8 + 8) <= 256 << 10
+    run(problems, toolchain)
+    for by_rows, by_columns in zip(problems[0].outputs, problems[1].outputs, strict=True):
+        assert_same_bytes(by_rows, x.argmax(axis=1)[:, None])
+        assert_same_bytes(by_columns, by_rows)
 
 
 def test_an_empty_reduction_gives_the_identity(toolchain: Toolchain) -> None:
