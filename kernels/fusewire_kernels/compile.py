@@ -28,6 +28,8 @@ FLAGS = (
     "-fno-math-errno",
     "-fno-trapping-math",
     "-fno-strict-aliasing",  # memory changes its dtype: a result may overwrite an operand of another one
+    "-fno-builtin-sin",  # or sin and cos of one value become one call of sincos, which need not have their bits
+    "-fno-builtin-cos",
     "-w",
 )
 

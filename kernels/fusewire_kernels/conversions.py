@@ -7,7 +7,6 @@ bfloat16, and integers float16, by way of float32, as NumPy's arrays do.
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,6 @@ from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 
 _BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
-_FLOAT_PACKING = {
-    dtypes.float16: (Struct("<e"), Struct("<H")),
-    dtypes.float32: (Struct("<f"), Struct("<I")),
-    dtypes.float64: (Struct("<d"), Struct("<q")),
-}
 
 
 @np.errstate(all="ignore")
@@ -40,29 +34,6 @@ def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
     return values.astype(target.name)
 
 
-def scalar_bits(value: int | float, dtype: DType) -> int:
-    """The bits of `scalar(…, value, dtype)` in the low bytes of an int64, as they stand in a slot."""
-    if dtype.is_boolean:
-        return int(value != 0)
-    if dtype.is_integer and isinstance(value, int):
-        return _wrapped(value) if dtype is dtypes.int64 else value % (1 << _BITS_OF_INTEGER[dtype])
-    if dtype not in _FLOAT_PACKING:
-        return _array_bits(value, dtype)
-    as_float, as_integer = _FLOAT_PACKING[dtype]
-    try:
-        return int(as_integer.unpack(as_float.pack(float(value)))[0])
-    except OverflowError:  # rounds to an infinity, which struct refuses to do
-        return _array_bits(value, dtype)
-
-
-def _array_bits(value: int | float, dtype: DType) -> int:
-    return int.from_bytes(scalar(np, value, dtype).tobytes(), "little", signed=dtype is dtypes.int64)
-
-
-def _wrapped(value: int) -> int:
-    return (value + 2**63) % 2**64 - 2**63
-
-
 def scalar(library: Any, value: int | float, dtype: DType) -> Any:
     """A scalar of a binding (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
     # Converted by NumPy, and moved as a vector: CuPy flushes denormals, and fills an array of rank 0 with 0 for −0.0.
@@ -73,6 +44,10 @@ def _scalar(value: int | float, dtype: DType) -> Any:
     if isinstance(value, int) and not dtype.is_floating:
         return cast(np, np.asarray(_wrapped(value), dtype="int64"), dtypes.int64, dtype)
     return cast(np, np.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
+
+
+def _wrapped(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
 
 
 @np.errstate(all="ignore")

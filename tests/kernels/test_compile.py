@@ -74,6 +74,12 @@ def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolch
     assert [path for path in toolchain.cache.folder.iterdir() if path.name.startswith("part-")] == []
 
 
+def test_the_sine_and_the_cosine_of_a_value_stay_two_calls(toolchain: Toolchain) -> None:
+    text = "void fw_both(const double *x, double *y) { y[0] = fw_sin_f64(*x); y[1] = fw_cos_f64(*x); }\n"
+    (path,) = compile_kernels([KernelSource("fw_both", text)], toolchain)
+    assert b"sincos" not in Path(path).read_bytes()
+
+
 def test_nothing_to_compile_is_no_work(toolchain: Toolchain) -> None:
     assert compile_kernels([], toolchain) == ()
 

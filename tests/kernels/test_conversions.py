@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.conversions import cast, narrow, scalar, scalar_bits, widen
+from fusewire_kernels.conversions import cast, narrow, scalar, widen
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
@@ -139,21 +139,3 @@ def test_a_scalar_of_a_binding_is_converted_as_arrays_are(value: float, dtype: D
 def test_a_scalar_keeps_the_sign_of_zero_and_nan(dtype: DType) -> None:
     assert np.signbit(scalar(np, -0.0, dtype).astype(np.float64))
     assert np.isnan(scalar(np, NAN, dtype).astype(np.float64))
-
-
-_VALUES = st.one_of(st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False))
-
-
-@pytest.mark.parametrize("dtype", dtypes.ALL)
-@given(value=_VALUES)
-@example(value=65520.0)
-@example(value=1e300)
-@example(value=-0.0)
-@example(value=NAN)
-@example(value=-INF)
-def test_the_bits_of_a_slot_are_those_of_the_scalar(dtype: DType, value: float) -> None:
-    bits = scalar_bits(value, dtype)
-    slot = np.array([bits], np.int64).tobytes()
-    assert set(slot[dtype.itemsize_bytes :]) <= {0}
-    in_slot = np.frombuffer(slot[: dtype.itemsize_bytes], dtypes.to_numpy(dtype)).reshape(())
-    assert_same_bytes(in_slot, scalar(np, value, dtype))

@@ -143,8 +143,6 @@ class _Reducing(ABC):
         outputs = [output for output in range(len(body.stored)) if not body.is_inner_store(output)]
         if not outputs:
             return
-        # A neighbour may still be reading what a store overwrites in place.
-        self._lines.add("fw_wait(warps);")
         with self._lines.block(f"if ({self.is_storing})"):
             self._lines.add(*(body.storing(output) for output in outputs))
 

@@ -290,7 +290,7 @@ class _Pool:
 
 
 def _size_class(size_bytes: int) -> int:
-    """The next of four sizes an octave, so that a block is at most a quarter too large."""
+    """The next of four sizes an octave, so that a block is at most a quarter too large, or less than one alignment."""
     size_bytes = max(size_bytes, _ALIGNMENT_BYTES)
     step = max(1 << max(size_bytes.bit_length() - 3, 0), _ALIGNMENT_BYTES)
     return -(-size_bytes // step) * step

@@ -86,7 +86,6 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
                 o0[i0 + i1 * o0s1] = v5;
             }
         }
-        fw_wait(warps);
         if (lane == 0 && is_inside) {
             o1[i0] = v6;
         }

@@ -80,7 +80,6 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c(const
             const float v5 = v3 / v4;
             o0[i0 * o0s0 + i1] = v5;
         }
-        fw_wait(warps);
         if (own == 0) {
             o1[i0] = v6;
         }

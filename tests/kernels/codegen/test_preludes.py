@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import math
+import re
 import shutil
 import subprocess
 import sysconfig
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fusewire_kernels.codegen.bodies import BODIES
 from fusewire_kernels.codegen.preludes import prelude
 
 Array = NDArray[Any]
@@ -84,11 +86,6 @@ CASES = (
     Case("sin", np.sin, 1.5, -1e6, 1e6),
     Case("cos", np.cos, 1.5, -1e6, 1e6),
     Case("tan", np.tan, 3.5, -1e6, 1e6),
-    Case("asin", np.arcsin, 2.5, -1, 1),
-    Case("acos", np.arccos, 2.0, -1, 1),
-    Case("atan", np.arctan, 2.0, -8, 8),
-    Case("sinh", np.sinh, 2.0, -90, 90),
-    Case("cosh", np.cosh, 2.0, -90, 90),
     Case("tanh", np.tanh, 2.5, -10, 10),
     Case("erf", _erf, 1.5, -4, 4),
     Case("rsqrt", lambda x: 1.0 / np.sqrt(x), 1.5, 0, 4),
@@ -123,7 +120,6 @@ INTEGER_BINARY: dict[str, Reference] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
-    "fmod": np.fmod,
 } | EXACT_BINARY
 HALVES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 FLOAT32_SPECIALS = np.array(
@@ -263,6 +259,13 @@ def _assert_same_values(result: Array, expected: Array) -> None:
     np.testing.assert_array_equal(result, expected)
     ordinary = ~np.isnan(expected)
     np.testing.assert_array_equal(np.signbit(result[ordinary]), np.signbit(expected[ordinary]))
+
+
+def test_each_function_of_floats_is_the_body_of_an_op() -> None:
+    assert {case.op for case in CASES} <= set(BODIES)
+    for dialect in ("c", "cuda"):
+        named = set(re.findall(r"\bfw_(\w+)_f64\(double", prelude(dialect)))
+        assert named - {"bits", "fmod"} <= set(BODIES)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.op)

@@ -12,9 +12,9 @@
  * relative error of the fit itself.
  *
  * Largest float32 errors measured, in ulps, over every seventh float: exp 1.04, expm1 1.53, exp2 0.87, log 0.92,
- * log1p 1.52, log2 0.97, log10 0.92, sin 1.49, cos 1.49, tan 3.17 (below 2^45; at 2^52 2.95, 3.47, 4.27), asin 2.35,
- * acos 1.12, atan 1.57, sinh 1.62, cosh 1.49, tanh 2.46, sigmoid 2.33, silu 3.20, softplus 1.77, erf 1.11, gelu 3.9
- * (above -5; 4.5 below), rsqrt 1.49. Over random pairs: power 0.54, atan2 1.72.
+ * log1p 1.52, log2 0.97, log10 0.92, sin 1.49, cos 1.49, tan 3.17 (below 2^45; at 2^52 2.95, 3.47, 4.27), tanh 2.46,
+ * sigmoid 2.33, silu 3.20, softplus 1.77, erf 1.11, gelu 3.9 (above -5; 4.5 below), rsqrt 1.49. Over random pairs:
+ * power 0.54, atan2 1.72.
  *
  * float16 and bfloat16 have no arithmetic: load to float, compute in float, round after each op.
  */
@@ -180,32 +180,6 @@ FW_FN float fw_tanh_f32(float x) {
     magnitude = magnitude > 10.0f ? 10.0f : magnitude;
     float t = fw_expm1_unsigned_zero_f32(2.0f * magnitude);
     return fw_copysign_f32(t / (t + 2.0f), x);
-}
-
-/* e^magnitude / 2, halved in the exponent so that it overflows only where sinh and cosh do. */
-FW_FN float fw_half_exp_f32(float magnitude) {
-    magnitude = magnitude > 90.0f ? 90.0f : magnitude;
-    fw_scaled_f32 parts = fw_exp_scaled_f32(magnitude);
-    parts.exponent -= 1;
-    return fw_unscale_f32(parts);
-}
-
-/* Below 1, x + x^3 p(x^2): degree 2 in x^2, error 2^-25.3; above, (e^x - e^-x) / 2. */
-FW_FN float fw_sinh_f32(float x) {
-    float magnitude = fw_abs_f32(x);
-    float s = magnitude * magnitude;
-    float p = 0.000203733405f;
-    p = fw_fma_f32(p, s, 0.00833027065f);
-    p = fw_fma_f32(p, s, 0.166667163f);
-    float small = fw_fma_f32(magnitude * s, p, magnitude);
-    float half_exp = fw_half_exp_f32(magnitude);
-    float large = half_exp - 0.25f / half_exp;
-    return fw_copysign_f32(magnitude < 1.0f ? small : large, x);
-}
-
-FW_FN float fw_cosh_f32(float x) {
-    float half_exp = fw_half_exp_f32(fw_abs_f32(x));
-    return half_exp + 0.25f / half_exp;
 }
 
 /* ---- logarithms, float32 ---- */
@@ -466,36 +440,6 @@ FW_FN float fw_tan_f32(float x) {
     return fw_flip_sign_f32((odd ? cosine : sine) / (odd ? sine : cosine), sign);
 }
 
-/* asin(z) for z in [0, 1/2], s = z^2: degree 11, error 2^-27.6. */
-FW_FN float fw_asin_core_f32(float z, float s) {
-    float p = 0.0421583056f;
-    p = fw_fma_f32(p, s, 0.0241847783f);
-    p = fw_fma_f32(p, s, 0.0454691499f);
-    p = fw_fma_f32(p, s, 0.0749530941f);
-    p = fw_fma_f32(p, s, 0.166667521f);
-    return fw_fma_f32(z * s, p, z);
-}
-
-/* Above 1/2, asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)); beyond 1 the root is NaN. */
-FW_FN float fw_asin_f32(float x) {
-    float a = fw_abs_f32(x);
-    float s = a > 0.5f ? fw_fma_f32(a, -0.5f, 0.5f) : a * a;
-    float z = a > 0.5f ? fw_sqrt_f32(s) : a;
-    float core = fw_asin_core_f32(z, s);
-    float upper = 1.57079637f - fw_fma_f32(core, 2.0f, 4.37113883e-08f);
-    return fw_copysign_f32(a > 0.5f ? upper : core, x);
-}
-
-FW_FN float fw_acos_f32(float x) {
-    float a = fw_abs_f32(x);
-    float s = a > 0.5f ? fw_fma_f32(a, -0.5f, 0.5f) : a * a;
-    float z = a > 0.5f ? fw_sqrt_f32(s) : a;
-    float core = fw_asin_core_f32(z, s);
-    float middle = 1.57079637f - (fw_copysign_f32(core, x) + 4.37113883e-08f);
-    float outer = x < 0.0f ? 3.14159274f - fw_fma_f32(core, 2.0f, 8.74227766e-08f) : 2.0f * core;
-    return a > 0.5f ? outer : middle;
-}
-
 /* atan(t) for t in [0, 1]: degree 17, error 2^-25.8. */
 FW_FN float fw_atan_core_f32(float t) {
     float s = t * t;
@@ -508,13 +452,6 @@ FW_FN float fw_atan_core_f32(float t) {
     p = fw_fma_f32(p, s, 0.199937671f);
     p = fw_fma_f32(p, s, -0.333331525f);
     return fw_fma_f32(t * s, p, t);
-}
-
-FW_FN float fw_atan_f32(float x) {
-    float a = fw_abs_f32(x);
-    float core = fw_atan_core_f32(a > 1.0f ? 1.0f / a : a);
-    float upper = 1.57079637f - (core + 4.37113883e-08f);
-    return fw_copysign_f32(a > 1.0f ? upper : core, x);
 }
 
 /* The angle of the smaller over the larger side, then its octant. Equal sides, 0 and infinity too, have a defined
@@ -598,11 +535,6 @@ FW_PLATFORM_F64(log1p)
 FW_PLATFORM_F64(sin)
 FW_PLATFORM_F64(cos)
 FW_PLATFORM_F64(tan)
-FW_PLATFORM_F64(asin)
-FW_PLATFORM_F64(acos)
-FW_PLATFORM_F64(atan)
-FW_PLATFORM_F64(sinh)
-FW_PLATFORM_F64(cosh)
 FW_PLATFORM_F64(tanh)
 FW_PLATFORM_F64(erf)
 
@@ -821,10 +753,6 @@ FW_FN uint8_t fw_floor_divide_u8(uint8_t a, uint8_t b) {
 
 FW_FN uint8_t fw_remainder_u8(uint8_t a, uint8_t b) {
     return b == 0 ? 0 : (uint8_t)(a % (b == 0 ? 1 : b));
-}
-
-FW_FN uint8_t fw_fmod_u8(uint8_t a, uint8_t b) {
-    return fw_remainder_u8(a, b);
 }
 
 FW_FN uint8_t fw_power_u8(uint8_t base, uint8_t exponent) {

@@ -18,13 +18,9 @@
         return combined; \
     }
 
-FW_COMBINATION(sum_u8, uint8_t, 0, fw_add_u8(a, b))
-FW_COMBINATION(sum_i32, int32_t, 0, fw_add_i32(a, b))
 FW_COMBINATION(sum_i64, int64_t, 0, fw_add_i64(a, b))
 FW_COMBINATION(sum_f32, float, 0.0f, a + b)
 FW_COMBINATION(sum_f64, double, 0.0, a + b)
-FW_COMBINATION(prod_u8, uint8_t, 1, fw_multiply_u8(a, b))
-FW_COMBINATION(prod_i32, int32_t, 1, fw_multiply_i32(a, b))
 FW_COMBINATION(prod_i64, int64_t, 1, fw_multiply_i64(a, b))
 FW_COMBINATION(prod_f32, float, 1.0f, a * b)
 FW_COMBINATION(prod_f64, double, 1.0, a * b)
@@ -55,7 +51,8 @@ FW_EXTREMA(i64, int64_t, INT64_MIN, INT64_MAX)
 FW_EXTREMA(f32, float, -FW_INFINITY_F32, FW_INFINITY_F32)
 FW_EXTREMA(f64, double, -FW_INFINITY_F64, FW_INFINITY_F64)
 
-/* What a dialect makes of each, by its macros FW_PLAIN_REDUCTION and FW_POSITIONAL_REDUCTION. */
+/* What a dialect makes of each, by its macros FW_PLAIN_REDUCTION and FW_POSITIONAL_REDUCTION. Every integer is summed
+ * in int64. */
 #define FW_ARITHMETIC_REDUCTIONS(t, T) \
     FW_PLAIN_REDUCTION(sum_##t, T) \
     FW_PLAIN_REDUCTION(prod_##t, T)
@@ -68,9 +65,7 @@ FW_EXTREMA(f64, double, -FW_INFINITY_F64, FW_INFINITY_F64)
     FW_PLAIN_REDUCTION(any_b8, uint8_t) \
     FW_PLAIN_REDUCTION(all_b8, uint8_t) \
     FW_EXTREMAL_REDUCTIONS(b8, uint8_t) \
-    FW_ARITHMETIC_REDUCTIONS(u8, uint8_t) \
     FW_EXTREMAL_REDUCTIONS(u8, uint8_t) \
-    FW_ARITHMETIC_REDUCTIONS(i32, int32_t) \
     FW_EXTREMAL_REDUCTIONS(i32, int32_t) \
     FW_ARITHMETIC_REDUCTIONS(i64, int64_t) \
     FW_EXTREMAL_REDUCTIONS(i64, int64_t) \

@@ -22,15 +22,6 @@ FW_FN int64_t fw_lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Waits for the threads that share an outer point: a warp, or the whole block. */
-FW_FN void fw_wait(int warps) {
-    if (warps > 1) {
-        __syncthreads();
-    } else {
-        __syncwarp();
-    }
-}
-
 /* Memory of a block for so many partial results of any kind, one reduction after another. */
 #define FW_SHARED(name, partials) __shared__ int64_t name[2 * (partials)]
 
