@@ -14,13 +14,15 @@ Bodies are remembered: a loop that comes again is recognised by its first whole 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+
 from fusewire._period import Period, choose_rotation, find_period
-from fusewire._tape import Record
+from fusewire._tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024
@@ -28,7 +30,7 @@ FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
 HISTORY_OPS = 4096  # the longest body that can be found is half of it
 KNOWN_BODIES = 32
 
-Body = list[int]  # signature numbers
+_ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
 class Reach(Enum):
@@ -47,22 +49,25 @@ class Piece(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The last records of a tape, sent or not, and the number of the first of them."""
+    """The last records that a look is about, sent or not, and the number of the first of them."""
 
     records: list[Record]
     first: int
 
 
-LookBack = Callable[[int], Past]  # how many records at most
+LookBack = Callable[[int], Past]  # how many records
 
 
 class Cutter:
-    """Decides for one recorder and remembers its loops. Not thread-safe."""
+    """Decides for one recorder and remembers its loops. Not thread-safe. Ops are told by their signature numbers."""
 
     def __init__(self) -> None:
-        self._body: Body | None = None
+        self._body: Integers | None = None
         self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
-        self._known: OrderedDict[tuple[int, ...], None] = OrderedDict()
+        self._known: OrderedDict[bytes, None] = OrderedDict()  # the bytes of bodies
+        self._unsent: Integers = np.empty(0, np.int64)  # as last seen
+        self._sent: deque[Integers] = deque()  # pieces, as many as a search needs
+        self._sent_ops = 0  # in those
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -77,15 +82,17 @@ class Cutter:
         settled = (self._lead_ops or self._least_repeats(least_ops) * len(self._body)) + len(self._body) + 1
         return max(settled, unsent_ops + 1)
 
-    def next_piece(self, unsent: Sequence[int], reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
+    def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
         """The first piece of `unsent`, which becomes a segment; None if all of it should wait.
 
-        `least_ops`: while a loop runs on, smaller pieces wait.
+        `least_ops`: while a loop runs on, smaller pieces wait. `look_back` gives the records up to the last of
+        `unsent`.
         """
-        if not unsent:
+        self._unsent = unsent
+        if not len(unsent):
             return None
         if self._is_broken(unsent):
-            self._leave(len(unsent), look_back)
+            self._leave(unsent, look_back)
         if self._body is None:
             self._enter(unsent, look_back)
         if self._body is None:
@@ -94,15 +101,19 @@ class Cutter:
 
     def cut(self, piece: Piece) -> None:
         """Takes note that `piece`, the last one given, has become a segment."""
+        self._sent.append(self._unsent[: piece.ops])
+        self._sent_ops += piece.ops
+        while self._sent_ops - len(self._sent[0]) >= HISTORY_OPS:
+            self._sent_ops -= len(self._sent.popleft())
         if self._body is not None:
             self._lead_ops = (self._lead_ops - piece.ops) % len(self._body)
 
-    def _piece_of_loop(self, body: Body, unsent: Sequence[int], reach: Reach, least_ops: int) -> Piece | None:
+    def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
-        bodies = _count_bodies(body, unsent[lead:])
-        tail = unsent[lead + bodies * length :]
-        runs_on = len(tail) < length and tail == body[: len(tail)]
-        is_within_body = runs_on and (bool(tail) or len(unsent) < lead)
+        looped = _count_looped(body, unsent[lead:])
+        bodies = looped // length
+        runs_on = lead + looped >= len(unsent)
+        is_within_body = runs_on and (looped % length > 0 or len(unsent) < lead)
         takes_all = reach is Reach.EVERYTHING or (reach is Reach.PAUSED and not is_within_body)
         if bodies == 0:
             return Piece(len(unsent), is_fragment=True) if takes_all else None
@@ -122,56 +133,47 @@ class Cutter:
         needed = -(-least_ops // length)
         return min(_power_of_two_from(needed), _largest_repeats(length))
 
-    def _is_broken(self, unsent: Sequence[int]) -> bool:
+    def _is_broken(self, unsent: Integers) -> bool:
         if self._body is None:
             return False
         following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
-        return following != self._body[: len(following)]
+        return _count_looped(self._body, following) < len(following)
 
-    def _leave(self, unsent_ops: int, look_back: LookBack) -> None:
+    def _leave(self, unsent: Integers, look_back: LookBack) -> None:
         """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
         assert self._body is not None
-        inner_length = len(self._body)
-        self._known.pop(tuple(self._body), None)
         left, self._body, self._lead_ops = self._body, None, 0
-        self._search(unsent_ops, look_back, longest=LARGEST_SEGMENT_OPS)
-        if self._body is None or len(self._body) <= inner_length:
+        self._known.pop(left.tobytes(), None)
+        self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
+        if self._body is None or len(self._body) <= len(left):
             self._remember(left)
 
-    def _enter(self, unsent: Sequence[int], look_back: LookBack) -> None:
+    def _enter(self, unsent: Integers, look_back: LookBack) -> None:
         """Recognises a loop that is known, or finds a new one."""
-        for lead, known in self._candidates(unsent):
-            if tuple(unsent[lead : lead + len(known)]) == known:
-                self._body, self._lead_ops = list(known), lead
-                self._known.move_to_end(known)
-                return
-        self._search(len(unsent), look_back, longest=HISTORY_OPS // 2)
+        raw = unsent.tobytes()
+        found = [(lead, -len(known), known) for known in self._known if (lead := _find(known, raw)) is not None]
+        if not found:
+            self._search(unsent, look_back, longest=HISTORY_OPS // 2)
+            return
+        lead, _, known = min(found)
+        self._body, self._lead_ops = np.frombuffer(known, np.int64), lead
+        self._known.move_to_end(known)
 
-    def _candidates(self, unsent: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Places where a known body may begin, the longest body first."""
-        by_first: dict[int, list[tuple[int, ...]]] = {}
-        for known in sorted(self._known, key=len, reverse=True):
-            by_first.setdefault(known[0], []).append(known)
-        for lead, signature in enumerate(unsent):
-            for known in by_first.get(signature, ()):
-                yield lead, known
-
-    def _search(self, unsent_ops: int, look_back: LookBack, *, longest: int) -> None:
-        records, first = look_back(HISTORY_OPS)
-        signatures = [record[0] for record in records]
+    def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> None:
+        signatures = np.concatenate((*self._sent, unsent))[-HISTORY_OPS:]
         period = find_period(signatures)
         if period is None or period.length > longest:
             return
         length = period.length
-        start = len(signatures) - 2 * length
-        rotation = choose_rotation(records[start:], first + start)
-        self._body = signatures[start + rotation : start + rotation + length]
-        self._lead_ops = _lead(unsent_ops, period, -rotation % length)
+        rotation = choose_rotation(*look_back(2 * length))
+        start = len(signatures) - 2 * length + rotation
+        self._body = signatures[start : start + length]
+        self._lead_ops = _lead(len(unsent), period, -rotation % length)
         self._remember(self._body)
 
-    def _remember(self, body: Body) -> None:
-        self._known[tuple(body)] = None
-        self._known.move_to_end(tuple(body))
+    def _remember(self, body: Integers) -> None:
+        self._known[body.tobytes()] = None
+        self._known.move_to_end(body.tobytes())
         if len(self._known) > KNOWN_BODIES:
             self._known.popitem(last=False)
 
@@ -191,13 +193,26 @@ def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
     return unsent_ops - tail_ops - bodies * period.length
 
 
-def _count_bodies(body: Body, signatures: Sequence[int]) -> int:
-    """How many whole bodies stand at the beginning of `signatures`."""
+def _count_looped(body: Integers, signatures: Integers) -> int:
+    """How many ops at the beginning of `signatures` are those of a loop that begins with `body`."""
     length = len(body)
-    most = len(signatures) // length
-    if signatures[: most * length] == body * most:
-        return most
-    return next(count for count in range(most) if signatures[count * length : (count + 1) * length] != body)
+    head = signatures[:length]
+    differs = head != body[: len(head)]
+    if differs.any():
+        return int(differs.argmax())
+    if len(signatures) <= length:
+        return len(signatures)
+    differs = signatures[length:] != signatures[:-length]
+    same = int(differs.argmax())
+    return length + same if differs[same] else len(signatures)
+
+
+def _find(known: bytes, signatures: bytes) -> int | None:
+    """The first place in `signatures` where a known body stands."""
+    at = signatures.find(known)
+    while at != -1 and at % _ITEM_BYTES:
+        at = signatures.find(known, at + 1)
+    return None if at == -1 else at // _ITEM_BYTES
 
 
 def _largest_repeats(length: int) -> int:

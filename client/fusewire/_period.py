@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from fusewire._signature import signature_of
-from fusewire._tape import FIRST_HANDLE, Record
+from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten, places_of_signatures
 
 LEAST_COVERAGE = 64  # so that a few equal layers are not taken for the loop they stand in
 CANDIDATES = 256
+# Places, counted from the last item, that repeat whatever the period is: all are below half the least coverage.
+_PROBES = (1, 2, 3, 5, 8, 13, 21, 31)
 
 
 class Period(NamedTuple):
@@ -19,18 +23,20 @@ class Period(NamedTuple):
     coverage: int
 
 
-def find_period(items: Sequence[int]) -> Period | None:
+def find_period(items: Integers) -> Period | None:
     """The period that explains the longest tail of `items`; of equally good ones the shortest."""
-    best: Period | None = None
-    for length in _distances_to_last(items):
-        if 2 * length > len(items) or (best is not None and best.coverage == len(items)):
+    if len(items) < LEAST_COVERAGE:
+        return None
+    best = Period(0, 0)
+    for length in _lengths_worth_a_try(items):
+        if best.coverage == len(items):
             break
-        if items[-length:] != items[-2 * length : -length]:
-            continue
+        if length <= best.coverage - best.length:
+            continue  # what repeats so often besides repeats every multiple of `best.length`, and nothing else
         found = Period(length, _coverage(items, length))
-        if found.coverage >= LEAST_COVERAGE and (best is None or found.coverage > best.coverage):
+        if found.coverage >= max(2 * length, LEAST_COVERAGE) and found.coverage > best.coverage:
             best = found
-    return best
+    return best if best.length else None
 
 
 def choose_rotation(records: Sequence[Record], first: int) -> int:
@@ -40,50 +46,56 @@ def choose_rotation(records: Sequence[Record], first: int) -> int:
     begin: fewest values that cross, then a product to begin with, then an order among signatures.
     """
     length = len(records) // 2
-    crossing = _values_crossing(records, first)
-    fewest = min(crossing)
-    canonical = [signature_of(record[0]).canonical for record in records]
-    candidates = [offset for offset in range(length) if crossing[offset] == fewest]
-    return min(candidates, key=lambda offset: canonical[offset : offset + length])
+    flat = flatten(records)
+    crossing = _values_crossing(flat, first, length)
+    candidates = np.flatnonzero(crossing == crossing.min())
+    ranks = _ranks(flat[places_of_signatures(flat)])
+    ranked = ranks.astype(">u4").tobytes()  # bytes are compared as their numbers are
+    return min(candidates.tolist(), key=lambda offset: ranked[4 * offset : 4 * (offset + length)])
 
 
-def _distances_to_last(items: Sequence[int]) -> list[int]:
+def _lengths_worth_a_try(items: Integers) -> Iterator[int]:
+    """Ascending: distances from the last item to earlier ones with the same items before them."""
     last = len(items) - 1
-    wanted = items[-1]
-    distances: list[int] = []
-    for index in range(last - 1, -1, -1):
-        if items[index] == wanted:
-            distances.append(last - index)
-            if len(distances) == CANDIDATES:
-                break
-    return distances
+    places = np.flatnonzero(items[_PROBES[-1] : last] == items[last]) + _PROBES[-1]
+    for probe in _PROBES:
+        places = places[items[places - probe] == items[last - probe]]
+    distances = last - places[::-1][:CANDIDATES]
+    yield from distances[2 * distances <= len(items)].tolist()
 
 
-def _coverage(items: Sequence[int], length: int) -> int:
-    start = len(items) - 2 * length
-    while start > 0 and items[start - 1] == items[start - 1 + length]:
-        start -= 1
-    return len(items) - start
+def _coverage(items: Integers, length: int) -> int:
+    differs = (items[length:] != items[:-length])[::-1]
+    same = int(differs.argmax())
+    return length + same if differs[same] else len(items)
 
 
-def _values_crossing(records: Sequence[Record], first: int) -> list[int]:
+def _ranks(signatures: Integers) -> Integers:
+    """For each of `signatures` its rank in the order that is the same in every process."""
+    distinct, places = np.unique(signatures, return_inverse=True)
+    canonical = [signature_of(number).canonical for number in distinct.tolist()]
+    rank = np.empty(len(distinct), np.int64)
+    rank[sorted(range(len(distinct)), key=canonical.__getitem__)] = np.arange(len(distinct))
+    return rank[places]
+
+
+def _values_crossing(flat: Integers, first: int, length: int) -> Integers:
     """For each place in the body, how many values made before it in the loop are used behind it."""
-    length = len(records) // 2
-    crossing = [0] * length
-    for source, reach in _longest_reaches(records, first).items():
-        for place in range(source + 1, source + reach + 1):
-            crossing[place % length] += 1
+    reaches = _longest_reaches(flat, first, length)
+    sources = np.flatnonzero(reaches)
+    begins = np.bincount(sources + 1, minlength=3 * length)
+    ends = np.bincount(sources + reaches[sources] + 1, minlength=3 * length)
+    crossing: Integers = np.cumsum(begins - ends).reshape(3, length).sum(axis=0)
     return crossing
 
 
-def _longest_reaches(records: Sequence[Record], first: int) -> dict[int, int]:
-    """How many ops later each place's value is last used, as seen in the second body."""
-    length = len(records) // 2
-    reaches: dict[int, int] = {}
-    for index in range(length, 2 * length):
-        for operand in records[index][1:]:
-            source = operand - first
-            if operand >= FIRST_HANDLE and 0 <= source < index:
-                place = source % length
-                reaches[place] = max(reaches.get(place, 0), index - source)
+def _longest_reaches(flat: Integers, first: int, length: int) -> Integers:
+    """How many ops later each place's value is last used, as seen in the second body; 0 if it is not."""
+    is_signature = np.zeros(len(flat), bool)
+    is_signature[places_of_signatures(flat)] = True
+    user = np.cumsum(is_signature) - 1
+    source = flat - first
+    is_use = (user >= length) & (flat >= FIRST_HANDLE) & (source >= 0) & (source < user)
+    reaches = np.zeros(length, np.int64)
+    np.maximum.at(reaches, source[is_use] % length, (user - source)[is_use])
     return reaches

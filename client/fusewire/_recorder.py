@@ -26,7 +26,7 @@ import numpy.typing as npt
 from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
 from fusewire._positions import Positions, users_position
 from fusewire._segments import Liveness, Pattern, Structure, liveness_of, structure_of
-from fusewire._tape import Integers, Record, Tape, flatten
+from fusewire._tape import Integers, Record, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
@@ -76,6 +76,7 @@ class Draft(NamedTuple):
     structure: Structure
     liveness: Liveness
     values: list[Scalar]
+    later: Integers  # the records behind the piece
 
 
 class Recorder:
@@ -85,11 +86,13 @@ class Recorder:
         "_cutter",
         "_dead",
         "_foreign",
+        "_heard",
         "_mark",
         "_next_look",
         "_next_upload",
         "_patterns",
         "_positions",
+        "_unsent",
         "_waiting_since_ns",
         "buried",
         "bury",
@@ -117,6 +120,8 @@ class Recorder:
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
+        self._unsent: Integers = np.empty(0, np.int64)  # the records from `sent` on, as far as heard
+        self._heard = self.first  # the number of the first op not heard
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
         self._foreign: list[tuple[int, object]] = []  # arrays of other recorders, kept until their op is sent
         self._patterns: dict[int, Pattern] = {}  # the last of each length, of which there are LARGEST_SEGMENT_OPS
@@ -177,23 +182,25 @@ class Recorder:
     def draft(self, reach: Reach) -> Draft | None:
         """The next segment, or None if what is unsent should wait."""
         self._take_buried()  # before the tape is read: what is dead now was last used on what we see of it
-        tape, first = self.tape, self.sent
-        records = tape.between(first, tape.end)
-        signatures = [record[0] for record in records]
-        piece = self._cutter.next_piece(signatures, reach, self._least_ops, self._look_back)
+        self._hear()
+        first, unsent = self.sent, self._unsent
+        places = places_of_signatures(unsent)
+        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, self._look_back)
         if piece is None:
             return None
-        here, later = records[: piece.ops], records[piece.ops :]
-        flat = flatten(here)
-        structure = self._structure(flat, first, piece.ops)
-        liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, flatten(later))
-        return Draft(piece, first, here, structure, liveness, tape.values_of(flat))
+        end = places[piece.ops] if piece.ops < len(places) else len(unsent)
+        here, later = unsent[:end], unsent[end:]
+        structure = self._structure(here, first, piece.ops)
+        liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
+        records = self.tape.between(first, first + piece.ops)
+        return Draft(piece, first, records, structure, liveness, self.tape.values_of(here), later)
 
     def commit(self, draft: Draft) -> None:
         """Takes note that `draft`, drawn up under this hold of the lock, has become a segment."""
         self._dead = draft.liveness.waiting
         self._cutter.cut(draft.piece)
         self.sent = draft.first + draft.piece.ops
+        self._unsent = draft.later
         sent_foreign = sum(number < self.sent for number, _ in self._foreign)
         del self._foreign[:sent_foreign]  # in place: the recording thread may be appending
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
@@ -204,8 +211,8 @@ class Recorder:
         self._take_buried()
         if not len(self._dead):
             return []
-        unsent = flatten(self.tape.between(self.sent, self.tape.end))
-        liveness = liveness_of(self.sent, 0, (), self._dead, unsent)
+        self._hear()
+        liveness = liveness_of(self.sent, 0, (), self._dead, self._unsent)
         self._dead = liveness.waiting
         return liveness.freed
 
@@ -245,11 +252,19 @@ class Recorder:
         taken = self.buried[:]
         del self.buried[: len(taken)]
         if taken:
-            self._dead = np.concatenate((self._dead, np.array(taken, np.int64)))
+            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, len(taken))))
 
-    def _look_back(self, most: int) -> Past:
-        records = self.tape.records[-most:]
-        return Past(records, self.tape.end - len(records))
+    def _hear(self) -> None:
+        """Takes in what has been recorded since the last time."""
+        tape = self.tape
+        end = tape.end
+        if end > self._heard:
+            new = flatten(tape.between(self._heard, end))
+            self._unsent = np.concatenate((self._unsent, new)) if len(self._unsent) else new
+            self._heard = end
+
+    def _look_back(self, ops: int) -> Past:
+        return Past(self.tape.between(self._heard - ops, self._heard), self._heard - ops)
 
     def _trim(self) -> None:
         """Drops sent records that no search needs; called by the recording thread, which owns the tape."""

@@ -7,6 +7,7 @@ results are placeholders: they never become buffers and their deaths need no wor
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -123,7 +124,8 @@ def build_template(records: Sequence[Record], structure: Structure, live: tuple[
     program = _build_program(signatures, structure, live)
     is_start: list[bool] = []
     for signature in signatures:
-        is_start += [False] * len(signature.scalars) + [True] * signature.starts
+        if signature.scalars or signature.starts:
+            is_start += [False] * len(signature.scalars) + [True] * signature.starts
     return Template(
         programs.encode(program),
         program.live_bytes,
@@ -171,35 +173,35 @@ def _first_upload(number: int) -> int:
 
 
 def _build_program(signatures: list[Signature], structure: Structure, live: tuple[int, ...]) -> Program:
+    """Runs no rule: recording ran them all."""
     normal = np.frombuffer(structure.key, np.int64)
-    operands = normal[normal >= FIRST_HANDLE].tolist()
-    specs = _input_specs(signatures, operands, len(structure.inputs))
+    inputs = _input_specs(signatures, normal, len(structure.inputs))
     scalars = [dtype for signature in signatures for dtype in signature.scalars]
-    references = iter(operands)
-    next_scalar = iter(range(len(specs), len(specs) + len(scalars)))
-    first_result = len(specs) + len(scalars)
-
-    def number_of(operand: int) -> int:
-        return operand - _OUTSIDE if operand >= _OUTSIDE else operand - _INSIDE + first_result
-
-    ops = [
-        ProgramOp(
-            signature.op,
-            tuple(
-                next(next_scalar) if isinstance(spec, DType) else number_of(next(references))
-                for spec in signature.operands
-            ),
-            signature.attributes,
-        )
-        for signature in signatures
-    ]
-    return programs.build(specs, scalars, ops, live)
+    specs = [*inputs, *(Spec(dtype, ()) for dtype in scalars), *(signature.result.spec for signature in signatures)]
+    references = iter(_operand_numbers(normal, len(inputs) + len(scalars)))
+    next_scalar = iter(range(len(inputs), len(inputs) + len(scalars)))
+    ops: list[ProgramOp] = []
+    for signature in signatures:
+        if signature.scalars:
+            sources = [next_scalar if isinstance(spec, DType) else references for spec in signature.operands]
+            operands = tuple([next(source) for source in sources])
+        else:
+            operands = tuple(islice(references, len(signature.operands)))
+        ops.append(ProgramOp(signature.op, operands, signature.attributes))
+    return Program(tuple(inputs), tuple(scalars), tuple(ops), live, tuple(specs))
 
 
-def _input_specs(signatures: list[Signature], operands: list[int], inputs: int) -> list[Spec]:
-    """Specs of the inputs, as the ops that take them know them."""
+def _operand_numbers(normal: Integers, first_result: int) -> list[int]:
+    """The arrays among the operands, in order, as a program numbers them."""
+    operands = normal[normal >= FIRST_HANDLE]
+    numbers: list[int] = np.where(operands >= _OUTSIDE, operands - _OUTSIDE, operands - _INSIDE + first_result).tolist()
+    return numbers
+
+
+def _input_specs(signatures: list[Signature], normal: Integers, inputs: int) -> list[Spec]:
+    """Specs of the inputs, as the ops that take them first know them."""
+    operands = normal[normal >= FIRST_HANDLE]
     taken = [spec for signature in signatures for spec in signature.operands if not isinstance(spec, DType)]
-    found = {
-        operand - _OUTSIDE: spec.spec for operand, spec in zip(operands, taken, strict=True) if operand >= _OUTSIDE
-    }
-    return [found[position] for position in range(inputs)]
+    slots, first_uses = np.unique(operands[operands >= _OUTSIDE], return_index=True)
+    assert len(slots) == inputs
+    return [taken[place].spec for place in np.flatnonzero(operands >= _OUTSIDE)[first_uses].tolist()]

@@ -42,20 +42,9 @@ class Signature(NamedTuple):
     operands: tuple[OperandSpec, ...]
     attributes: Attributes
     result: ArraySpec
-
-    @property
-    def scalars(self) -> tuple[DType, ...]:
-        return tuple(operand for operand in self.operands if isinstance(operand, DType))
-
-    @property
-    def starts(self) -> int:
-        return self.op.starts(self.attributes)
-
-    @property
-    def canonical(self) -> tuple[object, ...]:
-        """An order among signatures that is the same in every process."""
-        operands = tuple(_canonical_operand(operand) for operand in self.operands)
-        return (self.op.category is not Category.PRODUCT, self.op.code, operands, repr(self.attributes))
+    scalars: tuple[DType, ...]  # those among the operands
+    starts: int  # how many slice starts a use of it takes
+    canonical: tuple[object, ...]  # an order among signatures that is the same in every process
 
 
 _specs: dict[Spec, ArraySpec] = {}
@@ -80,7 +69,7 @@ def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attr
     result = intern_spec(catalogue.infer(op, specs, attributes))
     with _registering:
         if key not in _numbers:
-            signature = Signature(len(_signatures), op, operands, attributes, result)
+            signature = _signature(len(_signatures), op, operands, attributes, result)
             _signatures.append(signature)
             _numbers[key] = signature
         return _numbers[key]
@@ -89,6 +78,15 @@ def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attr
 def signature_of(number: int) -> Signature:
     """The signature with this number."""
     return _signatures[number]
+
+
+def _signature(
+    number: int, op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes, result: ArraySpec
+) -> Signature:
+    scalars = tuple(operand for operand in operands if isinstance(operand, DType))
+    canonical_operands = tuple(_canonical_operand(operand) for operand in operands)
+    canonical = (op.category is not Category.PRODUCT, op.code, canonical_operands, repr(attributes))
+    return Signature(number, op, operands, attributes, result, scalars, op.starts(attributes), canonical)
 
 
 def _canonical_operand(operand: OperandSpec) -> tuple[object, ...]:

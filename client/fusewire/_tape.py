@@ -12,6 +12,7 @@ Only the owning thread appends; it also swaps in a fresh tape when a long one ha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 
 import numpy as np
@@ -60,6 +61,11 @@ class Tape:
         return Tape(self.origin + records, self.records[records:], first_value, values)
 
 
-def flatten(records: list[Record]) -> Integers:
+def flatten(records: Sequence[Record]) -> Integers:
     """The integers of all records behind one another."""
     return np.fromiter(chain.from_iterable(records), np.int64)
+
+
+def places_of_signatures(flat: Integers) -> Integers:
+    """Where each record begins among the integers of records."""
+    return np.flatnonzero(flat.view(np.uint64) < FIRST_HANDLE)  # a negative one is large without its sign

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,12 +62,11 @@ class Feed:
                 self.cut()
 
     def _next(self, reach: Reach, least_ops: int) -> Piece | None:
-        unsent = [signature(place) for place in self.places[self.sent :]]
+        unsent = np.array([signature(place) for place in self.places[self.sent :]], np.int64)
         return self.cutter.next_piece(unsent, reach, least_ops, self._look_back)
 
-    def _look_back(self, most: int) -> Past:
-        records = chain(self.places)
-        return Past(records[-most:], FIRST + max(len(records) - most, 0))
+    def _look_back(self, ops: int) -> Past:
+        return Past(chain(self.places)[-ops:], FIRST + len(self.places) - ops)
 
 
 BODY = list(range(6))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,26 +23,30 @@ def op(name: str, *operands: int) -> Record:
     return (intern_signature(catalogued, (SQUARE,) * len(operands), ()).number, *operands)
 
 
+def period_of(items: list[int]) -> Period | None:
+    return find_period(np.array(items, np.int64))
+
+
 def test_the_period_of_a_loop_behind_a_prologue_is_found() -> None:
-    assert find_period([9, 8, 7] + [1, 2, 3, 4] * 20) == Period(4, 80)
+    assert period_of([9, 8, 7] + [1, 2, 3, 4] * 20) == Period(4, 80)
 
 
 def test_a_loop_in_the_midst_of_a_body_is_found() -> None:
-    assert find_period([9] + [1, 2, 3, 4] * 20 + [1, 2]) == Period(4, 82)
+    assert period_of([9] + [1, 2, 3, 4] * 20 + [1, 2]) == Period(4, 82)
 
 
 def test_of_two_periods_the_one_that_explains_more_wins() -> None:
     layers = [1, 2] * 5
     step = [7, 8, 9, *layers]
-    assert find_period(step * 8) == Period(len(step), 8 * len(step))
+    assert period_of(step * 8) == Period(len(step), 8 * len(step))
 
 
 def test_a_few_equal_ops_are_no_loop() -> None:
-    assert find_period([5, 6, 7] + [1, 2] * (LEAST_COVERAGE // 2 - 1)) is None
+    assert period_of([5, 6, 7] + [1, 2] * (LEAST_COVERAGE // 2 - 1)) is None
 
 
 def test_one_body_is_no_loop() -> None:
-    assert find_period(list(range(1000))) is None
+    assert period_of(list(range(1000))) is None
 
 
 @given(
@@ -50,11 +55,33 @@ def test_one_body_is_no_loop() -> None:
 )
 def test_the_period_found_is_one(body: list[int], prologue: list[int]) -> None:
     items = prologue + body * (LEAST_COVERAGE // len(body) + 2)
-    found = find_period(items)
+    found = period_of(items)
     assert found is not None
     covered = items[-found.coverage :]
     assert covered[found.length :] == covered[: -found.length]
     assert found.length <= len(body)
+
+
+def longest_coverage(items: list[int]) -> int:
+    """Tries every length."""
+    coverages = [0]
+    for length in range(1, len(items) // 2 + 1):
+        start = len(items) - length
+        while start > 0 and items[start - 1] == items[start - 1 + length]:
+            start -= 1
+        coverages.append(len(items) - start)
+    return max(coverage for length, coverage in enumerate(coverages) if coverage >= 2 * length)
+
+
+@given(
+    loops=st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.integers(1, 30)), max_size=6),
+    repeats=st.integers(1, 4),
+)
+def test_no_other_period_explains_more(loops: list[tuple[list[int], int]], repeats: int) -> None:
+    items = [item for body, count in loops for item in body * count] * repeats
+    found = period_of(items)
+    longest = longest_coverage(items)
+    assert (found.coverage if found else 0) == (longest if longest >= LEAST_COVERAGE else 0)
 
 
 def _cell(start: int) -> list[Record]:
