@@ -34,7 +34,9 @@ FLAGS = (
 )
 
 _COMPILERS = ("cc", "gcc", "clang")
-_COMPILE_TIMEOUT_S = 120
+# Less than the planner's usual deadline: whoever waits for a compiler ends it and removes its files, whereas a planner
+# that is ended itself leaves both behind.
+COMPILE_TIMEOUT_S = 25
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
 
@@ -91,10 +93,14 @@ class _Compilation:
 
 
 def _start(text: str, toolchain: Toolchain) -> _Compilation:
-    source, library = toolchain.cache.part(".c"), toolchain.cache.part(".so")
-    source.write_text(text, encoding="utf-8")
+    source, library = toolchain.cache.part(".c", text.encode()), toolchain.cache.part(".so")
     command = [toolchain.compiler, *FLAGS, str(source), "-o", str(library), "-lm"]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        source.unlink()
+        library.unlink()
+        raise ServerFault(f"the compiler cannot be started: {error}") from error
     return _Compilation(process, source, library)
 
 
@@ -112,11 +118,11 @@ def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], t
 
 def _failure(compilation: _Compilation) -> str | None:
     try:
-        errors = compilation.process.communicate(timeout=_COMPILE_TIMEOUT_S)[1]
+        errors = compilation.process.communicate(timeout=COMPILE_TIMEOUT_S)[1]
     except subprocess.TimeoutExpired:
         compilation.process.kill()
         compilation.process.communicate()
-        return f"the compiler did not end within {_COMPILE_TIMEOUT_S} s"
+        return f"the compiler did not end within {COMPILE_TIMEOUT_S} s"
     if compilation.process.returncode != 0:
         return f"the compiler ended with {compilation.process.returncode}: {errors.strip()[:2000]}"
     return None

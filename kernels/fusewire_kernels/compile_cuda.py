@@ -46,9 +46,7 @@ class CudaCompiler:
     def _compile_unit(self, unit: Sequence[Path], sources: Mapping[Path, KernelSource]) -> None:
         text = "\n".join((prelude("cuda"), *(sources[entry].text for entry in unit)))
         binary = self._nvrtc.compile(text, self._options)
-        part = self._cache.part(".cubin")
-        part.write_bytes(binary)
-        self._cache.publish(part, unit)
+        self._cache.publish(self._cache.part(".cubin", binary), unit)
 
 
 class Nvrtc:

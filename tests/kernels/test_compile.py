@@ -9,9 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile import Toolchain, compile_kernels, compile_library, find_compiler, missing_kernels
+from fusewire_kernels.compile import (
+    COMPILE_TIMEOUT_S,
+    Toolchain,
+    compile_kernels,
+    compile_library,
+    find_compiler,
+    missing_kernels,
+)
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
+from fusewire_server import config
 from tests.kernels.problems import toolchain_in
 
 
@@ -65,6 +73,17 @@ def test_a_kernel_that_does_not_compile_is_a_fault_and_leaves_nothing_behind(too
     with pytest.raises(ServerFault, match="no_such_type"):
         compile_kernels([KernelSource("fw_bad", "no_such_type fw_bad(void);")], toolchain)
     assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(toolchain: Toolchain) -> None:
+    gone = replace(toolchain, compiler="/no/such/compiler")
+    with pytest.raises(ServerFault, match="/no/such/compiler"):
+        compile_kernels([_source(1)], gone)
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_is_given_less_time_than_a_plan() -> None:
+    assert config.Planner().deadline_s > COMPILE_TIMEOUT_S
 
 
 def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolchain: Toolchain) -> None:
