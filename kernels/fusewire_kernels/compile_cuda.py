@@ -96,9 +96,10 @@ def _library() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """NVIDIA's wheels, then an installed toolkit, then whatever the system's loader knows."""
+    """NVIDIA's wheels, the newest first, then an installed toolkit, then whatever the system's loader knows."""
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")
-    yield from map(str, sorted(wheels.glob("*/lib/libnvrtc.so.*[0-9]"), reverse=True))
+    found_wheels = wheels.glob("*/lib/libnvrtc.so.*[0-9]")
+    yield from map(str, sorted(found_wheels, key=lambda path: (path.name, path), reverse=True))
     toolkit = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda"))
     yield str(toolkit / "lib64" / "libnvrtc.so")
     found = ctypes.util.find_library("nvrtc")

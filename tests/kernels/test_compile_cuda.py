@@ -1,11 +1,13 @@
-"""CUDA kernels compile, on machines without a device too. Skipped where NVRTC is not installed."""
+"""CUDA kernels compile, on machines without a device too. Skipped where NVRTC is not installed, except in CI."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from fusewire_kernels import compile_cuda
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile_cuda import CudaCompiler
 from fusewire_kernels.kernel import ProductKernel
@@ -20,6 +22,8 @@ def compiler(tmp_path: Path) -> CudaCompiler:
     try:
         return CudaCompiler("sm_90", tmp_path)
     except ConfigurationError as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI compiles every CUDA kernel: {reason}")
         pytest.skip(str(reason))
 
 
@@ -53,6 +57,15 @@ def test_a_compiled_kernel_is_found_again(compiler: CudaCompiler) -> None:
     again = compiler.compile([source])
     assert (first.fresh, again.fresh) == (1, 0)
     assert again.paths == first.paths
+
+
+def test_the_newest_wheel_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for folder, version in (("cuda_nvrtc", 12), ("cu13", 13)):
+        library = tmp_path / "nvidia" / folder / "lib" / f"libnvrtc.so.{version}"
+        library.parent.mkdir(parents=True)
+        library.touch()
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
+    assert next(compile_cuda._candidates()).endswith("libnvrtc.so.13")
 
 
 @pytest.mark.slow
