@@ -1,7 +1,8 @@
 """The array: a value on the server, used like a NumPy array. Only reading waits.
 
-An array is a value, not a view: `y = x[1:]; y += 1` leaves `x` as it was, and `x[i] = v` gives the name `x` a new
-value. Shapes and dtypes are known at once; an op that does not fit raises at the line that asks for it.
+A slice is a value, not a view: `y = x[1:]; y += 1` leaves `x` as it was, and so does `x[1:][0] = v`. `x[i] = v` gives
+the array object `x` itself a new value, which all names of that object see; `x += v` binds the name to a new object.
+Shapes and dtypes are known at once; an op that does not fit raises at the line that asks for it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,15 @@ _NUMPY_NAMES = {
 }
 
 
+# NumPy's functions that answer with plain Python objects: from the values, or from what is known without them.
+_NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
+_KNOWN_HERE: dict[Any, Callable[..., Any]] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+}
+
+
 def is_array_like(value: object) -> bool:
     """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`."""
     return isinstance(value, np.ndarray | list | tuple | memoryview | bytearray) or hasattr(value, "__array__")
@@ -61,6 +71,21 @@ def _operator(name: str) -> Callable[[Array, Any], Array]:
     return binary(BY_NAME[name], _detour(BY_NAME[name]))
 
 
+def _comparison(name: str) -> Callable[[Array, Any], Array]:
+    """An operator that knows how integers compare with one beyond their range."""
+    op = BY_NAME[name]
+    compare = _operator(name)
+
+    def compare_with_any(self: Array, other: Any) -> Array:
+        try:
+            return compare(self, other)
+        except OverflowError as overflow:
+            compared: Array = operations.compare_beyond_range(op, (self, other), overflow)
+            return compared
+
+    return compare_with_any
+
+
 def _reflected(name: str) -> Callable[[Array, Any], Array]:
     op = BY_NAME[name]
     return binary(op, _detour(op, is_reflected=True), is_reflected=True)
@@ -68,6 +93,14 @@ def _reflected(name: str) -> Callable[[Array, Any], Array]:
 
 def _prefix(name: str) -> Callable[[Array], Array]:
     return unary(BY_NAME[name])
+
+
+def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
+    return self // other, self % other
+
+
+def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
+    return other // self, other % self
 
 
 class Array(Recorded):
@@ -88,10 +121,11 @@ class Array(Recorded):
     __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
     __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
-    __lt__, __le__ = _operator("less"), _operator("less_equal")
-    __gt__, __ge__ = _operator("greater"), _operator("greater_equal")
-    __eq__ = _operator("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
-    __ne__ = _operator("not_equal")  # type: ignore[assignment]
+    __lt__, __le__ = _comparison("less"), _comparison("less_equal")
+    __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
+    __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
+    __ne__ = _comparison("not_equal")  # type: ignore[assignment]
+    __divmod__, __rdivmod__ = _divmod, _reflected_divmod
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__
 
@@ -128,6 +162,12 @@ class Array(Recorded):
         """The session that holds the value."""
         return self._recorder.owner
 
+    @property
+    def device(self) -> str:
+        """Where the session computes: the name of its server's backend."""
+        backend: str = self.session.backend
+        return backend
+
     def __len__(self) -> int:
         if not self._spec.shape:
             raise TypeError("an array of rank 0 has no length")
@@ -135,6 +175,14 @@ class Array(Recorded):
 
     def __repr__(self) -> str:
         return f"<fusewire.Array {self._spec!r}>"
+
+    def __format__(self, specification: str) -> str:
+        """As `repr`; with a specification as the Python scalar, which is read."""
+        if not specification:
+            return repr(self)
+        if self._spec.shape:
+            raise TypeError(f"an array of rank {self.ndim} has no format; format its elements")
+        return format(self.item(), specification)
 
     # ---- reading: waits for the value ----
 
@@ -167,7 +215,12 @@ class Array(Recorded):
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ArgumentError(f"an array of shape {self.shape} is neither true nor false; use x.any() or x.all()")
         return bool(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
 
     def __int__(self) -> int:
         return int(self.item())
@@ -240,13 +293,13 @@ class Array(Recorded):
 
     # ---- reductions ----
 
-    def sum(self, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    def sum(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims)
 
-    def prod(self, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    def prod(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims)
 
-    def mean(self, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+    def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims)
 
     def var(self, axis: Axis = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
@@ -277,8 +330,14 @@ class Array(Recorded):
         clipped: Array = self.__array_namespace__().clip(self, min, max)
         return clipped
 
-    def round(self) -> Array:
-        return _round(self)
+    def round(self, decimals: int = 0) -> Array:
+        """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+        return operations.round_to(self, decimals)
+
+    def dot(self, other: Any) -> Array:
+        """The product with a matrix, a vector or a scalar, as `fusewire.dot`."""
+        product: Array = self.__array_namespace__().dot(self, other)
+        return product
 
     # ---- other libraries ----
 
@@ -294,7 +353,9 @@ class Array(Recorded):
         return function(*inputs)
 
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        function = self._namesake(numpy_function.__name__)
+        if numpy_function in _NEEDS_VALUES:
+            return numpy_function(*map(_read, arguments), **options)
+        function = _KNOWN_HERE.get(numpy_function) or self._namesake(numpy_function.__name__)
         return NotImplemented if function is None else function(*arguments, **options)
 
     def _namesake(self, numpy_name: str) -> Callable[..., Any] | None:
@@ -313,7 +374,8 @@ class Array(Recorded):
         return self.copy()
 
 
-_round = _prefix("round")
+def _read(argument: Any) -> Any:
+    return argument.numpy() if isinstance(argument, Array) else argument
 
 
 def _cast(array: Array, dtype: Any) -> Array:
@@ -322,6 +384,6 @@ def _cast(array: Array, dtype: Any) -> Array:
 
 def _one_or_many(given: tuple[Any, ...]) -> Any:
     """`f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same; `f()` and `f(None)` give None."""
-    if not given or given == (None,):
-        return None
-    return given[0] if len(given) == 1 and isinstance(given[0], Sequence) else given
+    if len(given) == 1:
+        return given[0]
+    return given or None

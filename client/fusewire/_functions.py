@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +20,9 @@ from fusewire import _operations as operations
 from fusewire._array import Array
 from fusewire._connect import default_session
 from fusewire._errors import ArgumentError, ShapeError
-from fusewire._operations import Axis, axes_of, dtype_of, shape_of
+from fusewire._operations import Axis, axes_of, axis_of, dtype_of, shape_of
 from fusewire._recording import PYTHON_SCALARS, apply, create, unary
-from fusewire_protos import dtypes, shapes
+from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
@@ -63,6 +65,19 @@ def _pointwise_binary(name: str) -> Callable[[Any, Any], Array]:
     return _named(function, name)
 
 
+def _comparison(name: str) -> Callable[[Any, Any], Array]:
+    op = BY_NAME[name]
+
+    def function(x1: Any, x2: Any, /) -> Array:
+        try:
+            return _apply(op, x1, x2)
+        except OverflowError as overflow:
+            compared: Array = operations.compare_beyond_range(op, (x1, x2), overflow)
+            return compared
+
+    return _named(function, name)
+
+
 def _named(function: _Function, name: str) -> _Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element, as in NumPy."
@@ -80,12 +95,12 @@ pow = power  # noqa: A001  # the standard's name
 minimum = _pointwise_binary("minimum")
 maximum = _pointwise_binary("maximum")
 atan2 = _pointwise_binary("atan2")
-equal = _pointwise_binary("equal")
-not_equal = _pointwise_binary("not_equal")
-less = _pointwise_binary("less")
-less_equal = _pointwise_binary("less_equal")
-greater = _pointwise_binary("greater")
-greater_equal = _pointwise_binary("greater_equal")
+equal = _comparison("equal")
+not_equal = _comparison("not_equal")
+less = _comparison("less")
+less_equal = _comparison("less_equal")
+greater = _comparison("greater")
+greater_equal = _comparison("greater_equal")
 logical_and = _pointwise_binary("logical_and")
 logical_or = _pointwise_binary("logical_or")
 logical_xor = _pointwise_binary("logical_xor")
@@ -101,7 +116,6 @@ negative = _pointwise_unary("negative")
 abs = _pointwise_unary("abs")  # noqa: A001  # the standard's name
 sign = _pointwise_unary("sign")
 square = _pointwise_unary("square")
-round = _pointwise_unary("round")  # noqa: A001  # the standard's name
 floor = _pointwise_unary("floor")
 ceil = _pointwise_unary("ceil")
 trunc = _pointwise_unary("trunc")
@@ -124,6 +138,11 @@ gelu = _pointwise_unary("gelu")
 silu = _pointwise_unary("silu")
 softplus = _pointwise_unary("softplus")
 erf = _pointwise_unary("erf")
+
+
+def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard's name
+    """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+    return asarray(x).round(decimals)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
@@ -150,17 +169,17 @@ def astype(x: Array, dtype: Any, /, *, copy: bool = True) -> Array:
 # ---- reductions, and ops along axes ----
 
 
-def sum(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:  # noqa: A001
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:  # noqa: A001
     """Integers and booleans are summed in int64, halves in float32."""
     return asarray(x).sum(axis, dtype=dtype, keepdims=keepdims)
 
 
-def prod(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """Integers and booleans are multiplied in int64, halves in float32."""
     return asarray(x).prod(axis, dtype=dtype, keepdims=keepdims)
 
 
-def mean(x: Any, /, axis: Axis = None, *, dtype: Any = None, keepdims: bool = False) -> Array:
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
     """The sum divided by the number of elements; float64 for integers."""
     return asarray(x).mean(axis, dtype=dtype, keepdims=keepdims)
 
@@ -279,7 +298,7 @@ def matrix_transpose(x: Any, /) -> Array:
 def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
     given = asarray(x)
     order = list(range(given.ndim))
-    first, second = (shapes.normalise_axis(axis, given.ndim) for axis in (axis1, axis2))
+    first, second = (axis_of(axis, given.ndim) for axis in (axis1, axis2))
     order[first], order[second] = order[second], order[first]
     return operations.transpose(given, order)
 
@@ -305,7 +324,7 @@ def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
         raise ArgumentError("concat takes at least one array")
     if axis is None:
         given, axis = [ravel(each) for each in given], 0
-    joined: Array = apply(BY_NAME["concat"], given, (shapes.normalise_axis(axis, given[0].ndim),))
+    joined: Array = apply(BY_NAME["concat"], given, (axis_of(axis, given[0].ndim),))
     return joined
 
 
@@ -315,6 +334,8 @@ concatenate = concat
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     """Beside one another along a new axis."""
     given = _arrays(*arrays)
+    if not given:
+        raise ArgumentError("stack takes at least one array")
     if len({each.shape for each in given}) > 1:
         raise ShapeError(f"stack takes arrays of one shape, not {', '.join(str(each.shape) for each in given)}")
     return concat([operations.expand_dims(each, axis) for each in given], axis=axis)
@@ -323,15 +344,22 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """In so many equal parts, or at these places, along `axis`."""
     given = asarray(x)
-    axis = shapes.normalise_axis(axis, given.ndim)
+    axis = axis_of(axis, given.ndim)
     length = given.shape[axis]
-    if isinstance(sections, int):
-        if sections < 1 or length % sections:
-            raise ShapeError(f"axis {axis} of length {length} does not split into {sections} equal parts")
-        sections = range(length // sections, length, length // sections)
-    places = [0, *sections, length]
+    places = [0, *_cuts(sections, length), length]
     before = (slice(None),) * axis
     return [given[*before, slice(start, stop)] for start, stop in pairwise(places)]
+
+
+def _cuts(sections: int | Sequence[int], length: int) -> Sequence[int]:
+    """The places where `split` cuts an axis of `length`."""
+    if isinstance(sections, Iterable):
+        return sections
+    parts = operator.index(sections)
+    if parts < 1 or length % parts:
+        raise ShapeError(f"an axis of length {length} does not split into {parts} equal parts")
+    part = length // parts
+    return range(part, length, part)
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:
@@ -403,7 +431,7 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
         start, stop = 0, start
     if step == 0:
         raise ArgumentError("arange with a step of 0 has no end")
-    are_integers = isinstance(start, int) and isinstance(stop, int) and isinstance(step, int)
+    are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
     length = builtins.max(math.ceil((stop - start) / step), 0)
     scalars = (wanted, _fitting(start, wanted)), (wanted, _fitting(step, wanted))
@@ -432,7 +460,7 @@ def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
 def result_type(*operands: Any) -> DType:
     """The dtype that arrays, dtypes and Python scalars give together."""
     strong = [
-        operand.dtype if isinstance(operand, Array) else dtype_of(getattr(operand, "dtype", operand))
+        operand.dtype if isinstance(operand, Array) else dtype_of(_dtype_in(operand))
         for operand in operands
         if not isinstance(operand, PYTHON_SCALARS)
     ]
@@ -441,6 +469,11 @@ def result_type(*operands: Any) -> DType:
         if isinstance(operand, PYTHON_SCALARS):
             common = dtypes.of_scalar(operand, common)
     return common
+
+
+def _dtype_in(operand: Any) -> Any:
+    """The dtype of a NumPy array or scalar; anything else names a dtype itself."""
+    return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
 
 
 def _apply(op: Op, *operands: Any) -> Array:

@@ -7,6 +7,7 @@ axis. Starts are not part of a region: a window that moves stays the same op.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from fusewire._errors import ArgumentError
@@ -18,10 +19,14 @@ _STEP_OF_ONE = (1,)
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis` of the array that the region and the new axes have left."""
+    """Integers that select along `axis` of the array that the region and the new axes have left.
+
+    As in NumPy, the axes they give come first if a slice, `...` or `None` stands between them and a single integer.
+    """
 
     axis: int
     indices: Any
+    comes_first: bool
 
 
 class Index(NamedTuple):
@@ -36,8 +41,9 @@ class Index(NamedTuple):
 class _Reader:
     """Collects what the items of an index say, axis by axis."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Shape, *, is_split: bool) -> None:
         self._shape = shape
+        self._is_split = is_split  # whether something stands between the integers, single or in an array
         self._axis = 0
         self._axes: list[int] = []
         self._lengths: list[int] = []
@@ -91,8 +97,11 @@ class _Reader:
     def _indices(self, item: Any) -> None:
         dim = self._dim()
         if self._gather is not None:
-            raise ArgumentError("an index holds one array of integers at most; use take for each axis in turn")
-        self._gather = Gather(len(self._result), item)
+            raise ArgumentError(
+                "an index holds one array of integers at most; to pick elements by row and column, index the "
+                "flattened array: x.ravel()[rows * x.shape[1] + columns]"
+            )
+        self._gather = Gather(len(self._result), item, self._is_split)
         self._result.append(dim)
         self._axis += 1
 
@@ -114,7 +123,7 @@ def read_index(key: Any, shape: Shape) -> Index:
     consumed = sum(item is not None and item is not Ellipsis for item in items)
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexError("an index holds one ellipsis at most")
-    reader = _Reader(shape)
+    reader = _Reader(shape, is_split=_is_split(items))
     for item in items:
         if item is Ellipsis:
             reader.skip(max(len(shape) - consumed, 0))
@@ -138,6 +147,12 @@ def whole(shape: Shape) -> Region:
     shapes.check(shape)
     axes = tuple(range(len(shape)))
     return Region(axes, shape, (1,) * len(shape), ())
+
+
+def _is_split(items: Sequence[Any]) -> bool:
+    """Whether those items that are integers, single or in an array, do not all stand side by side."""
+    places = [place for place, item in enumerate(items) if not (item is None or item is ... or type(item) is slice)]
+    return bool(places) and places[-1] - places[0] >= len(places)
 
 
 def _is_integer(item: Any) -> bool:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
-from typing import Any, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 
 from fusewire import _indexing as indexing
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording import Recorded, apply, apply_to_one
+from fusewire._recording import Recorded, apply, apply_to_one, create
 from fusewire_protos import dtypes, shapes
-from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Region, Shape
 
 R = TypeVar("R", bound=Recorded)
 Axis = int | Sequence[int] | None
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
 
 _PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 
@@ -29,12 +38,18 @@ def dtype_of(given: Any) -> DType:
         return given
     if isinstance(given, str) and given in dtypes.BY_NAME:
         return dtypes.BY_NAME[given]
-    if given in _PYTHON_DTYPES:
+    if isinstance(given, type) and given in _PYTHON_DTYPES:
         return _PYTHON_DTYPES[given]
     try:
-        return dtypes.from_numpy(np.dtype(given))
+        in_numpy = np.dtype(given)
     except TypeError:
         raise DtypeError(f"{given!r} is no dtype") from None
+    return dtypes.from_numpy(in_numpy)
+
+
+def axis_of(axis: SupportsIndex, rank: int) -> int:
+    """`axis`, an integer of Python's or NumPy's, counted from the front. Raises ShapeError."""
+    return shapes.normalise_axis(operator.index(axis), rank)
 
 
 def axes_of(axis: Axis, rank: int) -> Shape:
@@ -43,16 +58,27 @@ def axes_of(axis: Axis, rank: int) -> Shape:
         return tuple(range(rank))
     if isinstance(axis, int):
         return (shapes.normalise_axis(axis, rank),)
-    axes = tuple(sorted(shapes.normalise_axis(each, rank) for each in axis))
+    axes = tuple(sorted(axis_of(each, rank) for each in integers_of(axis)))
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {axis} names an axis twice")
     return axes
 
 
-def shape_of(given: int | Sequence[int]) -> Shape:
+def integers_of(given: SupportsIndex | Iterable[SupportsIndex]) -> Sequence[SupportsIndex]:
+    """What may be one integer or several, as several."""
+    if isinstance(given, tuple | list):
+        return given
+    try:
+        return (operator.index(given),)  # type: ignore[arg-type]  # TypeError tells
+    except TypeError:
+        if not isinstance(given, Iterable):
+            raise
+    return tuple(given)
+
+
+def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
     """A shape from an integer or a sequence of them. Raises ShapeError."""
-    dims = given if isinstance(given, Sequence) else (given,)
-    return shapes.check([operator.index(dim) for dim in dims])
+    return shapes.check([operator.index(dim) for dim in integers_of(given)])
 
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
@@ -88,7 +114,7 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
 
 def reshape(x: R, shape: int | Sequence[int]) -> R:
     """One dim may be −1: it takes what is left."""
-    dims = [operator.index(dim) for dim in (shape if isinstance(shape, Sequence) else (shape,))]
+    dims = [operator.index(dim) for dim in integers_of(shape)]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
     return apply_to_one(BY_NAME["reshape"], x, (shapes.check(dims),))
@@ -97,7 +123,7 @@ def reshape(x: R, shape: int | Sequence[int]) -> R:
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
     """`axes` reversed if none are given."""
     rank = len(x._spec.shape)
-    order = range(rank - 1, -1, -1) if axes is None else (shapes.normalise_axis(axis, rank) for axis in axes)
+    order = range(rank - 1, -1, -1) if axes is None else (axis_of(axis, rank) for axis in integers_of(axes))
     return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
 
 
@@ -110,13 +136,40 @@ def squeeze(x: R, axis: Axis) -> R:
 
 
 def expand_dims(x: R, axis: int | Sequence[int]) -> R:
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    given = integers_of(axis)
     rank = len(x._spec.shape) + len(given)
-    new = {shapes.normalise_axis(each, rank) for each in given}
+    new = {axis_of(each, rank) for each in given}
     if len(new) != len(given):
         raise ShapeError(f"axis {axis} names an axis twice")
     old = iter(x._spec.shape)
     return reshape(x, tuple(1 if each in new else next(old) for each in range(rank)))
+
+
+def compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
+    """`op`, a comparison, of an integer array and a Python integer that its dtype cannot hold, as NumPy answers.
+
+    Such an integer is on the same side of every value of the dtype, 0 among them. Raises `overflow` beside any other
+    dtype.
+    """
+    x = next(operand for operand in operands if isinstance(operand, Recorded))
+    if not x._spec.dtype.is_integer:
+        raise overflow
+    answer = _COMPARISONS[op.name](*(0 if operand is x else operand for operand in operands))
+    recorder = x._recorder.owner.recorder()
+    return create(type(x), recorder, BY_NAME["full"], ((dtypes.bool_, answer),), (x._spec.shape, dtypes.bool_.code))
+
+
+def round_to(x: R, decimals: SupportsIndex) -> R:
+    """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+    places = operator.index(decimals)
+    dtype = x._spec.dtype
+    if places == 0 or (places > 0 and not dtype.is_floating):
+        return apply_to_one(BY_NAME["round"], x, ())
+    into, out_of = ("multiply", "divide") if places > 0 else ("divide", "multiply")
+    factor = 10.0 ** abs(places)
+    scaled = apply(BY_NAME[into], (x, factor))
+    rounded: R = apply(BY_NAME[out_of], (apply_to_one(BY_NAME["round"], scaled, ()), factor))
+    return astype(rounded, dtype, copy=False)
 
 
 def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
@@ -125,7 +178,7 @@ def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
 
 def take(x: R, indices: Any, axis: int) -> R:
     """Indices from the back count as in NumPy; those out of range take the first or the last element."""
-    axis = shapes.normalise_axis(axis, len(x._spec.shape))
+    axis = axis_of(axis, len(x._spec.shape))
     result: R = apply(BY_NAME["take"], (x, from_the_front(indices, x._spec.shape[axis])), (axis,))
     return result
 
@@ -148,9 +201,7 @@ def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
         x = _region(x, index.region, index.starts)
     if index.new_shape is not None:
         x = reshape(x, index.new_shape)
-    if index.gather is not None:
-        x = take(x, _index_array(index.gather.indices, as_array), index.gather.axis)
-    return x
+    return x if index.gather is None else _gather(x, index.gather, as_array)
 
 
 def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
@@ -172,8 +223,33 @@ def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
 def _with_masked(x: R, mask: R, value: Any) -> R:
     if mask._spec.dtype is not dtypes.bool_ or mask._spec.shape != x._spec.shape:
         raise ArgumentError("only a boolean mask of the array's own shape can be assigned to")
-    result: R = apply(BY_NAME["where"], (mask, value, x))
-    return result if result._spec.dtype is x._spec.dtype else astype(result, x._spec.dtype)
+    if isinstance(value, Recorded):
+        shapes.broadcast_to(value._spec.shape, x._spec.shape)
+    result: R = apply(BY_NAME["where"], (mask, _in_dtype_of(x, value), x))
+    return result
+
+
+def _in_dtype_of(x: R, value: Any) -> Any:
+    """`value` cast before it meets `x`: promoted to a common dtype, the elements that stay might change."""
+    dtype = x._spec.dtype
+    if isinstance(value, Recorded):
+        return astype(value, dtype, copy=False)
+    given = dtypes.from_numpy(value.dtype) if isinstance(value, np.generic) else dtypes.of_scalar(value, dtype)
+    if given is dtype:
+        return value
+    plain = value.item() if isinstance(value, np.generic) else value
+    scalar = create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((given, plain),), ((), given.code))
+    return astype(scalar, dtype)
+
+
+def _gather(x: R, gather: indexing.Gather, as_array: Callable[[Any], R]) -> R:
+    indices = _index_array(gather.indices, as_array)
+    gathered = take(x, indices, gather.axis)
+    if not gather.comes_first:
+        return gathered
+    axes = list(range(len(gathered._spec.shape)))
+    end = gather.axis + len(indices._spec.shape)
+    return transpose(gathered, [*axes[gather.axis : end], *axes[: gather.axis], *axes[end:]])
 
 
 def _region(x: R, region: Region, starts: Sequence[int]) -> R:

@@ -17,8 +17,6 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
-import numpy as np
-
 from fusewire import _upload as uploading
 from fusewire._array import Array
 from fusewire._credit import Amount, Credit
@@ -83,12 +81,14 @@ class Session:
         """Uploads anything with the buffer protocol or `__array__`, a scalar or nested lists.
 
         Returns when the bytes are copied: changing the source afterwards never changes the array. May wait for
-        credit. Raises DtypeError for a dtype that cannot travel, QuotaExceeded for more than limits.array_bytes.
+        credit. Raises DtypeError for a dtype that cannot travel, OverflowError for a Python integer that `dtype`
+        cannot hold, QuotaExceeded for more than limits.array_bytes.
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
-        given = np.asarray(data)
-        spec = uploading.spec_of(given, None if dtype is None else dtype_of(dtype))
+        wanted = None if dtype is None else dtype_of(dtype)
+        given = uploading.host_of(data, wanted)
+        spec = uploading.spec_of(given, wanted)
         self.check_open()
         limit_bytes = self._link.limits.array_bytes
         if spec.size_bytes > limit_bytes:

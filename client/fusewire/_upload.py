@@ -15,6 +15,18 @@ from fusewire_protos.shapes import Spec
 Host = npt.NDArray[Any]
 
 
+def host_of(data: Any, dtype: DType | None) -> Host:
+    """`data` as NumPy reads it, bytes as numbers: an array as it is, Python's numbers already as `dtype`.
+
+    Raises OverflowError for a Python integer that `dtype` cannot hold.
+    """
+    if isinstance(data, bytes):
+        return np.frombuffer(data, np.uint8)
+    if dtype is None or isinstance(data, np.ndarray):
+        return np.asarray(data)
+    return np.asarray(data, dtypes.to_numpy(dtype))
+
+
 def spec_of(host: Host, dtype: DType | None) -> Spec:
     """What `host` is when it is sent as `dtype`, or as it is. Raises DtypeError for what cannot travel."""
     return Spec(dtype or dtypes.from_numpy(host.dtype), shapes.check(host.shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import operator
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -42,6 +43,7 @@ def session() -> Iterator[fw.Session]:
         lambda a, b: np.float32(3) * a + a * np.float64(2),
         lambda a, b: B + a - B,
         lambda a, b: a * True,
+        lambda a, b: divmod(a, b)[0] + divmod(2, b)[1],
     ],
 )
 def test_operators_mean_what_they_mean_in_numpy(session: fw.Session, function: Callable[[Any, Any], Any]) -> None:
@@ -71,6 +73,19 @@ def test_operators_mean_what_they_mean_in_numpy(session: fw.Session, function: C
         lambda a: a.astype(np.int32),
         lambda a: a.astype("float64").sum(dtype="float32"),
         lambda a: a.clip(-1, 1).round(),
+        lambda a: a.round(1),
+        lambda a: (a * 100).round(-1),
+        lambda a: (a * 100).astype(np.int32).round(-1),
+        lambda a: a.astype(np.int32).round(2),
+        lambda a: a.dot(a.T),
+        lambda a: a.sum(0, "float64"),
+        lambda a: a.prod(0, "float64"),
+        lambda a: a.mean(0, "float64"),
+        lambda a: a.sum(axis=np.int64(0)),
+        lambda a: a.reshape(np.array([4, 3])),
+        lambda a: a.transpose(np.int64(1), np.int64(0)),
+        lambda a: a.take([1], axis=np.int64(1)),
+        lambda a: a.reshape(1, 3, 4)[0, :, [1, 0]],
         lambda a: a.flatten()[::-2],
         lambda a: a.take([0, -1, 1], axis=1),
         lambda a: a[[2, 0]],
@@ -94,6 +109,52 @@ def test_python_scalars_are_weak(dtype: str, scalar: float) -> None:
 def test_an_integer_that_the_dtype_cannot_hold_overflows(session: fw.Session) -> None:
     with pytest.raises(OverflowError, match="300 is out of range for uint8"):
         session.array(np.ones(3, np.uint8)) + 300
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("other", [300, -1, 2**40, -(2**40), 2**70, -(2**70)])
+@pytest.mark.parametrize("compare", [operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne])
+def test_integers_compare_with_any_python_integer_as_in_numpy(
+    session: fw.Session, compare: Callable[[Any, Any], Any], other: int, dtype: str
+) -> None:
+    host = np.array([[0, 1, 255]], dtype)
+    x = session.array(host)
+    for actual, expected in ((compare(x, other), compare(host, other)), (compare(other, x), compare(other, host))):
+        assert actual.dtype == np.bool_
+        np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+def test_functions_compare_with_any_python_integer_too(session: fw.Session) -> None:
+    x = session.array(np.array([0, 255], np.uint8))
+    assert fw.less(x, 300).tolist() == fw.less(-1, x).tolist() == [True, True]
+    assert fw.greater(x, 300).tolist() == [False, False]
+
+
+def test_a_float_array_does_not_compare_with_an_integer_beyond_it(session: fw.Session) -> None:
+    with pytest.raises(OverflowError):
+        operator.lt(session.array(A), 10**400)
+
+
+def test_a_python_integer_is_uploaded_only_as_a_dtype_that_holds_it(session: fw.Session) -> None:
+    with pytest.raises(OverflowError):
+        session.array(300, dtype="uint8")
+    assert session.array(b"abc").tolist() == [97, 98, 99]
+
+
+def test_numpy_is_told_shapes_and_whether_values_are_equal(session: fw.Session) -> None:
+    x = session.array(A)
+    assert (np.shape(x), np.ndim(x), np.size(x), np.size(x, 1)) == ((3, 4), 2, 12, 4)
+    assert np.allclose(x, A)
+    assert not np.array_equal(A + 1, x)
+
+
+def test_a_dtype_is_compared_with_numpys_and_taken_by_numpy(session: fw.Session) -> None:
+    x = session.array(A)
+    assert x.dtype == np.float32
+    assert x.dtype == "float32"
+    assert x.dtype == A.dtype
+    assert x.dtype != np.float64
+    assert np.zeros(2, x.dtype).dtype == np.float32
 
 
 def test_numpys_functions_stay_on_the_server(session: fw.Session) -> None:
@@ -131,6 +192,33 @@ def test_assigning_gives_this_name_a_new_value_and_no_other(session: fw.Session)
     np.testing.assert_array_equal(other.numpy(), A)
 
 
+def test_assigning_changes_the_object_under_all_its_names_and_adding_binds_one(session: fw.Session) -> None:
+    x = session.array(A)
+    same = x
+    x[0] = 7
+    assert same[0].tolist() == [7, 7, 7, 7]
+    x[1][0] = 9
+    np.testing.assert_array_equal(x[1].numpy(), A[1])
+    x += 1
+    assert same[0].tolist() == [7, 7, 7, 7]
+
+
+@pytest.mark.parametrize("value", [2.5, np.float64(2.5), np.array(2.5), 7, True, np.int32(7)])
+def test_assigning_under_a_mask_leaves_the_others_as_they_are(session: fw.Session, value: Any) -> None:
+    x, expected = session.array([2**60 + 1, 5, -3]), np.array([2**60 + 1, 5, -3])
+    x[x < 0] = value
+    expected[expected < 0] = value
+    assert x.dtype == np.int64
+    assert x.tolist() == expected.tolist()
+
+
+def test_what_is_assigned_under_a_mask_does_not_change_the_shape(session: fw.Session) -> None:
+    x = session.array(A)
+    with pytest.raises(fw.ShapeError):
+        x[x < 0] = np.zeros((2, 3, 4))
+    assert x.numpy().shape == x.shape == A.shape
+
+
 def test_adding_in_place_to_a_part_changes_that_part(session: fw.Session) -> None:
     x = session.array(A)
     x[:, 0] += 1
@@ -147,6 +235,31 @@ def test_a_scalar_comes_out_as_pythons_own(session: fw.Session) -> None:
     assert list(range(5))[x.argmin()] == 0
     with pytest.raises(ValueError, match="shape"):
         float(x)
+
+
+def test_a_scalar_is_formatted_as_pythons_own(session: fw.Session) -> None:
+    x = session.array(A)
+    assert f"{x.max():.3f}" == "2.000"
+    assert f"{x.argmax():>4}" == "  11"
+    assert f"{x}" == repr(x)
+    with pytest.raises(TypeError, match="rank 2"):
+        f"{x:.3f}"
+
+
+def test_the_truth_of_several_elements_is_asked_for_by_any_or_all(session: fw.Session) -> None:
+    with pytest.raises(ValueError, match=r"x.any\(\) or x.all\(\)"):
+        bool(session.array(A) > 0)
+
+
+def test_a_value_is_looked_for_among_all_elements(session: fw.Session) -> None:
+    x = session.array(np.arange(6, dtype=np.uint8).reshape(2, 3))
+    assert 3 in x
+    assert 300 not in x
+    assert 3.5 not in x
+
+
+def test_an_array_tells_what_computes_it(session: fw.Session) -> None:
+    assert session.array(A).device == session.backend
 
 
 def test_rows_are_iterated_and_counted(session: fw.Session) -> None:

@@ -70,6 +70,17 @@ def test_functions_of_two_arrays(session: fw.Session, name: str) -> None:
         lambda xp, a: xp.squeeze(xp.expand_dims(a, (0, 3)), axis=0),
         lambda xp, a: xp.broadcast_to(a[0], (5, 4)),
         lambda xp, a: xp.swapaxes(a, 0, 1),
+        lambda xp, a: xp.swapaxes(a, np.int64(0), np.int64(1)),
+        lambda xp, a: xp.split(a, np.int64(2), axis=np.int64(1))[1],
+        lambda xp, a: xp.expand_dims(a, np.int64(1)),
+        lambda xp, a: xp.concatenate([a, a], axis=np.int64(1)),
+        lambda xp, a: xp.stack([a, a], axis=np.int64(1)),
+        lambda xp, a: xp.arange(np.int64(3)),
+        lambda xp, a: xp.arange(np.int32(1), np.int64(7), 2),
+        lambda xp, a: xp.round(a, 1),
+        lambda xp, a: xp.sum(a, 0, "float64"),
+        lambda xp, a: xp.prod(a, 0, "float64"),
+        lambda xp, a: xp.mean(a, 0, "float64"),
         lambda xp, a: xp.flip(a, axis=1),
         lambda xp, a: xp.take(a, np.array([0, 2]), axis=0),
         lambda xp, a: xp.zeros_like(a) + xp.ones_like(a) * xp.full_like(a, 3),
@@ -132,14 +143,25 @@ def test_dtypes_are_named_in_many_ways(session: fw.Session) -> None:
     for name in (fw.float16, "float16", np.float16, np.dtype("float16")):
         assert fw.zeros(2, dtype=name).dtype is fw.float16
     assert fw.zeros(2, dtype=int).dtype is fw.int64
-    with pytest.raises(fw.DtypeError):
+    with pytest.raises(fw.DtypeError, match="'nonsense' is no dtype"):
         fw.zeros(2, dtype="nonsense")
+
+
+def test_a_dtype_that_cannot_travel_is_told_from_one_that_is_none(session: fw.Session) -> None:
+    with pytest.raises(fw.DtypeError, match="complex64 is not supported"):
+        fw.zeros(2, "complex64")
+
+
+def test_stacking_nothing_speaks_of_stack(session: fw.Session) -> None:
+    with pytest.raises(fw.ArgumentError, match="stack takes at least one array"):
+        fw.stack([])
 
 
 def test_the_dtype_of_several_is_told_beforehand(session: fw.Session) -> None:
     x = session.array(A)
     assert fw.result_type(x, fw.int32) is fw.float64
     assert fw.result_type(x, 2.0) is fw.float32
+    assert fw.result_type(A, np.float64(1), "int32", np.int64) is fw.float64
 
 
 @pytest.mark.parametrize(
