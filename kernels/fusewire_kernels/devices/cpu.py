@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan import Launch, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -93,7 +94,7 @@ class CpuDevice:
         self._pool = _Pool(limit_bytes, cached_bytes)
         self._arena = _reserve(arena_bytes)
         self._arena_address = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
-        self._libraries: dict[str, ctypes.CDLL] = {}
+        self._libraries = LoadedFiles(_load_library)
         self._run = self._load_runtime(toolchain) if toolchain else None
         self._info = DeviceInfo(
             backend="cpu",
@@ -147,6 +148,7 @@ class CpuDevice:
         return array.ctypes.data
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
+        self._unload_unheld()
         functions = [self._function(path, source.key) for path, source in zip(binaries, plan.kernels, strict=True)]
         integers, places = _flatten(plan.launches)
         base = integers.ctypes.data
@@ -155,7 +157,9 @@ class CpuDevice:
             arity = len(launch.instances[0]) if launch.instances else 0
             sizes, operands = base + place * 8, base + (place + len(launch.sizes)) * 8
             row[:] = functions[launch.kernel], sizes, operands, len(launch.instances), arity
-        return CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
+        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
+        self._libraries.hold(loaded, binaries)
+        return loaded
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):
@@ -181,28 +185,40 @@ class CpuDevice:
 
     def close(self) -> None:
         self._pool.clear()
+        self._unload_unheld()
 
     def _function(self, path: str, key: str) -> int:
-        library = self._library(path)
         try:
-            address = ctypes.cast(library[key], ctypes.c_void_p).value
+            address = ctypes.cast(self._libraries[path][key], ctypes.c_void_p).value
         except AttributeError:
             raise ServerFault(f"the compiled file {path} holds no kernel {key}") from None
         assert address is not None
         return address
 
-    def _library(self, path: str) -> ctypes.CDLL:
-        library = self._libraries.get(path)
-        if library is None:
-            library = self._libraries[path] = ctypes.CDLL(path)
-        return library
+    def _unload_unheld(self) -> None:
+        """Unloads what no plan holds: nothing of it runs, since whoever launches a plan holds it meanwhile."""
+        for library in self._libraries.take_unheld():
+            _unload_library(library)
 
     def _load_runtime(self, toolchain: Toolchain) -> Any:
         text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
-        run = self._library(compile_library(text, toolchain)).fw_run
+        run = _load_library(compile_library(text, toolchain)).fw_run
         run.restype = None
         run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         return run
+
+
+def _load_library(path: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise ServerFault(f"the compiled file {path} cannot be loaded: {error}") from error
+
+
+def _unload_library(library: ctypes.CDLL) -> None:
+    close = ctypes.CDLL(None).dlclose
+    close.argtypes = (ctypes.c_void_p,)
+    close(library._handle)
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile_cuda import Nvrtc
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import Call, CudaFence, Stream
+from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -83,6 +85,13 @@ class CudaPlan:
     calls: dict[int, list[Call]] = field(default_factory=dict)
 
 
+class _Retired(NamedTuple):
+    """Modules that no plan holds, and the point after the last launch of any of them. Letting go of one unloads it."""
+
+    fence: CudaFence
+    modules: list[Any]
+
+
 @dataclass(eq=False)
 class _Page:
     """Page-locked memory, on its way to the device until its fence is reached."""
@@ -114,7 +123,8 @@ class CudaDevice:
         self._arena = _reserve(self._own_pool, arena_bytes)
         self._table = self._own_pool.malloc(_PAGE_BYTES)
         self._pages = _page_ring()
-        self._modules: dict[str, Any] = {}
+        self._modules = LoadedFiles(_load_module)
+        self._retired: deque[_Retired] = deque()
         self._info = _describe(memory_bytes or runtime.memGetInfo()[0], compiler)
         self._pool.set_limit(size=self._info.memory_bytes)
 
@@ -171,16 +181,19 @@ class CudaDevice:
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> CudaPlan:
         self._enter_thread()
+        self._retire_unheld()
         integers, places = _flatten(plan)
         memory = self._own_pool.malloc(integers.nbytes)
         self._copy_in(memory.ptr, integers.data.cast("B"))
-        return CudaPlan(
+        loaded = CudaPlan(
             plan=plan,
-            modules=[self._module(path) for path in binaries],
+            modules=[self._modules[path] for path in binaries],
             integers=memory,
             parts=list(_parts(plan, places, memory.ptr)),
             columns=ctypes.c_int64(len(plan.columns)),
         )
+        self._modules.hold(loaded, binaries)
+        return loaded
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):
@@ -242,11 +255,13 @@ class CudaDevice:
         threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
 
-    def _module(self, path: str) -> Any:
-        module = self._modules.get(path)
-        if module is None:
-            module = self._modules[path] = _load_module(path)
-        return module
+    def _retire_unheld(self) -> None:
+        """Unloads what no plan holds, once the device is past every launch that was told before now."""
+        unheld = self._modules.take_unheld()
+        if unheld:
+            self._retired.append(_Retired(self._stream.fence(), unheld))
+        while self._retired and self._retired[0].fence.is_reached():
+            self._retired.popleft()
 
     # ---- memory and transfers ----
 

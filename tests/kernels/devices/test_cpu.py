@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -142,3 +145,23 @@ def test_a_file_that_lacks_a_kernel_is_a_fault(toolchain: Toolchain) -> None:
     renamed = KernelSource("fw_elsewhere", source.text)
     with pytest.raises(ServerFault, match="fw_elsewhere"):
         device.load(Plan((renamed,), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), [path])
+
+
+def test_a_file_that_cannot_be_loaded_is_a_fault(toolchain: Toolchain, tmp_path: Path) -> None:
+    device, source = CpuDevice(find=lambda: toolchain), _increment()
+    with pytest.raises(ServerFault, match="nowhere"):
+        device.load(Plan((source,), (), (ArenaColumn(),), 0, (), Cost(0, 0), ()), [str(tmp_path / "nowhere.so")])
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's list of what is mapped")
+def test_a_library_is_unloaded_after_the_last_plan_that_holds_it(tmp_path: Path) -> None:
+    toolchain = toolchain_in(tmp_path)  # so that no other test has loaded the file
+    device, source = CpuDevice(find=lambda: toolchain), _increment()
+    (path,) = compile_kernels([source], toolchain)
+    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    plans = [device.load(replace(nothing, kernels=(source,)), [path]) for _ in range(2)]
+    for is_held in (True, False):
+        plans.pop()
+        gc.collect()
+        device.load(nothing, ())
+        assert (path in Path("/proc/self/maps").read_text(encoding="utf-8")) == is_held

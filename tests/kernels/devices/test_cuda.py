@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.compile_cuda import CudaCompiler
 from fusewire_kernels.devices.base import Device
+from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
+from fusewire_kernels.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
+from tests.kernels.problems import node
 
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
@@ -135,3 +141,29 @@ def test_a_device_beyond_use_says_so_at_every_question() -> None:
     found = subprocess.run([sys.executable, "-c", FAULT], capture_output=True, text=True, timeout=50, check=False)
     assert found.stdout.count("fault:") == 2, found.stderr
     assert "cudaErrorIllegalAddress" in found.stdout
+
+
+def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_it(machine: Machine) -> None:
+    device: Any = machine.device
+    array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
+    nodes = (node("negative", (0,), dtypes.float32),)
+    source = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
+    x, y = device.allocate(4000), device.allocate(4000)
+    device.write(x, np.ones(1000, np.float32).data)
+    instance = (OperandRef(1, 0), OperandRef(2, 0))
+    columns = (ArenaColumn(), InputColumn(0), OutputColumn(0))
+    plan = Plan((source,), (Launch(0, (1000,), (instance,)),), columns, 0, (), Cost(0, 0), ())
+    nothing = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    binaries = machine.compile([source])
+    for _ in range(2):
+        loaded = device.load(plan, binaries)
+        device.launch(loaded, np.array([[0, x.address, y.address]], np.int64))
+        del loaded
+        gc.collect()
+        device.load(nothing, ())
+        result = device.read(y, 4000)
+        device.fence().wait()
+        device.load(nothing, ())
+        assert not device._modules.take_unheld()
+        assert not device._retired
+        assert (np.frombuffer(result.data(), np.float32) == -1).all()
