@@ -100,6 +100,10 @@ class WrongResult(Exception):
     """A library under test computed something else than it should: its speed is of no interest."""
 
 
+class NotWarm(Exception):
+    """No fused plans came in time: what would be timed is something else."""
+
+
 def at_most(number: float, subject: Subject = Subject.VALUE) -> Limit:
     return Limit(subject, Bound.AT_MOST, number)
 

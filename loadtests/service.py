@@ -10,6 +10,7 @@ from http.client import HTTPConnection
 from typing import Any, NamedTuple
 
 from fusewire.testing import serve_subprocess
+from loadtests.figure import NotWarm
 
 _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
@@ -88,17 +89,16 @@ class Service:
         finally:
             self._ask("POST", "/v1/device/release")
 
-    def warm_up(self, act: Callable[[], object]) -> bool:
-        """Repeats `act` until nearly all of its ops run in fused plans; False if that does not come in time."""
-        deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
-        before = self.programs()
-        while time.monotonic() < deadline_s:
+    def warm_up(self, act: Callable[[], object], deadline_s: float = _PLANNING_DEADLINE_S) -> None:
+        """Repeats `act` until nearly all of its ops run in fused plans. Raises NotWarm if none does by the deadline."""
+        ends_at_s = time.monotonic() + deadline_s
+        planned_share, before = 0.0, self.programs()
+        while planned_share < _WARM_SHARE:
+            if time.monotonic() > ends_at_s:
+                raise NotWarm(f"after {deadline_s:.0f} s only {planned_share:.0%} of the ops ran in fused plans")
             act()
             after = self.programs()
-            if _planned_share(before, after) >= _WARM_SHARE:
-                return True
-            before = after
-        return False
+            planned_share, before = _planned_share(before, after), after
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
         connection = HTTPConnection(self._http, timeout=_HTTP_DEADLINE_S)

@@ -7,6 +7,7 @@ once, and the arena that the largest plan keeps its interior values in.
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from loadtests.service import Service
 _ELEMENTS = 1 << 20  # 4 MiB of float32
 _STEPS = 1000
 _CHECKED_STEPS = 20
+_CREDIT_DEADLINE_S = 20.0
 _MIB = 1 << 20
 
 
@@ -52,12 +54,14 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 def _wait_until_it_waits(service: Service) -> int:
     """Returns when the client sends nothing more: how many ops are in flight then."""
+    deadline_s = time.monotonic() + _CREDIT_DEADLINE_S
     before = 0
-    while True:
+    while time.monotonic() < deadline_s:
         (now,) = service.in_flight_ops()
         if now and now == before:
             return now
         before = now
+    raise TimeoutError(f"the client did not use up its credit within {_CREDIT_DEADLINE_S} s: {before} ops in flight")
 
 
 def _run_to_the_end(chain: Chain) -> None:

@@ -42,7 +42,6 @@ class _Running(NamedTuple):
     device_us: list[float]  # an op, of each turn
     rows: list[float]  # a submission
     client_us: list[float]  # an op, of each client and turn
-    is_warm: bool
 
 
 class _Launches(NamedTuple):
@@ -80,7 +79,7 @@ def _clients(service: Service, clients: int, hidden: int) -> Iterator[_Clients]:
 
 
 def _run_free(service: Service, clients: _Clients) -> _Running:
-    is_warm = service.warm_up(lambda: clients.fleet.ask("run", _WARMING_STEPS))
+    service.warm_up(lambda: clients.fleet.ask("run", _WARMING_STEPS))
     device_us, rows, client_us = [], [], []
     for _ in range(_TURNS):
         before = service.count()
@@ -88,7 +87,7 @@ def _run_free(service: Service, clients: _Clients) -> _Running:
         spent = service.count().since(before)
         device_us.append(spent.device_thread_ns / 1e3 / spent.ops)
         rows.append(spent.rows / spent.submissions)
-    return _Running(device_us, rows, client_us, is_warm)
+    return _Running(device_us, rows, client_us)
 
 
 def _release_held(service: Service, clients: _Clients) -> _Released:
@@ -134,10 +133,7 @@ def _device_figure(free: _Running) -> Figure:
         unit="µs",
         limit=at_most(0.4),
         spread=device.spread,
-        notes=(
-            f"running free: {summarise(free.rows).median:.1f} rows a launch, a client's op {client.median:.1f} µs",
-            *(() if free.is_warm else ("run op by op: no fused plan came in time",)),
-        ),
+        notes=(f"running free: {summarise(free.rows).median:.1f} rows a launch, a client's op {client.median:.1f} µs",),
         raw={"device_us": free.device_us, "rows": free.rows, "client_us": free.client_us},
     )
 

@@ -1,4 +1,8 @@
-"""What the recurrent loop costs on the wire once the server knows its programs: all bytes of all frames sent."""
+"""What the recurrent loop costs on the wire once the server knows its programs.
+
+Counted are all bytes of all numbered frames sent: segments, frees, fetches and the acknowledgements that ride with
+them. Not counted are heartbeats, of a few bytes each, which are sent only after a time in which nothing came or went.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import pytest
 
 from loadtests import bench, report
 from loadtests.catalogue import SCENARIOS, choose
-from loadtests.figure import Figure, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
+from loadtests.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
 from loadtests.peers import bare_client, bare_server
 from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 from loadtests.turns import percentile, take_turns
@@ -26,6 +26,7 @@ CPU_FIGURES = (
     "upload",
     "download",
     "pointwise",
+    "pointwise_kept",
     "rnn",
     "clients_device",
     "clients_rows",
@@ -99,6 +100,14 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
     assert told["figures"][0]["limit"] == {"subject": "value", "bound": "≤", "number": 1.5}
     assert told["figures"][0]["verdict"] == "missed"
     assert told["failures"] == {"other": "broken"}
+
+
+@pytest.mark.parametrize(("limit", "status"), [(at_most(2.0), 0), (at_most(1.0), 1), (None, 0)])
+def test_told_to_be_strict_a_missed_figure_fails_the_bench(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: Limit | None, status: int
+) -> None:
+    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=limit),))
+    assert bench.main(["--strict", "--only", "record_op", "--json", str(tmp_path / "bench.json")]) == status
 
 
 def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

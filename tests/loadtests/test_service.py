@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from loadtests.service import Program, _planned_share
+import pytest
+
+from loadtests.figure import NotWarm
+from loadtests.service import Program, Service, _planned_share
 
 
 def _program(ops: int, tier: int, hits: int) -> Program:
@@ -22,3 +25,26 @@ def test_programs_count_by_their_ops() -> None:
 
 def test_nothing_sent_is_nothing_planned() -> None:
     assert _planned_share({}, {}) == 0.0
+
+
+class _Told(Service):
+    """Tells what it is given, reading by reading; the last of it for ever."""
+
+    def __init__(self, *readings: dict[str, Program]) -> None:
+        super().__init__("nowhere", "nowhere")
+        self._readings = list(readings)
+
+    def programs(self) -> dict[str, Program]:
+        return self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
+
+
+def test_warming_up_ends_with_the_first_act_that_is_planned() -> None:
+    readings = [{}, *({"loop": _program(ops=60, tier=tier, hits=hits)} for tier, hits in ((0, 1), (0, 2), (1, 3)))]
+    acts: list[None] = []
+    _Told(*readings).warm_up(lambda: acts.append(None))
+    assert len(acts) == 3
+
+
+def test_what_does_not_get_warm_in_time_is_not_measured() -> None:
+    with pytest.raises(NotWarm, match="after 0 s only 0% of the ops"):
+        _Told({}, {"loop": _program(ops=60, tier=0, hits=1)}).warm_up(lambda: None, deadline_s=0)
