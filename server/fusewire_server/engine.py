@@ -73,7 +73,9 @@ class Engine:
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
-        self._plans = Plans(planner, device, self._device_thread.order, self.counters, config.device.arena_bytes)
+        self._plans = Plans(
+            planner, device, self._device_thread.order, self.counters, config.device.arena_bytes, self._submit
+        )
         self._outstanding: dict[int, _Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
@@ -148,6 +150,7 @@ class Engine:
         if death is not None:
             death.cancel()
         self._coalescer.remove(session)
+        self._plans.leave(session)
         self.uploads.drop(session)
         taken = Taken()
         self._intake.close(session, taken)
@@ -212,9 +215,9 @@ class Engine:
         for failure in taken.failures:
             self.counters.failed(failure.case)
         for entry in taken.used:
-            self._plans.prepare_tier0(entry)
+            self._plans.prepare_tier0(entry, session)
         for entry in taken.to_plan:
-            self._plans.plan(entry)
+            self._plans.plan(entry, session)
         self._order_reads(taken)
         self._order_releases([session], taken.released)
         self._read_on(session)
@@ -319,12 +322,20 @@ class Engine:
             self._slow = +self._slow  # without those of none
 
     def _is_worth_running(self, row: Row, taken: Taken) -> bool:
+        fault = row.entry.fault
+        if fault is not None and row.entry.loaded is None:
+            self.counters.failed(fault.case)
+            self._drop(row, fault._replace(base=row.base), taken)
+            return False
         self._intake.poison_from_inputs(row, taken)
         if not row.outputs or any(value.state is not ValueState.FAILED for value in row.outputs):
             return True
-        self._intake.drop(row, _failure_of(row.outputs[0]), taken)
-        self._wake(row.session)
+        self._drop(row, _failure_of(row.outputs[0]), taken)
         return False
+
+    def _drop(self, row: Row, failure: Failure, taken: Taken) -> None:
+        self._intake.drop(row, failure, taken)
+        self._wake(row.session)
 
     def _leave_inputs(self, row: Row, taken: Taken) -> tuple[tuple[int, int], ...]:
         """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""

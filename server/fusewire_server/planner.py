@@ -1,8 +1,9 @@
-"""Programs to plans, in a worker process, so that neither planning nor a compiler stalls the loops.
+"""Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
 
-The worker takes one request at a time; requests for what a waiting row needs (one-op programs of tier 0) go before
-fused plans. A request that outlives its deadline takes the worker with it: the process is killed and a new one
-started, and the program stays at tier 0. The worker bounds its own memory.
+What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
+Each worker takes one request at a time, from the sessions in turn. A request that outlives its deadline takes the
+worker with it: the process is killed with every compiler it has started, a new one is started, and the request is
+asked again, a few times at most. The worker bounds its own memory.
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """
@@ -10,9 +11,10 @@ Frames both ways on the worker's standard streams: 4 bytes of length, little-end
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
+import os
+import signal
 import sys
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,12 +23,18 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
+from fusewire_server.turns import Turns
 
 LENGTH_BYTES = 4
+# How often a request is asked that ends the worker: that may have been the machine's fault, or be the program's.
+MOST_ATTEMPTS = 3
+
+# What asking raises if the process dies, cannot be started, or answers what is no plan.
+_WORKER_FAILED = (asyncio.IncompleteReadError, OSError, ValueError, TypeError, KeyError, msgpack.UnpackException)
 
 
 class PlannerRefusal(Exception):
-    """No plan came of a program: the compiler failed, took too long or too much memory."""
+    """No plan came of a program: the compiler failed, or took too long or too much memory again and again."""
 
 
 class Planned(NamedTuple):
@@ -49,72 +57,154 @@ class PlannerSettings(NamedTuple):
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planner_worker")
 
 
-@dataclass(order=True)
-class _Request:
-    priority: int
-    number: int
-    raw: bytes = field(compare=False)
-    answer: asyncio.Future[Planned] = field(compare=False)
+@dataclass(eq=False)
+class PlanRequest:
+    """A program that waits for its plan. `answer` raises PlannerRefusal, or is cancelled when nobody wants it any more.
+
+    `is_wanted` is asked when its turn has come.
+    """
+
+    raw: bytes
+    answer: asyncio.Future[Planned]
+    is_wanted: Callable[[], bool]
+    owners: set[Hashable] = field(default_factory=set)
+    attempts: int = 0
 
 
 class Planner:
-    """The loop's side of the worker. Owned by the loop thread."""
+    """The loop's side of the workers. Owned by the loop thread."""
 
-    URGENT, USUAL = 0, 1
+    URGENT_NICENESS, USUAL_NICENESS = 10, 15  # of their workers
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._settings = settings
-        self._requests: list[_Request] = []
-        self._numbers = itertools.count()
+        self._urgent = _Lane(settings, self.URGENT_NICENESS)
+        self._usual = _Lane(settings, self.USUAL_NICENESS)
+
+    def start(self) -> None:
+        """Begins to serve requests; each worker is started with its first."""
+        self._urgent.start()
+        self._usual.start()
+
+    async def stop(self) -> None:
+        """Ends the workers, and every compiler."""
+        await asyncio.gather(self._urgent.stop(), self._usual.stop())
+
+    def request(
+        self, raw: bytes, owner: Hashable, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> PlanRequest:
+        """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
+        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_wanted)
+        self._lane(is_urgent=is_urgent).add(request, owner)
+        return request
+
+    def join(self, request: PlanRequest, owner: Hashable) -> None:
+        """`owner` wants an urgent request too, and gives it a turn of its own."""
+        if owner not in request.owners and not request.answer.done():
+            self._urgent.add(request, owner)
+
+    def waiting(self, owner: Hashable, *, is_urgent: bool) -> int:
+        """How many requests of an owner have not had their turn."""
+        return self._lane(is_urgent=is_urgent).turns.waiting(owner)
+
+    def leave(self, owner: Hashable) -> None:
+        """The owner wants nothing any more; what nobody else wants is cancelled."""
+        self._urgent.leave(owner)
+        self._usual.leave(owner)
+
+    def _lane(self, *, is_urgent: bool) -> _Lane:
+        return self._urgent if is_urgent else self._usual
+
+
+class _Lane:
+    """The requests that one worker serves."""
+
+    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+        self.turns: Turns[PlanRequest] = Turns()
+        self._deadline_s = settings.deadline_s
+        self._worker = _Worker(settings, niceness)
         self._wanted = asyncio.Event()
-        self._process: asyncio.subprocess.Process | None = None
+        self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to serve requests; the worker is started with the first."""
         self._task = asyncio.create_task(self._serve(), name="planner")
 
     async def stop(self) -> None:
-        """Ends the worker."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        await self._end_worker()
+        await self._worker.end()
 
-    def request(self, raw: bytes, *, is_urgent: bool) -> asyncio.Future[Planned]:
-        """Asks for the plan of a program. The future raises PlannerRefusal if there will be none."""
-        answer: asyncio.Future[Planned] = asyncio.get_running_loop().create_future()
-        priority = self.URGENT if is_urgent else self.USUAL
-        heapq.heappush(self._requests, _Request(priority, next(self._numbers), raw, answer))
+    def add(self, request: PlanRequest, owner: Hashable) -> None:
+        request.owners.add(owner)
+        self.turns.add(owner, request)
         self._wanted.set()
-        return answer
+
+    def leave(self, owner: Hashable) -> None:
+        if self._served is not None:
+            self._served.owners.discard(owner)
+        for request in self.turns.leave(owner):
+            request.owners.discard(owner)
+            if not request.owners and request is not self._served:
+                request.answer.cancel()
 
     async def _serve(self) -> None:
         while True:
             await self._wanted.wait()
-            if not self._requests:
+            self._served = self.turns.take()
+            if self._served is None:
                 self._wanted.clear()
-                continue
-            await self._answer(heapq.heappop(self._requests))
+            elif not self._served.answer.done():
+                await self._attempt(self._served)
 
-    async def _answer(self, request: _Request) -> None:
+    async def _attempt(self, request: PlanRequest) -> None:
+        if not request.is_wanted():
+            request.answer.cancel()
+            return
+        request.attempts += 1
+        fault = await self._answer(request)
+        if fault is None:
+            return
+        await self._worker.end()
+        if request.attempts == MOST_ATTEMPTS:
+            _refuse(request, f"{fault} ({MOST_ATTEMPTS} times)")
+        else:
+            self._ask_again(request)
+
+    async def _answer(self, request: PlanRequest) -> str | None:
+        """Settles a request, unless the worker failed rather than the program: then how."""
         try:
-            async with asyncio.timeout(self._settings.deadline_s):
-                planned = await self._ask(request.raw)
+            async with asyncio.timeout(self._deadline_s):
+                planned = await self._worker.ask(request.raw)
         except TimeoutError:
-            await self._end_worker()
-            _refuse(request, f"planning took longer than planner.deadline_s = {self._settings.deadline_s}")
-        except (asyncio.IncompleteReadError, OSError, ValueError, msgpack.UnpackException) as error:
-            await self._end_worker()
-            _refuse(request, f"the planner process died, or answers what is no plan: {type(error).__name__}")
+            return f"planning took longer than planner.deadline_s = {self._deadline_s}"
+        except _WORKER_FAILED as error:
+            return f"the planner process died, or answers what is no plan: {type(error).__name__}"
         except PlannerRefusal as refusal:
             _refuse(request, str(refusal))
-        else:
-            if not request.answer.done():
-                request.answer.set_result(planned)
+            return None
+        if not request.answer.done():
+            request.answer.set_result(planned)
+        return None
 
-    async def _ask(self, raw: bytes) -> Planned:
-        process = await self._worker()
+    def _ask_again(self, request: PlanRequest) -> None:
+        if not request.owners:
+            request.answer.cancel()
+        for owner in request.owners:
+            self.turns.add(owner, request)
+
+
+class _Worker:
+    """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
+
+    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+        self._settings = settings
+        self._niceness = niceness
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def ask(self, raw: bytes) -> Planned:
+        """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
+        process = await self._running()
         assert process.stdin is not None
         assert process.stdout is not None, "both streams are pipes"
         process.stdin.write(len(raw).to_bytes(LENGTH_BYTES, "little") + raw)
@@ -122,25 +212,30 @@ class Planner:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
 
-    async def _worker(self) -> asyncio.subprocess.Process:
-        if self._process is None:
+    async def end(self) -> None:
+        """Kills the process and every compiler it has started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):  # all of them have ended
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        """One that died between requests is replaced. Its group was empty, and its number may be another's by now."""
+        if self._process is None or self._process.returncode is not None:
             settings = self._settings
             self._process = await asyncio.create_subprocess_exec(
                 *settings.command,
                 settings.dialect,
                 settings.architecture,
                 str(settings.memory_bytes),
+                str(self._niceness),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
             )
         return self._process
-
-    async def _end_worker(self) -> None:
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            with suppress(ProcessLookupError):  # it has died, and the loop does not know it yet
-                process.kill()
-            await process.wait()
 
 
 def _planned(raw: bytes) -> Planned:
@@ -151,6 +246,6 @@ def _planned(raw: bytes) -> Planned:
     return Planned(decode_plan(plan), *rest)
 
 
-def _refuse(request: _Request, text: str) -> None:
+def _refuse(request: PlanRequest, text: str) -> None:
     if not request.answer.done():
         request.answer.set_exception(PlannerRefusal(text))

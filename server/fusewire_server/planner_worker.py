@@ -1,4 +1,4 @@
-"""The worker process of the planner: program bytes in, a plan and its compiled files out.
+"""A worker process of the planner: program bytes in, a plan and its compiled files out.
 
 It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
 bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import os
 import resource
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -24,14 +23,11 @@ from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
 from fusewire_server.planner import LENGTH_BYTES
 
-NICENESS = 10
-
 
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until they end."""
-    dialect, architecture, memory_bytes = arguments
-    os.nice(NICENESS)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal goes to all; the server ends this process
+    dialect, architecture, memory_bytes, niceness = arguments
+    os.nice(int(niceness))
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer

@@ -17,7 +17,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
-from fusewire_server.work import Amount
+from fusewire_server.work import Amount, Failure
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
@@ -31,7 +31,7 @@ class PlanState(Enum):
     PLANNING = "planning"
     LOADING = "loading"
     LOADED = "loaded"
-    REFUSED = "refused"  # the planner failed or ran out of time: tier 0 for good
+    REFUSED = "refused"  # the planner or the device will have none of it: tier 0 for good
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,11 +65,18 @@ class ProgramEntry:
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
     missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
+    fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
 
     @property
     def tier(self) -> int:
         return 1 if self.loaded is not None else 0
+
+    def cannot_run(self, failure: Failure) -> None:
+        """One-op plans are missing and will not come: rows that wait for them fail."""
+        self.fault = failure
+        self.is_prepared = False
+        self.missing_calls.clear()
 
     def measured(self, row_ns: int) -> None:
         """Takes a measurement of device time a row into the estimate."""
@@ -78,7 +85,7 @@ class ProgramEntry:
 
 @dataclass(eq=False)
 class ProgramTable:
-    """All programs, bounded: the one unused longest goes first, and one that a session has numbered stays."""
+    """All programs. Beyond `capacity` those go that no session has numbered, the one unused longest first."""
 
     limits: ProgramLimits
     promote_fragment_after: int

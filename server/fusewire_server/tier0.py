@@ -1,8 +1,8 @@
 """Tier 0: running a row op by op, so that a new program starts at once.
 
 The array library computes where its bits are ours. Every other op runs as the plan of a program of that one op,
-which the planner prepares (and the disk cache keeps); until those plans are there the row waits. Where nothing can be
-compiled the array library's twin stands in for them, for the process's whole life.
+which the planner prepares (and the disk cache keeps); until those plans are there the row waits. On a device for which
+nothing can be compiled the array library's twin computes it, for the process's whole life.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.interpreter import Kernel, Steps
 from fusewire_kernels.plan import Donation
-from fusewire_kernels.reference import twin
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
@@ -75,10 +74,7 @@ def _apart(library: Any, result: Any, overwritten: Sequence[Any]) -> Any:
 def _kernel(
     device: Device, one_ops: Mapping[OneOpCall, OneOp], op: Op, operands: tuple[Spec, ...], attributes: Attributes
 ) -> Kernel:
-    one_op = one_ops.get(OneOpCall(op, operands, attributes))
-    if one_op is None:  # the planner refused it
-        return lambda arrays: twin(op)(device.array_library, arrays, attributes, ())
-    return _launching(device, one_op)
+    return _launching(device, one_ops[OneOpCall(op, operands, attributes)])
 
 
 def _launching(device: Device, one_op: OneOp) -> Kernel:

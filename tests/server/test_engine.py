@@ -102,6 +102,39 @@ def test_a_refused_plan_leaves_the_program_at_tier_0() -> None:
     run(test())
 
 
+def test_rows_whose_kernel_is_refused_fail_at_once_and_others_go_on() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            exponential = frames.encode_programs([new(4, chain(("exp",)), is_fragment=True)])
+            client.send(segment(4, 100, 10), segment(NEGATE, 200, 10), Fetch(1, 100), programs=exponential)
+            planner.withheld[0].set_exception(PlannerRefusal("the worker died"))
+            assert await client.failure(1) == "server_fault"
+            client.send(Fetch(2, 200))
+            assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
+            client.send(segment(4, 300, 10))
+            assert len([raw for raw, is_urgent in planner.requests if is_urgent]) == 2
+
+    run(test())
+
+
+def test_a_session_that_ends_waits_for_no_plan() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            exponential = frames.encode_programs([new(4, chain(("exp",)))])
+            client.send(segment(4, 100, 10), programs=exponential)
+            here.engine.end(client.session)
+            assert len(planner.withheld) == 2
+            assert all(answer.cancelled() for answer in planner.withheld)
+
+    run(test())
+
+
 @pytest.mark.parametrize("fault", ["load", "arena"])
 def test_a_plan_that_the_device_does_not_take_leaves_the_program_at_tier_0(fault: str) -> None:
     async def test() -> None:

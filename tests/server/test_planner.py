@@ -17,24 +17,29 @@ from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_protos.program import encode
-from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain
+from tests.server.world import until
 
 DEADLINE_S = 20.0
+OWNER = "session"
 PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), ("one",))
 
 # Answers each request by what its bytes say, and keeps a record of them.
 WORKER = """
-import sys, msgpack
+import subprocess, sys, msgpack
 requests, answers = sys.stdin.buffer, sys.stdout.buffer
 record, plan, *arguments = sys.argv[1:]
 while len(head := requests.read(4)) == 4:
     raw = requests.read(int.from_bytes(head, "little"))
     with open(record, "ab") as file:
         file.write(raw + b"\\n")
-    if raw == b"die":
+    if raw == b"die" or raw == b"die-once" and open(record, "rb").read().count(raw) == 1:
         sys.exit(1)
     if raw == b"hang":
+        child = subprocess.Popen(["sleep", "1000"])
+        with open(record + ".child", "w") as file:
+            file.write(str(child.pid))
         requests.read()
     answer = msgpack.packb((bytes.fromhex(plan), ("a.so", *arguments), 3, 4, 1))
     if raw == b"refuse":
@@ -65,9 +70,18 @@ def asked(tmp_path: Path) -> list[str]:
     return record(tmp_path).read_text().split()
 
 
-async def refusal(answer: asyncio.Future[Planned]) -> str:
+def is_running(process: str) -> bool:
+    status = Path("/proc", process, "status")
+    return status.exists() and "State:\tZ" not in status.read_text()
+
+
+async def answer(one: Planner, raw: bytes, *, is_urgent: bool = False) -> Planned:
+    return await asyncio.wait_for(one.request(raw, OWNER, is_urgent=is_urgent).answer, DEADLINE_S)
+
+
+async def refusal(one: Planner, raw: bytes) -> str:
     with pytest.raises(PlannerRefusal) as caught:
-        await asyncio.wait_for(answer, DEADLINE_S)
+        await answer(one, raw)
     return str(caught.value)
 
 
@@ -78,21 +92,68 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            planned = await asyncio.wait_for(one.request(b"first", is_urgent=False), DEADLINE_S)
-            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30)), 3, 4, 1)
-            await asyncio.wait_for(one.request(b"second", is_urgent=False), DEADLINE_S)
+            planned = await answer(one, b"first")
+            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), "15"), 3, 4, 1)
+            await answer(one, b"second")
         assert asked(tmp_path) == ["first", "second"]
 
     run(test())
 
 
-def test_urgent_requests_go_first_and_others_in_turn(tmp_path: Path) -> None:
+def test_sessions_take_turns_however_much_each_asks_for(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            usual = [one.request(raw, is_urgent=False) for raw in (b"one", b"two")]
-            urgent = [one.request(raw, is_urgent=True) for raw in (b"three", b"four")]
-            await asyncio.wait_for(asyncio.gather(*usual, *urgent), DEADLINE_S)
-        assert asked(tmp_path) == ["three", "four", "one", "two"]
+            requests = [one.request(raw, "greedy", is_urgent=False) for raw in (b"one", b"two", b"three")]
+            requests.append(one.request(b"four", "other", is_urgent=False))
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["one", "four", "two", "three"]
+
+    run(test())
+
+
+def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            usual = one.request(b"hang", OWNER, is_urgent=False)
+            await until(record(tmp_path).exists)
+            assert (await answer(one, b"next", is_urgent=True)).plan == PLAN
+            assert not usual.answer.done()
+
+    run(test())
+
+
+def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            requests = [one.request(raw, "greedy", is_urgent=True) for raw in (b"one", b"two", b"three")]
+            one.join(requests[2], "other")
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["one", "three", "two"]
+
+    run(test())
+
+
+def test_what_only_those_wanted_who_left_is_cancelled(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            mine, ours = [one.request(raw, "leaves", is_urgent=True) for raw in (b"mine", b"ours")]
+            one.join(ours, "stays")
+            one.leave("leaves")
+            assert mine.answer.cancelled()
+            assert (await asyncio.wait_for(ours.answer, DEADLINE_S)).plan == PLAN
+            assert one.waiting("leaves", is_urgent=True) == 0
+        assert asked(tmp_path) == ["ours"]
+
+    run(test())
+
+
+def test_what_is_no_longer_wanted_at_its_turn_is_cancelled(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            unwanted = one.request(b"unwanted", OWNER, is_urgent=False, is_wanted=lambda: False)
+            await answer(one, b"next")
+            assert unwanted.answer.cancelled()
+        assert asked(tmp_path) == ["next"]
 
     run(test())
 
@@ -101,8 +162,27 @@ def test_urgent_requests_go_first_and_others_in_turn(tmp_path: Path) -> None:
 def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Path, raw: bytes, text: str) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            assert text in await refusal(one.request(raw, is_urgent=False))
-            assert (await asyncio.wait_for(one.request(b"next", is_urgent=False), DEADLINE_S)).plan == PLAN
+            assert text in await refusal(one, raw)
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            assert (await answer(one, b"die-once")).plan == PLAN
+        assert asked(tmp_path) == ["die-once"] * 2
+
+    run(test())
+
+
+@pytest.mark.parametrize(("raw", "attempts"), [(b"die", MOST_ATTEMPTS), (b"refuse", 1)])
+def test_only_what_ends_its_worker_is_asked_again_and_not_for_ever(tmp_path: Path, raw: bytes, attempts: int) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            await refusal(one, raw)
+        assert asked(tmp_path) == [raw.decode()] * attempts
 
     run(test())
 
@@ -110,9 +190,9 @@ def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Pa
 def test_a_request_beyond_its_deadline_is_refused_with_the_setting_and_the_worker_replaced(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path, deadline_s=0.5) as one:
-            assert "planner.deadline_s = 0.5" in await refusal(one.request(b"hang", is_urgent=False))
-            one._settings = one._settings._replace(deadline_s=DEADLINE_S)
-            assert (await asyncio.wait_for(one.request(b"next", is_urgent=False), DEADLINE_S)).plan == PLAN
+            assert "planner.deadline_s = 0.5" in await refusal(one, b"hang")
+            one._usual._deadline_s = DEADLINE_S
+            assert (await answer(one, b"next")).plan == PLAN
 
     run(test())
 
@@ -122,7 +202,7 @@ def test_a_worker_that_cannot_be_started_refuses_every_request() -> None:
         one = Planner(PlannerSettings("c", "", DEADLINE_S, 0, ("/no/such/program",)))
         one.start()
         for raw in (b"first", b"second"):
-            assert "FileNotFoundError" in await refusal(one.request(raw, is_urgent=False))
+            assert "FileNotFoundError" in await refusal(one, raw)
         await one.stop()
 
     run(test())
@@ -131,8 +211,8 @@ def test_a_worker_that_cannot_be_started_refuses_every_request() -> None:
 def test_a_request_that_nobody_awaits_any_more_does_no_harm(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            one.request(b"given-up", is_urgent=True).cancel()
-            assert (await asyncio.wait_for(one.request(b"next", is_urgent=False), DEADLINE_S)).plan == PLAN
+            one.request(b"given-up", OWNER, is_urgent=False).answer.cancel()
+            assert (await answer(one, b"next")).plan == PLAN
 
     run(test())
 
@@ -144,11 +224,11 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
     async def test() -> None:
         one = Planner(PlannerSettings("c", "", DEADLINE_S, 2 << 30))
         one.start()
-        fresh, again = [await asyncio.wait_for(one.request(encode(chain()), is_urgent=False), DEADLINE_S) for _ in "ab"]
+        fresh, again = [await answer(one, encode(chain())) for _ in "ab"]
         assert fresh.plan == again.plan == build_plan(chain(), "c")
         assert (fresh.compiled, again.compiled) == (1, 0)
         assert fresh.binaries == again.binaries
-        assert "undecodable_frame" in await refusal(one.request(b"no program", is_urgent=False))
+        assert "undecodable_frame" in await refusal(one, b"no program")
         await one.stop()
 
     run(test())
@@ -157,11 +237,21 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
 def test_stopping_ends_a_worker_that_is_busy(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            one.request(b"hang", is_urgent=False)
-            async with asyncio.timeout(DEADLINE_S):
-                while one._process is None or not record(tmp_path).exists():  # noqa: ASYNC110 - another's file
-                    await asyncio.sleep(0)
-            process = one._process
+            one.request(b"hang", OWNER, is_urgent=False)
+            await until(record(tmp_path).exists)
+            process = one._usual._worker._process
+            assert process is not None
         assert process.returncode is not None
+
+    run(test())
+
+
+def test_whatever_a_worker_has_started_ends_with_it(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            one.request(b"hang", OWNER, is_urgent=False)
+            child = Path(f"{record(tmp_path)}.child")
+            await until(lambda: child.exists() and child.read_text())
+        await until(lambda: not is_running(child.read_text()))
 
     run(test())

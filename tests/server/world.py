@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +21,7 @@ from fusewire_protos.program import Program, ProgramLimits, decode
 from fusewire_server import config
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
-from fusewire_server.planner import Planned, Planner, PlannerSettings
+from fusewire_server.planner import Planned, Planner, PlannerSettings, PlanRequest
 from fusewire_server.session import Session
 from fusewire_server.work import Answer
 from tests.server.parts import addition, chain, new, pair, segment, upload
@@ -78,16 +78,25 @@ class InstantPlanner(Planner):
     def __init__(self) -> None:
         super().__init__(PlannerSettings("c", "", DEADLINE_S, 0))
         self.requests: list[tuple[bytes, bool]] = []
+        self.made: list[PlanRequest] = []
         self.withheld: list[asyncio.Future[Planned]] | None = None
 
-    def request(self, raw: bytes, *, is_urgent: bool) -> asyncio.Future[Planned]:
+    def request(
+        self, raw: bytes, owner: Hashable, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> PlanRequest:
         self.requests.append((raw, is_urgent))
-        answer: asyncio.Future[Planned] = asyncio.get_running_loop().create_future()
+        request = super().request(raw, owner, is_urgent=is_urgent, is_wanted=is_wanted)
+        self.made.append(request)
         if self.withheld is None:
-            answer.set_result(Planned(build_plan(decode(raw, ProgramLimits()), "c"), (), 1, 1, 0))
+            request.answer.set_result(planned(raw))
         else:
-            self.withheld.append(answer)
-        return answer
+            self.withheld.append(request.answer)
+        return request
+
+
+def planned(raw: bytes) -> Planned:
+    """The answer to a request, with nothing compiled."""
+    return Planned(build_plan(decode(raw, ProgramLimits()), "c"), (), 1, 1, 0)
 
 
 def staged(device: Device) -> Staged:
