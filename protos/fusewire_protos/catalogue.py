@@ -95,7 +95,6 @@ class Op:
         return f"Op({self.name})"
 
 
-@lru_cache(4096)  # a loop's body comes again and again, in one program and in the next
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
     is_bounded = op.most_operands is not None  # so is then the memory of what is remembered

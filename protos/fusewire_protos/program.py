@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import chain, pairwise
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
@@ -28,12 +28,17 @@ import msgpack
 from fusewire_protos import catalogue, dtypes, shapes
 from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 from fusewire_protos.dtypes import DType
-from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, ShapeError
+from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, RequestError, ShapeError
 from fusewire_protos.shapes import Spec
 
 DIGEST_BYTES = 16
 
 _INTEGER = frozenset((int,))  # not bool, which is a subclass
+_TUPLE = frozenset((tuple,))
+
+_MOST_REMEMBERED = 16  # operands of an op, which bounds the memory of what is remembered
+
+_make = tuple.__new__  # of a NamedTuple that every op needs: its own constructor takes twice the time
 
 
 class ProgramOp(NamedTuple):
@@ -83,7 +88,7 @@ class ProgramLimits(NamedTuple):
 
 def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[ProgramOp], live: Sequence[int]) -> Program:
     """A program of these parts. Raises CaseError if the parts do not fit together."""
-    specs = [*inputs, *(Spec(dtype, ()) for dtype in scalars)]
+    specs = _leaf_specs(inputs, scalars)
     for index, op in enumerate(ops):
         specs.append(_infer(index, op, specs))
     _check_live(live, len(ops))
@@ -103,17 +108,12 @@ def decode(raw: bytes, limits: ProgramLimits) -> Program:
     """The program of canonical bytes. Raises CaseError for any others, having allocated nothing large."""
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
-    inputs, scalars, ops, live = _parts(raw, limits)
-    program = build(
-        [_spec(item, limits) for item in inputs],
-        [_dtype(code) for code in scalars],
-        [_op(index, item) for index, item in enumerate(ops)],
-        _integers(live, "live"),
-    )
-    _check_sizes(program, limits)
-    if encode(program) != raw:
-        raise CaseError("undecodable_frame", "program bytes are not canonical")
-    return program
+    parts = _parts(raw, limits)
+    program = _quickly(parts, limits)
+    if program is not None and encode(program) == raw:
+        _check_sizes(program, limits)
+        return program
+    return _carefully(parts, raw, limits)
 
 
 def digest(raw: bytes) -> bytes:
@@ -149,6 +149,10 @@ def _check_whole(raw: bytes) -> None:
     unpacker.skip()
 
 
+def _leaf_specs(inputs: Sequence[Spec], scalars: Sequence[DType]) -> list[Spec]:
+    return [*inputs, *[Spec(dtype, ()) for dtype in scalars]]
+
+
 def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
     parts = unpack(raw, longest_array=len(raw))
     if type(parts) is not tuple or len(parts) != 4 or any(type(part) is not tuple for part in parts):
@@ -156,6 +160,66 @@ def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
     if not 0 < len(parts[2]) <= limits.program_ops:
         raise CaseError("quota_program", f"{len(parts[2])} ops; limits.program_ops = {limits.program_ops}")
     return parts
+
+
+def _quickly(parts: tuple[Any, ...], limits: ProgramLimits) -> Program | None:
+    """The program of the parts, each distinct op checked once; None if anything is wrong with them.
+
+    What is remembered of one program's ops serves the next. True and 1 find the same entry there, so the program is
+    that of the parts only if its bytes are theirs.
+    """
+    inputs, scalars, items, live = parts
+    try:
+        operands = [item[1] for item in items]
+        if not _are_lists_of_numbers(operands):
+            return None
+        input_specs = tuple([_spec(item, limits) for item in inputs])
+        scalar_dtypes = tuple([_dtype(code) for code in scalars])
+        specs, ops = _leaf_specs(input_specs, scalar_dtypes), []
+        spec_of = specs.__getitem__
+        for item, numbers in zip(items, operands, strict=True):
+            op, attributes, spec = _known(item[0], item[2:], tuple(map(spec_of, numbers)))
+            ops.append(_make(ProgramOp, (op, numbers, attributes)))
+            specs.append(spec)
+        _check_live(_integers(live, "live"), len(ops))
+    except (CaseError, RequestError, LookupError, TypeError):
+        return None
+    return Program(input_specs, scalar_dtypes, tuple(ops), live, tuple(specs))
+
+
+def _carefully(parts: tuple[Any, ...], raw: bytes, limits: ProgramLimits) -> Program:
+    """The program of the parts, or the CaseError that says what is wrong with them, and where."""
+    inputs, scalars, ops, live = parts
+    program = build(
+        [_spec(item, limits) for item in inputs],
+        [_dtype(code) for code in scalars],
+        [_op(index, item) for index, item in enumerate(ops)],
+        _integers(live, "live"),
+    )
+    _check_sizes(program, limits)
+    if encode(program) != raw:
+        raise CaseError("undecodable_frame", "program bytes are not canonical")
+    return program
+
+
+def _are_lists_of_numbers(operands: list[Any]) -> bool:
+    """Whether these are lists of numbers from 0 on."""
+    if not _TUPLE.issuperset(map(type, operands)):
+        return False
+    numbers = [*chain.from_iterable(operands)]
+    return _INTEGER.issuperset(map(type, numbers)) and min(numbers, default=0) >= 0
+
+
+@lru_cache(1 << 12)
+def _known(code: Any, attributes: Attributes, operands: tuple[Spec, ...]) -> tuple[Op, Attributes, Spec]:
+    """An op over operands of these specs and the spec of its result.
+
+    Raises CaseError or RequestError if that is no op, LookupError if it is too long to be remembered.
+    """
+    if len(operands) > _MOST_REMEMBERED:
+        raise LookupError
+    op, _, attributes = _op(0, (code, (), *attributes))
+    return op, attributes, catalogue.infer(op, operands, attributes)
 
 
 def _spec(item: Any, limits: ProgramLimits) -> Spec:

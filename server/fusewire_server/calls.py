@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
@@ -31,13 +30,25 @@ class OneOpCall(NamedTuple):
 
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
     """Every one-op plan that running the program op by op needs on a device whose array library is exact or not."""
-    return {call for call in _primitive_calls_of(program) if needs_kernel(call.op, is_library_exact=is_library_exact)}
-
-
-def _primitive_calls_of(program: Program) -> Iterator[OneOpCall]:
-    for op, operands, attributes in program.ops:
-        specs = tuple(program.specs[operand] for operand in operands)
+    found: set[OneOpCall] = set()
+    for op, specs, attributes in _distinct_ops(program, is_library_exact=is_library_exact):
         if op.category is Category.COMPOSITE:
-            yield from _primitive_calls_of(expand(op, specs, attributes).program)
+            found |= calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
         else:
-            yield OneOpCall(op, specs, attributes)
+            found.add(OneOpCall(op, specs, attributes))
+    return found
+
+
+def _distinct_ops(program: Program, *, is_library_exact: bool) -> set[tuple[Op, tuple[Spec, ...], Attributes]]:
+    """What no library does, each once: a loop's body repeats few ops on operands of few specs."""
+    specs = program.specs
+    wanted = {
+        op
+        for op in {op for op, _, _ in program.ops}
+        if op.category is Category.COMPOSITE or needs_kernel(op, is_library_exact=is_library_exact)
+    }
+    return {
+        (op, tuple([specs[operand] for operand in operands]), attributes)
+        for op, operands, attributes in program.ops
+        if op in wanted
+    }

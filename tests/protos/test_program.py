@@ -143,6 +143,28 @@ def test_bad_bytes_are_refused_with_their_case(case: str, raw: bytes) -> None:
     assert _refusal(raw) == case
 
 
+@pytest.mark.parametrize(
+    ("case", "good", "bad"),
+    [
+        ("bad_attribute", [SUM, [0], [0], True], [SUM, [0], [0], 1]),
+        ("bad_attribute", [SUM, [0], [1], False], [SUM, [0], [True], False]),
+        ("bad_attribute", [SUM, [0], [1], False], [SUM, [0], [1.0], False]),
+        ("undecodable_frame", [ADD, [0, 0]], [float(ADD), [0, 0]]),
+        ("undecodable_frame", [ADD, [0, 0]], [ADD, [0, False]]),
+        ("undecodable_frame", [ADD, [0, 0]], [ADD, [0, 0.0]]),
+    ],
+)
+def test_what_equals_a_known_op_in_another_type_is_refused(case: str, good: Any, bad: Any) -> None:
+    program.decode(_packed(ONE_INPUT, [], [good], [0]), LIMITS)
+    assert _refusal(_packed(ONE_INPUT, [], [bad], [0])) == case
+
+
+def test_ops_of_any_number_of_operands_are_read() -> None:
+    concat = [catalogue.BY_NAME["concat"].code, [0] * 1000, 0]
+    decoded = program.decode(_packed(ONE_INPUT, [], [concat], [0]), LIMITS)
+    assert decoded.result_spec(0).shape == (2000, 3)
+
+
 def test_every_truncation_is_refused() -> None:
     raw = program.encode(_sample())
     assert {_refusal(raw[:length]) for length in range(len(raw))} == {"undecodable_frame"}
