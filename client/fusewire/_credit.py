@@ -30,24 +30,21 @@ class Credit:
 
     def __init__(self, limit: Amount) -> None:
         self._limit = limit
-        self._sent = Amount()
+        self.sent = Amount()  # since the session began
         self._completed = Amount()
 
     @property
     def in_flight(self) -> Amount:
-        return self._sent.minus(self._completed)
+        return self.sent.minus(self._completed)
 
     @property
     def is_free(self) -> bool:
         """Whether nothing is in flight."""
-        return self._sent == self._completed
+        return self.sent == self._completed
 
     def admits(self, cost: Amount) -> bool:
         """Whether `cost` may be sent now. With nothing in flight a single send of any size may."""
         return self.is_free or self.in_flight.plus(cost).fits(self._limit)
-
-    def take(self, cost: Amount) -> None:
-        self._sent = self._sent.plus(cost)
 
     def complete(self, total: Amount) -> None:
         """`total` is what the server has completed since the session began."""

@@ -66,6 +66,7 @@ class Fetches:
     def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
         link, producer = self._link, array._recorder
         link.check_open()
+        link.check_may_wait(producer)
         if producer.is_unsent(array._handle):
             self._sender.flush(producer, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True, deadline_s=deadline_s)
         with link.lock:

@@ -9,23 +9,24 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
+
+# gRPC reads this when it is imported. Its own handlers for forks crash a child now and then while our I/O thread is
+# inside gRPC, and say so on standard error; without them a child must leave gRPC alone, which `io_thread` sees to.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 import grpc
 import grpc.aio
 import numpy as np
 
-from fusewire._errors import FusewireError, SessionLost, Unauthenticated
+from fusewire._alarm import Alarm
+from fusewire._errors import FusewireError, SessionClosed, SessionLost, Unauthenticated
 from fusewire._transport import ChunkSink, Peer
+from fusewire._upload_queue import Backlog, UploadQueue
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.v1 import fusewire_pb2 as wire
-
-# gRPC's own handlers for forks crash a child now and then while our I/O thread is inside gRPC. Without them a child
-# must leave the connection alone, which is what sessions make sure of. Read when gRPC is first used, not imported.
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
 
 _SERVICE = "/fusewire.v1.Fusewire/"
 _CHANNEL_OPTIONS = (
@@ -38,6 +39,10 @@ _CHANNEL_OPTIONS = (
 )
 _PARTING_S = 0.5
 _END: Any = grpc.aio.EOF
+FORKED = (
+    "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
+    'as by multiprocessing.get_context("spawn"), or fork before anything connects'
+)
 
 # gRPC's stubs leave out that serialisers may be left out, and more.
 Call = Any
@@ -71,9 +76,15 @@ _starting = threading.Lock()
 
 
 def io_thread() -> IoThread:
-    """This process's I/O thread."""
+    """This process's I/O thread. Raises SessionClosed in a child that was forked after its parent had connected.
+
+    There a new connection was never answered, and kept the parent's from being answered: gRPC's threads are gone and
+    its sockets are the parent's.
+    """
+    process = os.getpid()
+    if _io_threads and process not in _io_threads:
+        raise SessionClosed(FORKED)
     with _starting:
-        process = os.getpid()
         if process not in _io_threads:
             _io_threads[process] = IoThread()
         return _io_threads[process]
@@ -92,10 +103,12 @@ class GrpcTransport:
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
         self._has_ended.set()  # until it is opened
+        self._backlog = Backlog()
         self._farewell: bytes | None = None
+        self._alarm = Alarm(self._loop)
         self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
+        self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # From here on the I/O thread's alone.
-        self._awake = asyncio.Event()
         self._is_ending = False
         self._bulk: Any = None  # a channel, once it is needed
         self._tasks: set[asyncio.Task[None]] = set()
@@ -108,10 +121,17 @@ class GrpcTransport:
     def wake(self) -> None:
         if self._is_asleep:
             self._is_asleep = False
-            self._call(self._awake.set)
+            self._alarm.ring()
+
+    def want_tick(self) -> None:
+        self._is_tick_wanted = True
+        self.wake()
+
+    def is_own_thread(self) -> bool:
+        return threading.get_ident() == self._io_thread.thread.ident
 
     def upload(self, session_id: bytes, handle: int) -> ChunkSink:
-        upload = _Upload(self._loop)
+        upload = UploadQueue(self._loop, self._backlog)
         metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
         self._call(lambda: self._start(self._carry_upload(upload, metadata)))
         return upload
@@ -121,8 +141,9 @@ class GrpcTransport:
 
     def close(self, farewell: bytes | None, timeout_s: float) -> None:
         self._farewell = farewell
+        self._backlog.end()
         self._call(self._begin_to_end)
-        if threading.current_thread() is not self._io_thread.thread:
+        if not self.is_own_thread():
             self._has_ended.wait(timeout_s)
 
     def _call(self, function: Callable[[], object]) -> None:
@@ -132,74 +153,101 @@ class GrpcTransport:
     # ---- the I/O thread ----
 
     async def _run(self) -> None:
+        """Whatever happens, the session learns its end, and why."""
+        reason: FusewireError = SessionLost("the I/O thread was stopped")
         try:
-            await self._converse()
+            reason = await self._converse()
+        except FusewireError as error:
+            reason = error
+        except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that is none
+            reason = SessionLost(f"{self._target}: {error!r}")
         finally:
+            self._backlog.end()
+            self._peer.on_lost(reason)
             self._has_ended.set()
 
-    async def _converse(self) -> None:
+    async def _converse(self) -> FusewireError:
+        """Returns why it is over."""
         channel = self._channel()
         call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
         writing = asyncio.create_task(self._write(call))
         reading = asyncio.create_task(self._read(call))
-        await asyncio.wait((writing, reading), return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await asyncio.wait((writing, reading), return_when=asyncio.FIRST_COMPLETED)
+            if not reading.done() and _failure(writing) is None:
+                await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
+            return await self._reason(call, reading, writing)
+        finally:
+            await _end(writing, reading, *(self._tasks - {asyncio.current_task()}))
+            call.cancel()
+            for used in (channel, self._bulk):
+                if used is not None:
+                    await used.close()
+
+    async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
+        """A failure of our own first: the call is still alive then, and would never say why it ended."""
+        failure = _failure(reading) or _failure(writing)
+        if isinstance(failure, FusewireError):
+            return failure
+        if failure is not None:
+            return SessionLost(f"the client failed: {failure!r}")
         if not reading.done():
-            await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
-        reason = await _reason(call, self._target) if reading.done() else SessionLost("the server did not part")
-        await _end(writing, reading, *(self._tasks - {asyncio.current_task()}))
-        call.cancel()
-        for used in (channel, self._bulk):
-            if used is not None:
-                await used.close()
-        self._peer.on_lost(reason)
+            return SessionLost("the server did not part")
+        return await _reason_of(call, self._target)
 
     async def _write(self, call: Call) -> None:
         await call.write(self._peer.hello())
+        due_s = 0.0
         while not self._is_ending:
-            await self._write_all(call)  # what is posted goes before what time demands
-            delay_s = self._peer.on_tick()
-            await self._write_all(call)
-            await self._sleep(delay_s)
+            frame = self._peer.next_frame()  # what is posted goes before what time demands
+            if frame is not None:
+                await call.write(frame)
+            elif self._is_tick_wanted or self._loop.time() >= due_s:
+                self._is_tick_wanted = False
+                due_s = self._loop.time() + self._peer.on_tick()
+            else:
+                await self._sleep(call, due_s)
         if self._farewell is not None:
             await call.write(self._farewell)
         await call.done_writing()
 
-    async def _write_all(self, call: Call) -> None:
-        while (frame := self._peer.next_frame()) is not None:
-            await call.write(frame)
-
-    async def _sleep(self, delay_s: float) -> None:
-        """Until woken. Whoever posts first and wakes then is never missed: the peer is asked once more below."""
+    async def _sleep(self, call: Call, due_s: float) -> None:
+        """Until woken. Whoever posts before the flag is set does not ring: what it posted is looked for once more."""
         self._is_asleep = True
-        timer = self._loop.call_later(delay_s, self._awake.set)
-        await self._awake.wait()
-        timer.cancel()
-        self._is_asleep = False
-        self._awake.clear()
+        frame = self._peer.next_frame()
+        if frame is not None or self._is_tick_wanted or self._is_ending:
+            self._is_asleep = False
+        if frame is not None:
+            await call.write(frame)
+        elif self._is_asleep:
+            self._alarm.ring_at(due_s)
+            await self._alarm
+            self._is_asleep = False
 
     async def _read(self, call: Call) -> None:
         while (raw := await call.read()) is not _END:
             if self._peer.on_frame(raw):
-                self.wake()
+                self.want_tick()
 
     def _begin_to_end(self) -> None:
         self._is_ending = True
-        self._awake.set()
+        self._is_asleep = False
+        self._alarm.ring()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _carry_upload(self, upload: _Upload, metadata: tuple[tuple[str, str], ...]) -> None:
+    async def _carry_upload(self, upload: UploadQueue, metadata: tuple[tuple[str, str], ...]) -> None:
         call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
         try:
-            async for chunk in upload.chunks():
+            while (chunk := await upload.next()) is not None:
                 await call.write(encode_chunk(chunk))
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            upload.drop()  # the server fails the handle, and tells whoever fetches it
+            await upload.drain()  # the server fails the handle, and tells whoever fetches it
 
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
@@ -226,46 +274,7 @@ class GrpcTransport:
         return self._bulk
 
 
-class _Upload:
-    """Chunks on their way from the thread that copies them to the I/O thread. None ends them."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._chunks: deque[memoryview | None] = deque()
-        self._arrived = asyncio.Event()
-        self._is_dropped = False
-
-    def put(self, chunk: memoryview) -> None:
-        if not self._is_dropped:
-            self._chunks.append(chunk)
-            self._tell()
-
-    def finish(self) -> None:
-        self._chunks.append(None)
-        self._tell()
-
-    async def chunks(self) -> AsyncIterator[memoryview]:
-        while True:
-            self._arrived.clear()
-            if not self._chunks:
-                await self._arrived.wait()
-                continue
-            chunk = self._chunks.popleft()
-            if chunk is None:
-                return
-            yield chunk
-
-    def drop(self) -> None:
-        """Nobody takes the chunks any more."""
-        self._is_dropped = True
-        self._chunks.clear()
-
-    def _tell(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._arrived.set)
-
-
-async def _reason(call: Call, target: str) -> FusewireError:
+async def _reason_of(call: Call, target: str) -> FusewireError:
     """Why the stream has ended, in our words."""
     code, details = await call.code(), await call.details()
     if code is grpc.StatusCode.UNAUTHENTICATED:
@@ -273,6 +282,14 @@ async def _reason(call: Call, target: str) -> FusewireError:
     if code is grpc.StatusCode.OK:
         return SessionLost(f"{target} ended the session")
     return SessionLost(f"{target}: {code.name.lower()}: {details}")
+
+
+def _failure(task: asyncio.Task[None]) -> BaseException | None:
+    """What stopped a task, unless that was the end of the call, which has a reason of its own."""
+    if not task.done() or task.cancelled():
+        return None
+    failure = task.exception()
+    return None if isinstance(failure, grpc.aio.AioRpcError | asyncio.InvalidStateError) else failure
 
 
 async def _end(*tasks: asyncio.Task[None]) -> None:

@@ -210,6 +210,12 @@ class MemoryTransport:
     def wake(self) -> None:
         self._awake.set()
 
+    def want_tick(self) -> None:
+        self._awake.set()
+
+    def is_own_thread(self) -> bool:
+        return threading.current_thread() is self._thread
+
     def step(self) -> float:
         """One turn of the I/O thread; returns how long it would sleep."""
         delay_s = self._peer.on_tick()

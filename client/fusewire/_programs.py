@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from fusewire._segments import Template
@@ -49,24 +51,31 @@ class Programs:
         self._entries.setdefault(key, _Entry(template))
 
     def number(self, key: ProgramKey) -> Numbered:
-        """For a use of a kept program."""
+        """For a use of a kept program. Nothing has changed until it is taken."""
         entry = self._entries[key]
-        self._entries.move_to_end(key)
         if entry.number is not None:
             return Numbered(entry.number, is_new=False, forgotten=())
+        return Numbered(self._next_number, is_new=True, forgotten=tuple(self._pushed_out_by(key)))
+
+    def take(self, key: ProgramKey, numbered: Numbered) -> None:
+        """Takes note of the use. May be begun again."""
+        entry = self._entries[key]
+        self._entries.move_to_end(key)
+        if not numbered.is_new:
+            return
+        entry.number = numbered.number
+        self._next_number = numbered.number + 1
         self._digests[key.is_fragment].add(digest(entry.template.raw))
-        entry.number = self._next_number
-        self._next_number += 1
-        return Numbered(entry.number, is_new=True, forgotten=self._evict())
+        while len(self._entries) > self._most:
+            self._entries.popitem(last=False)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
         """Of all programs ever used, sorted, in hexadecimal."""
         return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
 
-    def _evict(self) -> tuple[int, ...]:
-        forgotten: list[int] = []
-        while len(self._entries) > self._most:
-            _, entry = self._entries.popitem(last=False)
+    def _pushed_out_by(self, key: ProgramKey) -> Iterator[int]:
+        surplus = max(len(self._entries) - self._most, 0)
+        others = (entry for other, entry in self._entries.items() if other != key)
+        for entry in islice(others, surplus):
             if entry.number is not None:
-                forgotten.append(entry.number)
-        return tuple(forgotten)
+                yield entry.number

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from threading import Lock
+from threading import RLock
 from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
@@ -108,7 +108,7 @@ class Recorder:
     def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
         self.owner = owner
         self.thread = thread
-        self.lock = Lock()
+        self.lock = RLock()  # reentrant: a finaliser that records may interrupt its holder
         self.first = index * HANDLES_PER_RECORDER + 1
         self.sent = self.first  # all ops below are in segments
         self.tape = Tape(self.first - 1, [], 0, [])

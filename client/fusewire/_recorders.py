@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from threading import get_ident
+from itertools import count
+from threading import RLock, get_ident
 
 from fusewire._recorder import Owner, Recorder
 from fusewire_protos.frames import HANDLES_PER_RECORDER
@@ -15,7 +15,7 @@ class Recorders:
     def __init__(self, owner: Owner, *, is_debugging: bool) -> None:
         self._owner = owner
         self._is_debugging = is_debugging
-        self._adding = threading.Lock()
+        self._indexes = count(1)
         self._by_thread: dict[int, Recorder] = {}
 
     def own(self) -> Recorder:
@@ -39,13 +39,11 @@ class Recorders:
 
     def renew_locks(self) -> None:
         """In a forked child: another thread of the parent may have held the old ones for ever."""
-        self._adding = threading.Lock()
         for recorder in self.all():
-            recorder.lock = threading.Lock()
+            recorder.lock = RLock()
 
     def _add(self, thread: int) -> Recorder:
+        """Each step is one act: a finaliser that comes between may add this thread's recorder itself."""
         self._owner.check_open()
-        with self._adding:
-            recorder = Recorder(self._owner, len(self._by_thread) + 1, thread, is_debugging=self._is_debugging)
-            self._by_thread[thread] = recorder
-        return recorder
+        recorder = Recorder(self._owner, next(self._indexes), thread, is_debugging=self._is_debugging)
+        return self._by_thread.setdefault(thread, recorder)

@@ -39,7 +39,10 @@ class Recorded:
     _recorder: Recorder  # the producer's, which keeps the account of this handle's death
 
     def __del__(self) -> None:
-        self._recorder.bury(self._handle)
+        try:  # noqa: SIM105  # costs nothing; `suppress` would, at each death
+            self._recorder.bury(self._handle)
+        except AttributeError:
+            pass  # a signal handler raised before the fields were set
 
 
 R = TypeVar("R", bound=Recorded)

@@ -6,12 +6,14 @@ Called by recording threads, which wait for credit here, and by the I/O thread, 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 
 from fusewire._credit import Amount
 from fusewire._cut import Reach
-from fusewire._link import Link
-from fusewire._programs import ProgramKey, Programs
+from fusewire._errors import RequestError
+from fusewire._link import Link, finish
+from fusewire._programs import Numbered, ProgramKey, Programs
 from fusewire._recorder import Draft, Recorder
 from fusewire._recorders import Recorders
 from fusewire._segments import Template, bind, build_template
@@ -45,7 +47,10 @@ class Sender:
     def flush(
         self, recorder: Recorder, reach: Reach, trigger: Trigger, *, may_wait: bool, deadline_s: float | None = None
     ) -> None:
-        """Sends what `reach` covers, as credit allows."""
+        """Sends what `reach` covers, as credit allows. Raises RequestError where it cannot be done now."""
+        if self._link.is_interrupted_here(recorder):
+            self._refuse(trigger)
+            return
         is_urgent = trigger is not Trigger.COUNT or self._link.credit.is_free
         while True:
             with recorder.lock:
@@ -80,8 +85,11 @@ class Sender:
     def send_frees(self) -> None:
         """Tells deaths that no segment took along."""
         for recorder in self._recorders.all():
-            if recorder.buried:
-                self._post_frees(recorder)
+            if recorder.buried and recorder.lock.acquire(blocking=False):  # else whoever holds it tells them
+                try:
+                    self._post_frees(recorder)
+                finally:
+                    recorder.lock.release()
 
     # ---- either ----
 
@@ -98,20 +106,21 @@ class Sender:
     def _send(
         self, recorder: Recorder, draft: Draft, key: ProgramKey, template: Template, cost: Amount, trigger: Trigger
     ) -> bool:
-        entry = _segment(draft, template)
+        segment = _segment(draft, template)
         link = self._link
         with link.lock:
             link.check_open()
             if not link.credit.admits(cost):
                 return False
-            number, is_new, forgotten = self.programs.number(key)
-            new = NewProgram(number, key.is_fragment, template.raw) if is_new else None
-            link.stream.post(Outgoing(entry._replace(program=number), new))
-            link.stream.post(*(Outgoing(Forget(program)) for program in forgotten))
-            if draft.liveness.freed:
-                link.stream.post(Outgoing(Free(tuple(draft.liveness.freed))))
-            recorder.commit(draft)
-            link.credit.take(cost)
+            numbered = self.programs.number(key)
+            spending = link.spending(cost, _entries(segment, numbered, key, template, draft.liveness.freed))
+
+            def commit() -> None:
+                link.spend(spending)
+                recorder.commit(draft)
+                self.programs.take(key, numbered)
+
+            finish(commit)
             self.cuts[trigger] += 1
             self.fragments += key.is_fragment
         return True
@@ -133,11 +142,26 @@ class Sender:
             finally:
                 recorder.lock.release()
 
+    def _refuse(self, trigger: Trigger) -> None:
+        """What is only due may wait for the next op; who asks for a value is told why it cannot be had."""
+        if trigger is not Trigger.COUNT:
+            raise RequestError("a finaliser or signal handler that interrupts Fusewire itself cannot read or upload")
+
     def _post_frees(self, recorder: Recorder) -> None:
         with recorder.lock:
             freed = recorder.take_frees()
             if freed:
                 self._link.post(Outgoing(Free(tuple(freed))))
+
+
+def _entries(
+    segment: Segment, numbered: Numbered, key: ProgramKey, template: Template, freed: Sequence[int]
+) -> list[Outgoing]:
+    """A segment with the program it may bring along, and what goes with it."""
+    new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
+    entries = [Outgoing(segment._replace(program=numbered.number), new)]
+    entries += [Outgoing(Forget(program)) for program in numbered.forgotten]
+    return [*entries, Outgoing(Free(tuple(freed)))] if freed else entries
 
 
 def _segment(draft: Draft, template: Template) -> Segment:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakSet
 
+from google.protobuf.message import DecodeError
+
 from fusewire import _upload as uploading
 from fusewire._array import Array
 from fusewire._credit import Amount, Credit
 from fusewire._cut import LARGEST_SEGMENT_OPS, Reach
-from fusewire._errors import ArgumentError, FusewireError, QuotaExceeded, SessionClosed, WaitTimeout
+from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._fetched import Value
 from fusewire._fetches import Fetches
 from fusewire._link import Link
@@ -101,10 +103,12 @@ class Session:
 
     def fetch(self, array: Recorded) -> Future[Value]:
         """The value when it is there. May wait for credit."""
+        self._check_own(array)
         return self._fetches.future(array)
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
         """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        self._check_own(array)
         return self._fetches.read(array, timeout)
 
     def cancel(self) -> None:
@@ -183,7 +187,7 @@ class Session:
         self._link.check_open()
 
     def note_unsent(self) -> None:
-        self._link.transport.wake()
+        self._link.transport.want_tick()
 
     def flush_settled(self, recorder: Recorder) -> None:
         self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True)
@@ -208,7 +212,7 @@ class Session:
             return stream.heartbeat() if stream.owes_acknowledgement else None
 
     def on_frame(self, raw: bytes) -> bool:
-        frame = wire.ServerFrame.FromString(raw)
+        frame = _decoded(raw)
         self._pace.heard_at_ns = time.monotonic_ns()
         if frame.HasField("welcome"):
             self._on_welcome(frame)
@@ -238,7 +242,7 @@ class Session:
         """Connects. Raises what keeps the server from welcoming us, or WaitTimeout."""
         link = self._link
         link.transport.open(self)
-        with link.changed:
+        with link.lock:  # whose own entering no signal can split, as it can the condition's
             is_answered = link.changed.wait_for(lambda: self._is_welcome or link.ended is not None, timeout_s)
         if not is_answered:
             self.close()
@@ -246,14 +250,17 @@ class Session:
         self.check_open()
 
     def _own(self, array: Any, dtype: Any) -> Array:
-        if array._recorder.owner is not self:
-            raise ArgumentError("the array belongs to another session; fetch it and upload it here")
+        self._check_own(array)
         own: Array = array if dtype is None else astype(array, dtype, copy=False)
         return own
 
+    def _check_own(self, array: Recorded) -> None:
+        if array._recorder.owner is not self:
+            raise ArgumentError("the array belongs to another session; fetch it there and upload it here")
+
     def _on_welcome(self, frame: wire.ServerFrame) -> None:
         link, welcome = self._link, frame.welcome
-        with link.changed:
+        with link.lock:
             link.stream.on_welcome(frame)
             link.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
             link.limits = welcome.limits
@@ -276,13 +283,13 @@ class Session:
         self._link.changed.notify_all()
         if self._ready_waiters and credit.admits(_LARGEST_SEGMENT):
             waiters, self._ready_waiters = self._ready_waiters, []
-            for waiter in waiters:
+            for waiter in _not_cancelled(waiters):
                 waiter.set_result(None)
         return credit.is_free
 
     def _end(self, error: FusewireError) -> None:
         link = self._link
-        with link.changed:
+        with link.lock:
             if link.ended is not None:
                 return
             link.ended = error
@@ -290,15 +297,27 @@ class Session:
             link.changed.notify_all()
         self._recorders.end()
         self._fetches.end(error)
-        for waiter in waiters:
+        for waiter in _not_cancelled(waiters):
             waiter.set_exception(type(error)(str(error)))
 
     def _die_in_child(self) -> None:
         """After a fork: this process shares the parent's socket and must not use it."""
-        self._link.ended = SessionClosed("the session belongs to the process that forked this one; connect again here")
+        self._link.ended = SessionClosed("the session belongs to the process that forked this one; see connect")
         self._link.renew_locks()
         self._recorders.renew_locks()
         self._recorders.end()
+
+
+def _decoded(raw: bytes) -> wire.ServerFrame:
+    try:
+        return wire.ServerFrame.FromString(raw)
+    except DecodeError:
+        raise ProtocolError(f"the server sent {len(raw)} bytes that are no frame") from None
+
+
+def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
+    """Those that can be settled; from then on cancelling them has no effect."""
+    return (waiter for waiter in waiters if waiter.set_running_or_notify_cancel())
 
 
 _sessions: WeakSet[Session] = WeakSet()

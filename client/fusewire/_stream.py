@@ -50,8 +50,12 @@ class ClientStream:
     def unacknowledged_frames(self) -> int:
         return len(self._unacknowledged)
 
+    @property
+    def waiting_entries(self) -> int:
+        return len(self._waiting)
+
     def post(self, *entries: Outgoing) -> None:
-        """Entries go out in the order of their posting."""
+        """Entries go out in the order of their posting: all of these, or none if a signal handler raises."""
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:

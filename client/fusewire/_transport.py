@@ -37,7 +37,7 @@ class ChunkSink(Protocol):
     """Takes the bytes of one upload, chunk by chunk, from the thread that copies them."""
 
     def put(self, chunk: memoryview) -> None:
-        """The next bytes, which change no more."""
+        """The next bytes, which change no more. May wait for room; returns at once when the connection has ended."""
 
     def finish(self) -> None:
         """No more come. If they are fewer than declared the server fails the handle."""
@@ -50,10 +50,16 @@ class Transport(Protocol):
         """Connects, sends the peer's hello and begins to deliver."""
 
     def wake(self) -> None:
-        """The peer has frames, or ops have begun to wait."""
+        """The peer has frames."""
+
+    def want_tick(self) -> None:
+        """Time demands something sooner than the peer has said: ops have begun to wait."""
+
+    def is_own_thread(self) -> bool:
+        """Whether this is the I/O thread, which must not wait for what it brings itself."""
 
     def upload(self, session_id: bytes, handle: int) -> ChunkSink:
-        """Begins to carry the bytes of one upload beside the stream."""
+        """Begins to carry the bytes of one upload beside the stream. Its sink may make the caller wait."""
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         """Fetches a value beside the stream; the peer is told."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fusewire import _upload as uploading
 from fusewire._credit import Amount
-from fusewire._link import Link
+from fusewire._link import Link, finish
 from fusewire._recorder import Recorder
 from fusewire._sending import Sender
 from fusewire._stream import Outgoing
@@ -19,7 +19,8 @@ class Uploads:
         self._sender = sender
 
     def send(self, recorder: Recorder, upload: Upload, host: uploading.Host) -> None:
-        """Returns when the bytes are copied; may wait for credit."""
+        """Returns when the bytes are copied; may wait for credit, or for room beside the stream."""
+        self._link.check_may_wait(recorder)
         if upload.spec.size_bytes <= INLINE_BYTES:
             self._send_inline(recorder, upload, host.tobytes())
         else:
@@ -37,8 +38,8 @@ class Uploads:
             link.check_open()
             if not link.credit.admits(cost):
                 return False
-            link.credit.take(cost)
-            link.stream.post(outgoing)
+            spending = link.spending(cost, (outgoing,))
+            finish(lambda: link.spend(spending))
         return True
 
     def _send_beside(self, upload: Upload, host: uploading.Host) -> None:
@@ -50,3 +51,4 @@ class Uploads:
                 sink.put(chunk)
         finally:
             sink.finish()
+        self._link.check_open()

@@ -7,7 +7,7 @@ from fusewire._credit import Amount, Credit
 
 def test_what_fits_is_admitted() -> None:
     credit = Credit(Amount(ops=10, bytes=100, segments=2))
-    credit.take(Amount(5, 50, 1))
+    credit.sent = Amount(5, 50, 1)
     assert credit.admits(Amount(5, 50, 1))
     assert not credit.admits(Amount(6, 0, 1))
     assert not credit.admits(Amount(0, 51, 1))
@@ -20,8 +20,7 @@ def test_with_nothing_in_flight_anything_is_admitted() -> None:
 
 def test_completion_is_a_total() -> None:
     credit = Credit(Amount(10, 10, 10))
-    credit.take(Amount(4, 0, 1))
-    credit.take(Amount(4, 0, 1))
+    credit.sent = Amount(8, 0, 2)
     credit.complete(Amount(4, 0, 1))
     assert credit.in_flight == Amount(4, 0, 1)
     credit.complete(Amount(8, 0, 2))
