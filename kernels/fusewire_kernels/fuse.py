@@ -33,7 +33,8 @@ from fusewire_protos.shapes import Shape
 _INLINED_FORMS = (Form.POINTWISE, Form.INDEX)
 
 MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
-MOST_ARGUMENTS = 30  # arrays of a kernel
+MOST_ARGUMENTS = 30  # arrays of a kernel, read or stored
+MOST_REDUCTIONS = 8  # of a kernel: each keeps partial results beside those of the others
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 LONG_WALK, FEW_WALKS = 1 << 16, 16  # longer and fewer walks than this use a small part of a device
 
@@ -77,6 +78,8 @@ class Group:
     accesses: set[Access] = field(default_factory=set)
     turned: set[Access] = field(default_factory=set)  # to members that lie in another order than the space
     inlined: set[Member] = field(default_factory=set)
+    exposed: set[int] = field(default_factory=set)  # members that others may read, so that each may be stored
+    reductions: int = 0
     waits_for: set[int] = field(default_factory=set)  # groups that must end before it begins
     has_waiting: bool = False  # whether a group waits for it
     ancestors: int = 0  # the bits of those and of all that these wait for
@@ -129,6 +132,8 @@ class _Needs(NamedTuple):
     turned: AbstractSet[Access]
     inlined: AbstractSet[Member]
     members: int
+    exposed: int
+    reductions: int
 
 
 class _Fuser:
@@ -140,6 +145,7 @@ class _Fuser:
         self._group_of: list[int | None] = [None] * len(graph.values)
         self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
+        self._outer_uses = _uses(graph)  # of each value, by others than members of its own group
         self._writers: dict[int, list[int]] = {}
         self._refusals: list[Refusal] = []
 
@@ -269,8 +275,20 @@ class _Fuser:
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: _Needs) -> None:
         _meet(group, needs)
         group.members.append(Member(number, placement))
+        if self._outer_uses[number]:
+            group.exposed.add(number)
+        self._take_uses(group, number, group)
         self._group_of[number] = group.number
         self._placement[number] = placement_of_result(value, placement)
+
+    def _take_uses(self, group: Group, number: int, producer: Group) -> None:
+        """What `number`, a member of `group`, reads of the group `producer` is now read inside."""
+        for operand in self._values[number].operands:
+            base = operand.value
+            if self._group_of[base] is not None and self._group(base) is producer:
+                self._outer_uses[base] -= 1
+                if not self._outer_uses[base]:
+                    group.exposed.discard(base)
 
     def _links(self, value: Value) -> _Links:
         partials: dict[int, Partial] = {}
@@ -331,7 +349,8 @@ class _Fuser:
             breaks |= places.breaks_of(self._values[number].shape, place)
             uncut |= _positions(self._values[number], place)
         turned = _turned(value, placement)
-        return _Needs(walk, breaks, uncut, accesses, turned, inlined, 1)
+        is_reduction = value.form is Form.REDUCTION
+        return _Needs(walk, breaks, uncut, accesses, turned, inlined, 1, int(value.target is None), int(is_reduction))
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
@@ -351,7 +370,7 @@ class _Fuser:
             if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
                 reason = "it needs what itself waits for that"
             if reason is None:
-                self._absorb(group, other)
+                self._absorb(group, other, number)
                 waiting.remove(candidate)
                 del links.partials[candidate]
             else:
@@ -369,8 +388,11 @@ class _Fuser:
         needs = _needs_of(group, other)
         return _CROWDED if _is_crowded(needs.walk, group.elements) else _misfit(group, needs)
 
-    def _absorb(self, group: Group, other: Group) -> None:
+    def _absorb(self, group: Group, other: Group, number: int) -> None:
+        """Makes one group of two, for the sake of the member `number`."""
         _meet(group, _needs_of(group, other))
+        group.exposed |= other.exposed
+        self._take_uses(group, number, other)
         group.members = sorted(group.members + other.members)
         self._root[other.number] = group.number
         group.waits_for |= other.waits_for
@@ -459,8 +481,11 @@ def _misfit(group: Group, needs: _Needs) -> str | None:
     """Why a group cannot meet these needs, or None."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
         return f"a kernel has at most {MOST_NODES} nodes"
-    if len(group.accesses) + len(needs.accesses) > MOST_ARGUMENTS:
+    arrays = len(group.accesses) + len(group.exposed) + len(needs.accesses) + needs.exposed
+    if arrays > MOST_ARGUMENTS:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
+    if group.reductions + needs.reductions > MOST_REDUCTIONS:
+        return f"a kernel has at most {MOST_REDUCTIONS} reductions"
     if _leaves_loops(group, needs) and not needs.uncut:
         return _uneven(needs.walk, needs.accesses, needs.turned)
     breaks = _all_breaks(group, needs)
@@ -513,12 +538,23 @@ def _meet(group: Group, needs: _Needs) -> None:
     group.accesses |= needs.accesses
     group.turned |= needs.turned
     group.inlined |= needs.inlined
+    group.reductions += needs.reductions
 
 
 def _needs_of(group: Group, other: Group) -> _Needs:
     """What all members of another group together need."""
     walk = group.walk if other.walk is None else other.walk
-    return _Needs(walk, other.breaks, other.uncut, other.accesses, other.turned, other.inlined, len(other.members))
+    return _Needs(
+        walk,
+        other.breaks,
+        other.uncut,
+        other.accesses,
+        other.turned,
+        other.inlined,
+        len(other.members),
+        len(other.exposed),
+        other.reductions,
+    )
 
 
 @lru_cache(1 << 14)
@@ -542,6 +578,18 @@ def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placem
     place = places.behind_view(operand.layout, value.shape, placement)
     member = None if place is None else Member(operand.value, place)
     return member if member in group.inlined else None
+
+
+def _uses(graph: Graph) -> list[int]:
+    """How often each value is read; being live is one more use."""
+    uses = [0] * len(graph.values)
+    for value, is_needed in zip(graph.values, graph.is_needed, strict=True):
+        if is_needed:
+            for operand in value.operands:
+                uses[operand.value] += 1
+    for number in graph.outputs:
+        uses[number] += 1
+    return uses
 
 
 def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:
