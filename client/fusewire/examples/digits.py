@@ -1,7 +1,8 @@
 """`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several at once.
 
 The clients are processes of their own, each with its own learning rate; their streams meet in one server. The demo
-passes if every client reads the held-out images as well as NumPy does.
+passes if every client reads the held-out images as well as NumPy does, good rates read 95 of 100 of them, and the
+clients sent few programs, most of them the same.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ import argparse
 from pathlib import Path
 
 from fusewire.examples import picture, report, terminal
-from fusewire.examples.figures import Figures
+from fusewire.examples.figures import FULL_EPOCHS, Figures
 from fusewire.examples.measure import measure_running, measure_started
 
 PASSED, FAILED = 0, 1
 
 DEFAULT_CLIENTS = 8
-DEFAULT_EPOCHS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Train on handwritten digits: with NumPy, on one client, then on several at once."
     parser.add_argument("--clients", type=_count, default=DEFAULT_CLIENTS, metavar="N", help="at once (%(default)s)")
     parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="what runs the ops")
-    parser.add_argument("--epochs", type=_count, default=DEFAULT_EPOCHS, metavar="N", help="(%(default)s)")
+    parser.add_argument("--epochs", type=_count, default=FULL_EPOCHS, metavar="N", help="(%(default)s)")
     parser.add_argument("--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="loss curves")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from fusewire.examples.figures import GOOD_ACCURACY, LARGEST_DIFFERENCE, Figures, Phase, ServerCount, per
+from fusewire.examples.figures import (
+    GOOD_ACCURACY,
+    LARGEST_DIFFERENCE,
+    LEAST_GOOD_RATE,
+    MOST_PROGRAMS,
+    Figures,
+    Phase,
+    ServerCount,
+    per,
+)
 
 UNKNOWN = "–"
 
@@ -138,9 +147,20 @@ def _programs_line(together: Phase) -> str:
 
 def _verdict(figures: Figures) -> str:
     if figures.has_passed:
-        return f"PASSED: every accuracy is within {LARGEST_DIFFERENCE} of NumPy's"
-    worst = max(map(abs, figures.differences))
-    return f"FAILED: an accuracy is {worst:.4f} away from NumPy's, more than {LARGEST_DIFFERENCE}"
+        return f"PASSED: every accuracy is within {LARGEST_DIFFERENCE} of NumPy's, and the clients share their programs"
+    return f"FAILED: {'; '.join(_shortcomings(figures))}"
+
+
+def _shortcomings(figures: Figures) -> Iterator[str]:
+    if not figures.agrees_with_numpy:
+        worst = max(map(abs, figures.differences))
+        yield f"an accuracy is {worst:.4f} away from NumPy's, more than {LARGEST_DIFFERENCE}"
+    if not figures.has_learned:
+        yield f"a learning rate from {LEAST_GOOD_RATE} on does not reach {GOOD_ACCURACY:.0%}"
+    if not figures.has_few_programs:
+        together = figures.together
+        count, shared = len(together.programs), len(together.shared_programs)
+        yield f"of {count} distinct programs {shared} are sent by all clients: {MOST_PROGRAMS} at most, and most shared"
 
 
 def _clients(count: int) -> str:

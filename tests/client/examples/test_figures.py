@@ -1,8 +1,10 @@
 """What follows from the figures: the verdict, and what the clients have in common."""
 
+from dataclasses import replace
+
 import pytest
 
-from fusewire.examples.figures import Phase, ServerCount, per
+from fusewire.examples.figures import FULL_EPOCHS, Figures, Phase, ServerCount, per
 from tests.client.examples.canned import client, figures
 
 
@@ -13,6 +15,44 @@ def test_the_demo_passes_if_each_accuracy_is_near_numpys() -> None:
 @pytest.mark.parametrize("accuracies", [(0.94, 0.985), (0.94, 0.955), (0.92, 0.97)])
 def test_the_demo_fails_if_any_accuracy_is_far_from_numpys(accuracies: tuple[float, float]) -> None:
     assert not figures(accuracies=accuracies).has_passed
+
+
+def alike(accuracy: float, *, epochs: int) -> Figures:
+    """NumPy and both clients read as many images, after so many epochs."""
+    measured = figures()
+    return replace(
+        measured,
+        epochs=epochs,
+        numpy=tuple(replace(each, accuracy=accuracy) for each in measured.numpy),
+        together=Phase((client(0.02, accuracy), client(0.8, accuracy)), None),
+    )
+
+
+def test_after_all_epochs_the_demo_fails_if_a_good_rate_learned_little_though_numpy_learned_as_little() -> None:
+    assert not alike(0.94, epochs=FULL_EPOCHS).has_passed
+    assert alike(0.94, epochs=FULL_EPOCHS - 1).has_passed
+    assert alike(0.96, epochs=FULL_EPOCHS).has_passed
+
+
+def test_rates_that_are_too_small_need_not_learn() -> None:
+    measured = alike(0.96, epochs=FULL_EPOCHS)
+    slow = Phase((client(0.02, 0.94), client(0.8, 0.96)), None)
+    assert replace(measured, numpy=tuple(each.run for each in slow.clients), together=slow).has_passed
+
+
+def test_the_demo_fails_if_clients_sent_many_programs() -> None:
+    programs = tuple(str(number) for number in range(11))
+    clients = tuple(replace(each, programs=programs) for each in figures().together.clients)
+    assert not replace(figures(), together=Phase(clients, None)).has_passed
+    fewer = tuple(replace(each, programs=programs[:10]) for each in clients)
+    assert replace(figures(), together=Phase(fewer, None)).has_passed
+
+
+@pytest.mark.parametrize(
+    ("others", "has_passed"), [(("aa", "bb", "cc"), True), (("aa",), False), (("bb", "cc"), False), ((), False)]
+)
+def test_the_demo_fails_unless_most_programs_are_shared(others: tuple[str, ...], has_passed: bool) -> None:
+    assert figures(others_programs=others).has_passed is has_passed
 
 
 def test_differences_are_signed() -> None:

@@ -68,9 +68,19 @@ def test_a_server_without_a_compiler_is_told() -> None:
 
 
 def test_the_last_line_is_the_verdict() -> None:
-    assert closing_lines(figures())[-1] == "PASSED: every accuracy is within 0.01 of NumPy's"
+    passed = closing_lines(figures())[-1]
+    assert passed == "PASSED: every accuracy is within 0.01 of NumPy's, and the clients share their programs"
     failed = closing_lines(figures(accuracies=(0.94, 0.95)))[-1]
     assert failed == "FAILED: an accuracy is 0.0200 away from NumPy's, more than 0.01"
+
+
+def test_the_verdict_names_everything_that_fails() -> None:
+    measured = replace(figures(accuracies=(0.94, 0.94), others_programs=("cc",)), epochs=20)
+    assert closing_lines(measured)[-1] == (
+        "FAILED: an accuracy is 0.0300 away from NumPy's, more than 0.01"
+        "; a learning rate from 0.03 on does not reach 95%"
+        "; of 3 distinct programs 0 are sent by all clients: 10 at most, and most shared"
+    )
 
 
 def test_json_holds_the_figures_and_the_verdict() -> None:
