@@ -11,7 +11,9 @@ and each op alone is compared with its NumPy twin, within stated tolerances.
     service         a server process, its clients and its inspection
     test_every_op   each op, its dtypes and sizes: kernel against twin
     test_bytes      random programs and chains: every manner against every other
+    test_sizes      a known program with other sizes: which kernels are new
     test_company    a client alone, and among others, through a real server
+    test_inspection what a real server tells of a program
 
 What runs on a device is parametrised by it: the CPU here, a CUDA device under the mark `gpu`. Compiled kernels are kept
 in the usual cache on disk, so that a second run of these tests compiles little.

@@ -9,6 +9,7 @@ import pytest
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.cpu import CpuDevice
 from tests.contract.harness import Runner
+from tests.contract.service import Service, serving
 
 
 @pytest.fixture(scope="package", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
@@ -19,6 +20,27 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
         pytest.skip("no C compiler")
     yield Runner(device)
     device.close()
+
+
+@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def backend(request: pytest.FixtureRequest) -> str:
+    """What servers run on."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture(scope="module")
+def served(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server process on each device."""
+    with serving(backend, cache=tmp_path_factory.mktemp("cache")) as service:
+        yield service
+
+
+@pytest.fixture
+def service(served: Service) -> Iterator[Service]:
+    """The server, to which each test leaves nothing: neither sessions nor memory."""
+    yield served
+    served.wait_until_empty()
 
 
 def _device(backend: str) -> Device:

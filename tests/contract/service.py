@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,14 @@ from fusewire_kernels.binary_cache import CACHE_VARIABLE
 
 _DEADLINE_S = 30.0
 _ASK_EVERY_S = 0.02
+
+
+class Refused(Exception):
+    """Inspection answered with another status than OK."""
+
+    def __init__(self, status: HTTPStatus, body: str) -> None:
+        super().__init__(f"{status} {body}")
+        self.status = status
 
 
 class Service:
@@ -32,9 +41,18 @@ class Service:
     def stats(self) -> dict[str, Any]:
         return self._ask("GET", "/v1/stats")
 
+    def totals(self) -> dict[str, Any]:
+        """What the server has done since it started."""
+        told: dict[str, Any] = self.stats()["totals"]
+        return told
+
     def sessions(self) -> list[dict[str, Any]]:
         told: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
         return told
+
+    def program(self, digest: str) -> dict[str, Any]:
+        """A program and its plan."""
+        return self._ask("GET", f"/v1/programs/{digest}")
 
     def programs(self) -> dict[str, dict[str, Any]]:
         """What is told of each program, by digest."""
@@ -86,15 +104,16 @@ class Service:
             body = answer.read()
         finally:
             connection.close()
-        assert answer.status == 200, body
+        if answer.status != HTTPStatus.OK:
+            raise Refused(HTTPStatus(answer.status), body.decode())
         told: dict[str, Any] = json.loads(body)
         return told
 
 
 @contextmanager
-def serving(backend: str, *, cache: Path) -> Iterator[Service]:
+def serving(backend: str, *, cache: Path, environment: Mapping[str, str] | None = None) -> Iterator[Service]:
     """A fresh server on free ports of the loopback, which compiles into the folder `cache`."""
-    with serve_subprocess(backend, environment={CACHE_VARIABLE: str(cache)}) as server:
+    with serve_subprocess(backend, environment={**(environment or {}), CACHE_VARIABLE: str(cache)}) as server:
         yield Service(server.grpc, server.http)
 
 

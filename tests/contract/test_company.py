@@ -6,11 +6,11 @@ import gc
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import pytest
 
 import fusewire as fw
 from tests.contract import loops
-from tests.contract.loops import LOOPS, Loop
+from tests.contract.loops import LOOPS, STEPS, Loop
 from tests.contract.service import Service, serving
 
 CLIENTS = 8
@@ -26,6 +26,7 @@ _RESULT_WITHIN_S = 30.0
 _ROOT = Path(__file__).parents[2]
 
 Array = npt.NDArray[Any]
+_Told = Mapping[str, Mapping[str, Any]]  # of each program, by digest
 
 
 class Client(NamedTuple):
@@ -39,19 +40,6 @@ class Client(NamedTuple):
         return LOOPS[self.name]
 
 
-@pytest.fixture(scope="module", params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def served(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with serving(request.param, cache=tmp_path_factory.mktemp("cache")) as service:
-        yield service
-
-
-@pytest.fixture
-def service(served: Service) -> Iterator[Service]:
-    """The server, to which each test leaves nothing: neither sessions nor memory."""
-    yield served
-    served.wait_until_empty()
-
-
 # ---- bytes ----
 
 
@@ -62,13 +50,45 @@ def test_a_loop_gives_the_same_bytes_op_by_op_and_by_its_plan(service: Service, 
     assert loops.run(service.target, LOOPS[name], 3) == op_by_op
 
 
+@pytest.fixture(scope="module")
+def without_plans(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that can load only plans without an arena: those of single ops."""
+    environment = {"FUSEWIRE_DEVICE__ARENA_BYTES": "1"}
+    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
+        yield service
+
+
 @pytest.mark.parametrize("name", LOOPS)
-def test_rows_of_one_launch_give_each_client_what_it_gets_alone(service: Service, name: str) -> None:
+def test_without_its_plan_a_loop_takes_a_launch_for_each_op_and_gives_the_same_bytes(
+    service: Service, without_plans: Service, name: str
+) -> None:
+    before = without_plans.totals()
+    op_by_op = loops.run(without_plans.target, LOOPS[name], 3)
+    without_plans.wait_until_told()
+    after = without_plans.totals()
+    assert after["ops"] - before["ops"] == after["launches"] - before["launches"] > STEPS
+    loops.run(service.target, LOOPS[name], 3)
+    service.wait_until_planned()
+    assert loops.run(service.target, LOOPS[name], 3) == op_by_op
+
+
+@pytest.fixture(scope="module")
+def unhurried(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that splits no launch because the machine is slow."""
+    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "60"}
+    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
+        yield service
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_rows_of_one_launch_give_each_client_what_it_gets_alone(unhurried: Service, name: str) -> None:
     clients = [Client(name, seed) for seed in range(CLIENTS)]
-    alone = _alone(service, clients)
-    before = _launches_of_all(service)  # told since all of that ended
-    assert _released_together(service, clients) == alone
-    service.wait_until(lambda: _launches_of_all(service) > before, f"a launch of {CLIENTS} rows")
+    alone = _alone(unhurried, clients)
+    before = unhurried.programs()  # told since all of that ended
+    assert _released_together(unhurried, clients) == alone
+    unhurried.wait_until_told()
+    # A client that is cut at another moment sends its largest segments in another order, and is joined by few in those.
+    assert CLIENTS in _rows_a_launch(before, unhurried.programs()), "no program ran only in launches of all clients"
 
 
 def test_clients_of_other_programs_change_no_bytes(service: Service) -> None:
@@ -117,6 +137,12 @@ def _printing_shapes(state: fw.Array, weights: fw.Array, shift: fw.Array) -> fw.
     return state
 
 
+class _Batched(Protocol):
+    """A loop over so many rows at once."""
+
+    def __call__(self, session: fw.Session, seed: int, *, batch: int) -> fw.Array: ...
+
+
 _BODY_OPS = 3
 _Written = Callable[[fw.Array, fw.Array, fw.Array], fw.Array]
 
@@ -142,14 +168,21 @@ def test_only_the_state_of_a_loop_becomes_a_buffer(service: Service, written: _W
         service.wait_until(lambda: _names_in_flight(service, state) == names_left, "room for states alone")
 
 
-def test_a_known_program_with_another_batch_size_compiles_nothing(service: Service) -> None:
-    kernels_compiled = []
-    for batch in (5, 9):
-        with service.connect() as session:
-            loops.recurrence(session, 0, batch=batch).numpy()
-            service.wait_until_planned()
-        kernels_compiled.append(service.stats()["totals"]["compilation"]["kernels_compiled"])
-    assert 0 < kernels_compiled[0] == kernels_compiled[1]
+@pytest.mark.parametrize("loop", [loops.recurrence, loops.halves])
+def test_a_known_program_with_another_batch_size_compiles_nothing(service: Service, loop: _Batched) -> None:
+    known, *others = [_kernels_compiled_after(service, loop, batch) for batch in (5, 9, 64)]
+    assert known > 0
+    assert others == [known, known]
+
+
+def test_a_batch_of_one_compiles_nothing_where_nothing_broadcasts_along_it(service: Service) -> None:
+    known, one = [_kernels_compiled_after(service, loops.recurrence, batch) for batch in (5, 1)]
+    assert one == known
+
+
+def test_a_batch_of_one_is_compiled_once_where_something_broadcasts_along_it(service: Service) -> None:
+    known, *others = [_kernels_compiled_after(service, loops.halves, batch) for batch in (5, 1, 9, 1)]
+    assert known < others[0] == others[1] == others[2]
 
 
 # ---- lives ----
@@ -163,8 +196,13 @@ def test_references_dropped_before_completion_cost_no_value(service: Service) ->
             y = x * 2
             z = (y + x) @ x.T
             fetched = z.future()
+            service.wait_until_in_flight(4)
+            sent_bytes = session.stats.sent_bytes
             del x, y, z
             gc.collect()
+            service.wait_until(lambda: session.stats.sent_bytes > sent_bytes, "a frame that tells of their end")
+            service.wait_until(lambda: _received_bytes(service) >= session.stats.sent_bytes, "its arrival")
+            assert not fetched.done()
         assert np.array_equal(fetched.result(_RESULT_WITHIN_S), (data * 3) @ data.T)
         service.wait_until_told()
         service.wait_until(lambda: service.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
@@ -246,16 +284,35 @@ def _in_a_process(service: Service, client: Client) -> bytes:
     return bytes.fromhex(done.stdout)
 
 
-def _launches_of_all(service: Service) -> int:
-    """Submissions in which every client had a row."""
-    buckets = service.stats()["rows_per_launch"]["buckets"]
-    return sum(bucket["count"] for bucket in buckets if bucket["at_most"] == CLIENTS)
+def _rows_a_launch(before: _Told, after: _Told) -> list[float]:
+    """The mean of what was launched meanwhile, of each program that is no fragment: whole if all launches are alike."""
+    means = []
+    for digest, told in after.items():
+        known = before.get(digest, {"rows": 0, "submissions": 0})
+        submissions = told["submissions"] - known["submissions"]
+        if submissions and not told["is_fragment"]:
+            means.append((told["rows"] - known["rows"]) / submissions)
+    return means
+
+
+def _received_bytes(service: Service) -> int:
+    """From the only session."""
+    (told,) = service.sessions()
+    return int(told["received_bytes"])
 
 
 def _names_in_flight(service: Service, state: fw.Array) -> float:
     """How many values of the size of a state are in flight, beside one of each segment."""
     (told,) = service.sessions()
     return float(told["in_flight_bytes"] / state.nbytes - told["in_flight_segments"])
+
+
+def _kernels_compiled_after(service: Service, loop: _Batched, batch: int) -> int:
+    """By the server so far, once the loop is planned for this batch."""
+    with service.connect() as session:
+        loop(session, 0, batch=batch).numpy()
+        service.wait_until_planned()
+    return int(service.totals()["compilation"]["kernels_compiled"])
 
 
 def _programs_of(service: Service, written: _Written) -> set[str]:

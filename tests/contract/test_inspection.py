@@ -1,0 +1,82 @@
+"""What a real server tells of a program that it has run: its plan in groups, in words and as text, and its use."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.contract.service import Refused, Service
+
+_STEPS = 300
+_BODY = ("matmul", "add", "tanh")
+
+
+def _run_loop(service: Service) -> None:
+    random = np.random.default_rng(2)
+    with service.connect() as session:
+        h, w, b = (session.array(random.normal(size=shape).astype(np.float32)) for shape in ((4, 16), (16, 16), (16,)))
+        for _ in range(_STEPS):
+            h = fw.tanh(h @ w + b)
+        h.numpy()
+
+
+def _largest(service: Service) -> dict[str, Any]:
+    """The program of the most ops, of those that are no fragments."""
+    whole = [told for told in service.programs().values() if not told["is_fragment"]]
+    return max(whole, key=lambda told: int(told["ops"]))
+
+
+def _planned(service: Service) -> dict[str, Any]:
+    """The detail of the loop's largest program, once it is planned."""
+    _run_loop(service)
+    service.wait_until_planned()
+    return service.program(_largest(service)["digest"])
+
+
+def test_a_program_is_shown_with_its_size_tier_and_use(service: Service) -> None:
+    program = _planned(service)["program"]
+    assert program["digest"] == _largest(service)["digest"]
+    assert program["ops"] % len(_BODY) == 0
+    assert (program["tier"], program["state"], program["refusal"]) == (1, "loaded", "")
+    assert 0 < program["submissions"] <= program["rows"] == program["hits"] <= _STEPS
+    assert min(program["planning_ns"], program["compiling_ns"]) > 0
+
+
+def test_each_use_of_a_program_is_a_hit(service: Service) -> None:
+    before = _planned(service)["program"]
+    _run_loop(service)
+    service.wait_until_told()
+    assert service.program(before["digest"])["program"]["hits"] > before["hits"]
+
+
+def test_a_plan_is_shown_as_its_launches_in_order(service: Service) -> None:
+    detail = _planned(service)
+    groups = detail["compiled"]["groups"]
+    steps = detail["program"]["ops"] // len(_BODY)
+    assert len(groups) == 2 * steps, "a product and what follows it, each step"
+    assert {group["kernel"] for group in groups} == {source["kernel"] for source in detail["compiled"]["sources"]}
+    assert {tuple(group["sizes"][:3]) for group in groups[::2]} == {(4, 16, 16)}
+    assert all(group["instances"] == 1 for group in groups)
+
+
+def test_a_plan_is_explained_in_words(service: Service) -> None:
+    detail = _planned(service)
+    first, second, *_ = detail["compiled"]["explanation"]
+    assert "matmul" in first
+    assert all(name in second for name in ("add", "tanh"))
+
+
+def test_the_text_of_every_kernel_is_shown(service: Service) -> None:
+    sources = _planned(service)["compiled"]["sources"]
+    assert len(sources) == 2
+    assert all(source["kernel"] in source["text"] for source in sources)
+
+
+def test_a_program_that_nobody_sent_is_not_found(service: Service) -> None:
+    with pytest.raises(Refused) as refused:
+        service.program("00" * 32)
+    assert refused.value.status == HTTPStatus.NOT_FOUND
