@@ -16,7 +16,9 @@ from typing import Any, BinaryIO
 
 import msgpack
 
+from fusewire_kernels.binary_cache import default_cache_folder, most_cached_bytes
 from fusewire_kernels.build import build_plan
+from fusewire_kernels.cache_upkeep import tidy
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_protos.errors import CaseError, FusewireError
@@ -32,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer
     compiler = compiler_of(dialect, architecture)
+    _tidy_cache()
     gc.freeze()
     gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others
     while (raw := _read(requests)) is not None:
@@ -40,6 +43,13 @@ def main(arguments: Sequence[str]) -> int:
         answers.flush()
         gc.collect()
     return 0
+
+
+def _tidy_cache() -> None:
+    """Whoever was killed before has left files behind."""
+    folder = default_cache_folder()
+    if folder.exists():
+        tidy(folder, most_cached_bytes(), time.time())
 
 
 def _answer(raw: bytes, dialect: str, compiler: DialectCompiler) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 
 from fusewire_kernels.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.build import build_plan
+from fusewire_kernels.cache_upkeep import PART_PREFIX
 from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
@@ -223,11 +225,15 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
 
     async def test() -> None:
         one = Planner(PlannerSettings("c", "", DEADLINE_S, 2 << 30))
+        left_behind = tmp_path / f"{PART_PREFIX}of-one-that-was-killed.c"
+        left_behind.touch()
+        os.utime(left_behind, (0, 0))
         one.start()
         fresh, again = [await answer(one, encode(chain())) for _ in "ab"]
         assert fresh.plan == again.plan == build_plan(chain(), "c")
         assert (fresh.compiled, again.compiled) == (1, 0)
         assert fresh.binaries == again.binaries
+        assert not left_behind.exists()
         assert "undecodable_frame" in await refusal(one, b"no program")
         await one.stop()
 
