@@ -96,6 +96,7 @@ def _plan_new_loop(service: Service, session: fw.Session, seed: int) -> _Planned
     known = service.programs().keys()
     began_ns = time.monotonic_ns()
     actual = _send_loop(session, seed)
+    time.sleep(_REST_S)  # as long as it mostly takes: asking costs the server time that no planning costs
     planned = _Planned(_wait_for_plan(service, known), _Window(began_ns, time.monotonic_ns()))
     _check_loop(actual, seed)
     return planned
