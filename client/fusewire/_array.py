@@ -31,6 +31,7 @@ _NUMPY_NAMES = {
     "amax": "max",
     "amin": "min",
     "arctan2": "atan2",
+    "around": "round",
     "concatenate": "concat",
     "invert": "bitwise_invert",
     "mod": "remainder",
@@ -220,7 +221,8 @@ class Array(Recorded):
         return bool(self.item())
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        equal: Any = self == value
+        return isinstance(equal, Array) and bool(equal.any())
 
     def __int__(self) -> int:
         return int(self.item())
@@ -294,13 +296,13 @@ class Array(Recorded):
     # ---- reductions ----
 
     def sum(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims)
+        return _cast(operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
     def prod(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims)
+        return _cast(operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
     def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-        return operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims)
+        return _cast(operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
     def var(self, axis: Axis = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
         return operations.reduce("var", self, axis, keepdims=keepdims, scalars=(float(ddof),))

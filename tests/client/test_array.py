@@ -79,6 +79,7 @@ def test_operators_mean_what_they_mean_in_numpy(session: fw.Session, function: C
         lambda a: a.astype(np.int32).round(2),
         lambda a: a.dot(a.T),
         lambda a: a.sum(0, "float64"),
+        lambda a: a.sum(0, "int32") + a.astype(np.int64).prod(0, np.int32) + a.mean(0, np.int64),
         lambda a: a.prod(0, "float64"),
         lambda a: a.mean(0, "float64"),
         lambda a: a.sum(axis=np.int64(0)),
@@ -256,6 +257,7 @@ def test_a_value_is_looked_for_among_all_elements(session: fw.Session) -> None:
     assert 3 in x
     assert 300 not in x
     assert 3.5 not in x
+    assert "3" not in x
 
 
 def test_an_array_tells_what_computes_it(session: fw.Session) -> None:

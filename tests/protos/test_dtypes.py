@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
 from typing import Any
 
@@ -99,6 +100,22 @@ def test_an_unknown_code_is_refused(code: object) -> None:
 def test_halves_accumulate_in_float32_and_all_others_in_themselves(dtype: DType) -> None:
     expected = dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
     assert dtype.accumulator is expected
+
+
+def test_without_ml_dtypes_values_of_bfloat16_are_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    dtypes.to_numpy.cache_clear()
+    with pytest.raises(DtypeError, match="pip install ml_dtypes"):
+        dtypes.to_numpy(dtypes.bfloat16)
+
+
+def test_without_ml_dtypes_bfloat16_is_still_compared_with_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    dtypes.to_numpy.cache_clear()
+    assert dtypes.bfloat16 == "bfloat16"
+    assert dtypes.bfloat16 != np.float32
+    assert dtypes.bfloat16 != np.dtype("float32")
+    assert np.dtype("float32") != dtypes.bfloat16
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL)
