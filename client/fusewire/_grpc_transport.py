@@ -38,6 +38,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
+_QUEUED_BYTES = 64 << 20  # of uploads beside the stream, copied and not yet taken by the connection
 _END: Any = grpc.aio.EOF
 FORKED = (
     "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
@@ -103,7 +104,7 @@ class GrpcTransport:
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
         self._has_ended.set()  # until it is opened
-        self._backlog = Backlog()
+        self._backlog = Backlog(_QUEUED_BYTES)
         self._farewell: bytes | None = None
         self._alarm = Alarm(self._loop)
         self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first

@@ -7,13 +7,11 @@ import threading
 from collections import deque
 from contextlib import suppress
 
-_QUEUED_BYTES = 64 << 20
-
 
 class Backlog:
     """How many bytes of one session wait for the connection. Who adds more than there is room for waits."""
 
-    def __init__(self, limit_bytes: int = _QUEUED_BYTES) -> None:
+    def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._changed = threading.Condition()
         # Guarded by the condition.

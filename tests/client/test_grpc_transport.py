@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -33,6 +34,7 @@ class Server:
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
         self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down
+        self.take_upload: Callable[[], object] = lambda: None  # comes before the bytes of each upload are read
         self._owed: SimpleQueue[bytes | None] = SimpleQueue()
         self._declared = threading.Event()
         self.listening = grpc.server(ThreadPoolExecutor(8))
@@ -56,18 +58,20 @@ class Server:
         reader.join(10)
 
     def _read(self, frames: Iterator[bytes]) -> None:
-        for raw in frames:
-            if self.farewells or wire.ClientFrame.FromString(raw).HasField("goodbye"):
-                break
-            self._owe(self.memory.receive(raw))
-            if self.memory.awaited:
-                self._declared.set()
+        with suppress(grpc.RpcError):  # the client has gone
+            for raw in frames:
+                if self.farewells or wire.ClientFrame.FromString(raw).HasField("goodbye"):
+                    break
+                self._owe(self.memory.receive(raw))
+                if self.memory.awaited:
+                    self._declared.set()
         self._owe([farewell.SerializeToString() for farewell in self.farewells])
         self._owed.put(None)
 
     def _upload(self, chunks: Iterator[bytes], context: Any) -> bytes:
         own = dict(context.invocation_metadata())
         self.metadata.append(own)
+        self.take_upload()
         raw = b"".join(bytes(decode_chunk(chunk)) for chunk in chunks)
         assert self._declared.wait(10)
         self._owe(self.memory.upload(int(own["fusewire-handle"]), raw))
@@ -154,6 +158,110 @@ def test_a_server_that_ends_the_stream_has_lost_the_session(server: Server) -> N
             (x + 1).numpy(timeout=20)
 
 
+@contextmanager
+def answering(raw: bytes) -> Iterator[str]:
+    """A server that answers every hello with these bytes, and then nothing."""
+    listening = grpc.server(ThreadPoolExecutor(2))
+    released = threading.Event()
+
+    def session(frames: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        yield raw
+        released.wait(20)
+
+    methods: dict[str, Any] = {"Session": grpc.stream_stream_rpc_method_handler(session)}
+    listening.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("fusewire.v1.Fusewire", methods),))
+    port = listening.add_insecure_port("127.0.0.1:0")
+    listening.start()
+    yield f"127.0.0.1:{port}"
+    released.set()
+    listening.stop(None).wait(10)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (wire.ServerFrame(welcome=wire.Welcome(version=99)).SerializeToString(), "version 99"),
+        (b"\xff\xff\xff garbage", "no frame"),
+    ],
+)
+def test_a_server_that_breaks_the_protocol_is_told_as_that(raw: bytes, reason: str) -> None:
+    with answering(raw) as target, pytest.raises(fw.ProtocolError, match=reason):
+        fw.connect(target, timeout=20)
+
+
+def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> float:
+        raise MemoryError("no room for a template")
+
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        future = (x + 1).future()
+        future.result(20)
+        monkeypatch.setattr(session, "on_tick", fail)
+        session._link.transport.want_tick()
+        with pytest.raises(fw.SessionLost, match="no room for a template"):
+            wait_for_end(session)
+
+
+def wait_for_end(session: fw.Session) -> None:
+    """Raises why it ended."""
+    with session._link.lock:
+        assert session._link.changed.wait_for(lambda: not session.is_open, 20)
+    session.check_open()
+
+
+def test_a_target_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(fw.SessionLost, match="7423"):
+        fw.connect(7423, timeout=20)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("look", [1, 2, 3])
+def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
+    server: Server, monkeypatch: pytest.MonkeyPatch, look: int
+) -> None:
+    monkeypatch.setattr("fusewire._pace._IDLE_TICK_S", 60)
+    with fw.connect(server.target) as session:
+        x = session.array(A)
+        x.numpy(timeout=20)
+        next_frame, futures, looks = session.next_frame, [], [look]
+
+        def next_frame_and_a_post() -> bytes | None:
+            raw = next_frame()
+            if raw is None:
+                looks[0] -= 1
+            if raw is None and looks[0] == 0:
+                poster = threading.Thread(target=lambda: futures.append(x.future()))
+                poster.start()
+                poster.join(10)
+                posted.set()
+            return raw
+
+        posted = threading.Event()
+        monkeypatch.setattr(session, "next_frame", next_frame_and_a_post)
+        while not posted.wait(0.001):
+            session._link.transport.wake()
+        np.testing.assert_array_equal(futures[0].result(10), A)
+
+
+def test_an_upload_that_nobody_takes_waits_until_the_session_ends(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusewire._grpc_transport._QUEUED_BYTES", 1 << 16)
+    taken = threading.Event()
+    monkeypatch.setattr(server, "take_upload", lambda: taken.wait(20))
+    session = fw.connect(server.target)
+    with ThreadPoolExecutor(1) as pool:
+        upload = pool.submit(session.array, np.zeros(2 << 20))
+        with pytest.raises(TimeoutError):
+            upload.result(1)
+        session.close()
+        with pytest.raises(fw.SessionClosed):
+            upload.result(20)
+    taken.set()
+
+
 def test_where_no_server_listens_connecting_says_so() -> None:
     with pytest.raises(fw.SessionLost, match="unavailable"):
         fw.connect("127.0.0.1:1", timeout=20)
@@ -211,6 +319,26 @@ def test_a_forked_child_ends_quietly_while_the_parent_goes_on(server: Server) ->
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
     assert (ended.stdout, ended.returncode) == ("7\n6.0\n", 0)
     assert "Traceback" not in ended.stderr
+
+
+def test_a_child_forked_after_connecting_is_told_to_be_spawned_and_the_parent_goes_on(server: Server) -> None:
+    program = (
+        "import fusewire as fw, numpy as np, os, sys\n"
+        f"session = fw.connect({server.target!r})\n"
+        "x = session.array(np.ones(3))\n"
+        "x.numpy(timeout=20)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try:\n"
+        f"        fw.connect({server.target!r}, timeout=20)\n"
+        "    except fw.SessionClosed as error:\n"
+        "        os._exit(7 if 'spawn' in str(error) else 8)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        "print(float((x + 1).sum().numpy(timeout=20)))\n"
+    )
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("7\n6.0\n", "", 0)
 
 
 def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import linecache
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from inspect import CO_GENERATOR
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire import _recorder
 from fusewire._credit import Amount
+from fusewire._segments import structure_of
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Free, Segment, Upload
 from fusewire_protos.program import Program
 from tests.client.peer import Peer, connect
@@ -452,6 +458,125 @@ def test_a_lost_connection_fails_what_waits_and_what_comes() -> None:
         future.result(0)
     with pytest.raises(fw.SessionLost, match="the line is cut"):
         x + 1
+
+
+def test_a_wait_for_room_that_was_given_up_is_no_ones_concern_when_credit_returns() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    future = (peer.session.array(H) + 1).future()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(peer.session.ready(), 0.01))
+    future.result(10)
+    peer.transport.complete()
+    assert peer.session.stats.in_flight == Amount()
+    np.testing.assert_array_equal((peer.session.array(H) + 1).numpy(timeout=10), H + 1)
+    peer.session.close()
+
+
+def test_closing_after_a_wait_for_room_was_given_up_closes_the_transport() -> None:
+    peer = connect(credit=SHORT, holds_completion=True, is_manual=True)
+    future = (peer.session.array(H) + 1).future()
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(peer.session.ready(), 0.01))
+    peer.session.close()
+    assert peer.transport._is_closed
+    del future
+
+
+def test_a_session_reads_no_array_of_another() -> None:
+    own, other = connect(is_manual=True).session, connect(is_manual=True).session
+    x = other.array(H)
+    for read in (own.fetch, lambda array: own.read(array, 1)):
+        with pytest.raises(fw.ArgumentError, match="another session"):
+            read(x)
+
+
+# ---- what interrupts ----
+
+
+class _Interruption:
+    """Raises KeyboardInterrupt before the given line, counted, of whatever a flush does under its locks."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+        self.has_come = False
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> _Interruption | None:
+        if event == "call":
+            is_within = frame.f_code.co_name == "_send" or (frame.f_back and frame.f_back.f_trace is self)
+            is_generator = frame.f_code.co_flags & CO_GENERATOR  # what is raised in one that is closed goes nowhere
+            return self if is_within and not is_generator else None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if line.lstrip().startswith("with "):
+            return self  # traced on its way out too, where no handler runs
+        self._left -= 1
+        if self._left < 0 and not self.has_come:
+            self.has_come = True
+            raise KeyboardInterrupt
+        return self
+
+
+def interrupted_flush(at: int) -> bool:
+    """A flush that is interrupted at one place harms nothing after it; says whether there was such a place."""
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    y = x + 1
+    z = y * 2
+    interruption = _Interruption(at)
+    sys.settrace(interruption)
+    try:
+        z.future()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    futures = [each.future() for each in (y, z, x - 1)]
+    peer.transport.step()
+    for future, value in zip(futures, (H + 1, (H + 1) * 2, H - 1), strict=True):
+        np.testing.assert_array_equal(future.result(0), value)
+    made = [segment.base + op for segment in peer.server.segments for op in range(ops_of(peer, segment))]
+    assert len(made) == len(set(made)), "no handle is made twice"
+    assert peer.session.stats.in_flight == Amount()
+    return interruption.has_come
+
+
+def ops_of(peer: Peer, segment: Segment) -> int:
+    return len(peer.server.program_of(segment).ops)
+
+
+def test_an_interrupt_splits_no_flush() -> None:
+    places = 0
+    while interrupted_flush(places):
+        places += 1
+    assert places > 40
+
+
+def test_an_array_that_an_interrupt_left_half_made_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
+    object.__new__(fw.Array)
+    assert heard == []
+
+
+def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    original, refused = structure_of, []
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(_recorder, "structure_of", original)
+        total = x
+        for _ in range(STEPS):
+            total = total + 1
+        try:
+            float(total.sum())
+        except fw.RequestError as error:
+            refused.append(str(error))
+        return original(*arguments)
+
+    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    np.testing.assert_array_equal((x * 3).numpy(timeout=10), H * 3)
+    assert "interrupts Fusewire itself" in refused[0]
 
 
 # ---- errors from the server ----

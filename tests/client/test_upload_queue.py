@@ -1,0 +1,76 @@
+"""Chunks between threads: bounded, whatever becomes of the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+from fusewire._upload_queue import Backlog, UploadQueue
+
+CHUNK = memoryview(bytes(10))
+
+
+def put_three(queue: UploadQueue) -> None:
+    for _ in range(3):
+        queue.put(CHUNK)
+    queue.finish()
+
+
+def test_a_chunk_for_which_there_is_no_room_waits_until_one_has_gone() -> None:
+    backlog = Backlog(25)
+    assert backlog.add(10)
+    assert backlog.add(10)
+    added = threading.Event()
+
+    def add() -> None:
+        backlog.add(10)
+        added.set()
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    assert not added.wait(0.05)
+    backlog.take(10)
+    assert added.wait(10)
+    thread.join(10)
+
+
+def test_a_chunk_larger_than_all_the_room_waits_to_be_alone() -> None:
+    assert Backlog(5).add(10)
+
+
+def test_after_the_end_nobody_waits_and_nothing_is_taken() -> None:
+    backlog = Backlog(10)
+    backlog.add(10)
+    waiting = threading.Thread(target=backlog.add, args=(10,))
+    waiting.start()
+    backlog.end()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert not backlog.add(1)
+
+
+def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
+    async def carry() -> list[int]:
+        backlog = Backlog(10)
+        queue = UploadQueue(asyncio.get_running_loop(), backlog)
+        copying = threading.Thread(target=put_three, args=(queue,))
+        copying.start()
+        sizes = []
+        while (chunk := await queue.next()) is not None:
+            sizes.append(chunk.nbytes)
+        copying.join(10)
+        return sizes
+
+    assert asyncio.run(carry()) == [10, 10, 10]
+
+
+def test_a_drained_queue_keeps_nobody_waiting() -> None:
+    async def drain() -> None:
+        queue = UploadQueue(asyncio.get_running_loop(), Backlog(10))
+        copying = threading.Thread(target=put_three, args=(queue,))
+        copying.start()
+        await queue.next()
+        await queue.drain()
+        copying.join(10)
+
+    asyncio.run(asyncio.wait_for(drain(), 10))
