@@ -23,7 +23,8 @@ class Alarm:
         self._asyncio_future_blocking = False  # the protocol's word for: a task is about to wait
         self._wake_task: Callable[[Any], object] | None = None
         self._context: Context | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._rings_at_s = 0.0  # while there is a timer; uvloop's handles cannot always tell
 
     def ring(self) -> None:
         """From any thread."""
@@ -32,10 +33,11 @@ class Alarm:
 
     def ring_at(self, when_s: float) -> None:
         """In the loop's thread: at `when_s` of the loop's clock at the latest; a timer once set is kept."""
-        if self._timer is not None and self._timer.when() <= when_s:
-            return
         if self._timer is not None:
+            if self._rings_at_s <= when_s:
+                return
             self._timer.cancel()
+        self._rings_at_s = when_s
         self._timer = self._loop.call_at(when_s, self._on_time)
 
     def __await__(self) -> Generator[Alarm, None, None]:

@@ -73,3 +73,14 @@ def test_a_cancelled_sleeper_wakes_at_once() -> None:
 
 async def _wait(alarm: Alarm) -> None:
     await alarm
+
+
+def test_a_time_that_has_passed_rings_too_and_may_be_set_again() -> None:
+    async def sleep() -> None:
+        loop = asyncio.get_running_loop()
+        alarm = Alarm(loop)
+        alarm.ring_at(loop.time() - 1)
+        alarm.ring_at(loop.time() + 100)
+        await alarm
+
+    run(sleep())
