@@ -26,6 +26,7 @@ from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
+from fusewire_server.intermediates import intermediate_bytes
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.slices import Line
@@ -147,6 +148,13 @@ class MemoryCount(NamedTuple):
     donated_bytes: int
 
 
+class _Prepared(NamedTuple):
+    """A program made ready for tier 0."""
+
+    steps: Steps
+    intermediate_bytes: int
+
+
 @dataclass(eq=False, slots=True)
 class _Unfinished:
     """A run at tier 0 that goes on in slices. `used_ns` is the time that they took; `failed` and `spare` grow."""
@@ -186,10 +194,11 @@ class DeviceThread:
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
-        self._steps: WeakKeyDictionary[ProgramEntry, Steps] = WeakKeyDictionary()
+        self._prepared: WeakKeyDictionary[ProgramEntry, _Prepared] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as the next two
         self._unfinished: _Unfinished | None = None
         self._slice_due_ns = 0  # when the unfinished run goes on whoever waits
+        self._reserved_bytes = 0  # for what the unfinished run keeps in no block; device thread only
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
         self._donations = 0
@@ -330,7 +339,9 @@ class DeviceThread:
     def _run_row(self, row: Row) -> Generator[None, None, FailedRow | None]:
         """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
         try:
-            yield from run_op_by_op(self._device, self._steps_of(row.entry), row)
+            prepared = self._prepare(row.entry)
+            self._reserve(prepared.intermediate_bytes)
+            yield from run_op_by_op(self._device, prepared.steps, row)
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
@@ -338,14 +349,29 @@ class DeviceThread:
             failure = FailedRow(row, "server_fault", f"running op by op failed: {type(error).__name__}")
         else:
             return None
+        finally:
+            self._reserved_bytes = 0
         self._release(tuple(row.outputs))
         return failure
 
-    def _steps_of(self, entry: ProgramEntry) -> Steps:
-        steps = self._steps.get(entry)
-        if steps is None:
-            steps = self._steps[entry] = steps_of(self._device, entry)
-        return steps
+    def _prepare(self, entry: ProgramEntry) -> _Prepared:
+        prepared = self._prepared.get(entry)
+        if prepared is None:
+            prepared = _Prepared(steps_of(self._device, entry), intermediate_bytes(entry.program))
+            self._prepared[entry] = prepared
+        return prepared
+
+    def _reserve(self, size_bytes: int) -> None:
+        if not self._fits(size_bytes):
+            limit = self._device.info.memory_bytes
+            raise OutOfMemory(
+                f"op by op the intermediate values take {size_bytes} bytes beside the {self._live_bytes} bytes in use; "
+                f"device.memory_bytes = {limit}"
+            )
+        self._reserved_bytes = size_bytes
+
+    def _fits(self, size_bytes: int) -> bool:
+        return self._live_bytes + self._reserved_bytes + size_bytes <= self._device.info.memory_bytes
 
     # ---- running a submission: the hot path ----
 
@@ -437,15 +463,17 @@ class DeviceThread:
     # ---- memory and transfers ----
 
     def _allocate(self, size_bytes: int) -> Block:
-        return self._counted(self._find_room(lambda: self._device.allocate(size_bytes)))
+        return self._counted(self._find_room(size_bytes, lambda: self._device.allocate(size_bytes)))
 
     def _counted(self, block: Block) -> Block:
         self._live_bytes += block.size_bytes
         self._peak_bytes = max(self._peak_bytes, self._live_bytes)
         return block
 
-    def _find_room(self, take: Callable[[], Block]) -> Block:
-        """Raises OutOfMemory, but not because memory that was given back is held up with the unfinished run."""
+    def _find_room(self, size_bytes: int, take: Callable[[], Block]) -> Block:
+        """Raises OutOfMemory, but not because of what is held up with the unfinished run, or reserved for it."""
+        if self._unfinished is not None and not self._fits(size_bytes):
+            self._finish_unfinished()
         try:
             return take()
         except OutOfMemory:
@@ -477,7 +505,7 @@ class DeviceThread:
 
     def _filled(self, data: bytes | Staged) -> Block:
         if isinstance(data, Staged):
-            return self._counted(self._find_room(lambda: self._device.put(data)))
+            return self._counted(self._find_room(len(data.memory), lambda: self._device.put(data)))
         block = self._allocate(len(data))
         self._device.write(block, memoryview(data))
         return block

@@ -191,6 +191,24 @@ def test_who_finds_no_room_waits_for_the_releases_that_are_held_up(monkeypatch: 
     here.thread.stop(DEADLINE_S)
 
 
+def test_who_finds_no_room_beside_the_intermediate_values_of_a_run_waits_for_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = World(NullDevice())
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    here.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
+    row = Row(session("a"), here.tier0, 1, [], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
+    here.thread.order(Run(SLOW, Submission(here.tier0, None, (row,), ((),), tuple(row.outputs))))
+    here.thread.start()
+    assert here.begun.wait(DEADLINE_S)
+    opener = threading.Timer(0.05, here.gate.set)
+    opener.start()
+    here.thread.order(Write(session("b"), Value(1, VECTOR, ValueState.READY), VECTOR_BYTES, NO_WORK))
+    assert [type(here.next_report()).__name__ for _ in range(2)] == ["Ran", "Wrote"]
+    opener.join()
+    here.thread.stop(DEADLINE_S)
+
+
 def test_a_write_that_finds_no_room_at_all_is_refused(world: World) -> None:
     world.device._memory_bytes = world.device.live_bytes
     world.gate.set()

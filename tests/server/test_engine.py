@@ -275,7 +275,7 @@ def test_out_of_memory_fails_the_one_row_and_what_depends_on_it() -> None:
 
 def test_a_row_that_fits_goes_on_beside_one_that_does_not() -> None:
     async def test() -> None:
-        device = WatchedDevice(memory_bytes=7 * SIZE_BYTES)
+        device = WatchedDevice(memory_bytes=10 * SIZE_BYTES)  # one row's results, and as much while it runs op by op
         async with world(device) as here:
             here.engine.hold()
             clients = [here.client("a"), here.client("b")]
@@ -284,6 +284,22 @@ def test_a_row_that_fits_goes_on_beside_one_that_does_not() -> None:
             here.engine.unhold()
             outcomes = [(await client.fetched(1)).failure for client in clients]
             assert [failure is None for failure in outcomes].count(True) == 1
+
+    run(test())
+
+
+def test_intermediate_values_of_a_run_op_by_op_count_too_and_what_does_not_fit_names_the_setting() -> None:
+    async def test() -> None:
+        async with world(WatchedDevice(memory_bytes=4 * SIZE_BYTES)) as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            client.send(Free((100,)))
+            longer = frames.encode_programs([new(4, chain(("negative", "negative")))])
+            client.send(segment(4, 200, 10), Fetch(2, 201), programs=longer)
+            failure = (await client.fetched(2)).failure
+            assert failure is not None
+            assert (failure.case.name, "device.memory_bytes" in failure.text) == ("out_of_memory", True)
 
     run(test())
 

@@ -1,0 +1,88 @@
+"""How much memory a program's values take beside its inputs when it runs op by op. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from fusewire_kernels.expand import expand
+from fusewire_protos.catalogue import Attributes, Category, Op
+from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.shapes import Spec
+
+
+def intermediate_bytes(program: Program) -> int:
+    """The most that values take at once, the live results among them, with the copies that ops make of views.
+
+    A value is counted until its last use, and a view keeps what it shows. What an op of the array library needs for
+    itself is not counted.
+    """
+    storage = _Storage(program)
+    last_use = storage.last_uses()
+    held_bytes = peak_bytes = 0
+    for index, op in enumerate(program.ops):
+        number = program.first_result + index
+        own_bytes = storage.own_bytes(number)
+        peak_bytes = max(peak_bytes, held_bytes + max(own_bytes + storage.copied_bytes(op), _within(program, op)))
+        held_bytes += own_bytes
+        ending = {storage.owners[operand] for operand in (*op.operands, number)}
+        held_bytes -= sum(storage.own_bytes(owner) for owner in ending if last_use[owner] == index)
+    live = [program.first_result + index for index in program.live]
+    return max(peak_bytes, held_bytes + sum(storage.bytes_of(number) for number in live if not storage.is_own(number)))
+
+
+class _Storage:
+    """Which value's memory each operand number shows: `owners[number]`, itself if it has its own."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.owners = [*range(program.first_result)]
+        self._is_dense = [True] * program.first_result  # in C order, so that no op has to copy it first
+        for op in program.ops:
+            self._place(op)
+
+    def _place(self, op: ProgramOp) -> None:
+        is_view = op.op.category is Category.VIEW
+        source = op.operands[0] if op.operands else 0
+        is_shown = is_view and (op.op.name != "reshape" or self._is_dense[source])  # others reshape by copying
+        self.owners.append(self.owners[source] if is_shown else len(self.owners))
+        self._is_dense.append(not is_view or op.op.name == "reshape")
+
+    def is_own(self, number: int) -> bool:
+        return number >= self._program.first_result and self.owners[number] == number
+
+    def bytes_of(self, number: int) -> int:
+        return self._program.specs[number].size_bytes
+
+    def own_bytes(self, number: int) -> int:
+        """What a value adds to memory: inputs are there already, and a view shows another's."""
+        return self.bytes_of(number) if self.is_own(number) else 0
+
+    def copied_bytes(self, op: ProgramOp) -> int:
+        if op.op.category is Category.VIEW:
+            return 0
+        return sum(self.bytes_of(operand) for operand in set(op.operands) if not self._is_dense[operand])
+
+    def last_uses(self) -> dict[int, int]:
+        """The index of the last op that needs the memory of each owner; the number of ops for that of live results."""
+        return dict(self._uses())
+
+    def _uses(self) -> Iterator[tuple[int, int]]:
+        first = self._program.first_result
+        for index, op in enumerate(self._program.ops):
+            for operand in (*op.operands, first + index):
+                yield self.owners[operand], index
+        for index in self._program.live:
+            yield self.owners[first + index], len(self._program.ops)
+
+
+def _within(program: Program, op: ProgramOp) -> int:
+    """What the ops take that a composite op is made of, its result included."""
+    if op.op.category is not Category.COMPOSITE:
+        return 0
+    return _expanded_bytes(op.op, tuple([program.specs[operand] for operand in op.operands]), op.attributes)
+
+
+@lru_cache(1024)  # a loop's body repeats few ops on operands of few specs
+def _expanded_bytes(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> int:
+    return intermediate_bytes(expand(op, operands, attributes).program)
