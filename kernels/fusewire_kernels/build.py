@@ -60,12 +60,13 @@ class Design(NamedTuple):
         return {batch.lowered.kernel.key: batch.lowered.kernel for batch in self.batches}
 
 
-def build_plan(program: Program, dialect: str, *, fuse: bool = True) -> Plan:
-    """The plan of a program in a dialect of the generator ("c", "cuda").
+def build_plan(program: Program, dialect: str) -> Plan:
+    """The plan of a program, fused, in a dialect of the generator ("c", "cuda")."""
+    return written_in(dialect, design(program))
 
-    Without `fuse` each value is computed by a launch of its own: the same bits, as slowly as can be.
-    """
-    plan = design(program) if fuse else design_separately(program)
+
+def written_in(dialect: str, plan: Design) -> Plan:
+    """The plan as data, with the text of its kernels in a dialect of the generator."""
     return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
 
 
@@ -77,7 +78,7 @@ def design(program: Program) -> Design:
 
 
 def design_separately(program: Program) -> Design:
-    """What a plan computes and where, one value a launch."""
+    """What a plan computes and where, one value a launch: the same bits, as slowly as can be."""
     fusion = separate(build_graph(program))
     tasks = lower(fusion)
     return _arranged(program, fusion, tasks, one_by_one(tasks))

@@ -55,6 +55,12 @@ class Task(NamedTuple):
     operands: tuple[Operand, ...]
     outputs: int
 
+    def read(self) -> tuple[Operand, ...]:
+        return self.operands[: len(self.operands) - self.outputs]
+
+    def written(self) -> tuple[Operand, ...]:
+        return self.operands[len(self.operands) - self.outputs :]
+
 
 class Walked(NamedTuple):
     """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""

@@ -57,9 +57,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 def decode_plan(raw: bytes) -> Plan:
     """The plan of bytes that `encode_plan` made; the sender is trusted."""
-    kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(
-        raw, use_list=False, strict_map_key=False
-    )
+    kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(raw, use_list=False)
     return Plan(
         tuple([KernelSource(*fields) for fields in kernels]),
         tuple([_launch(fields) for fields in launches]),

@@ -1,4 +1,4 @@
-"""What must hold after every pass, whatever the program: run by tests, and wherever a plan is doubted.
+"""What must hold after every pass, whatever the program: run by tests on every plan they make.
 
 Each function raises ServerFault with the first rule that is broken.
 """
@@ -6,15 +6,18 @@ Each function raises ServerFault with the first rule that is broken.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from itertools import product
 
 from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
+from fusewire_kernels.donate import donations
 from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import SLOTS, Form, Graph, Operand
+from fusewire_kernels.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.lower import Task
-from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES
+from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Donation
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.errors import ServerFault
 
@@ -29,6 +32,7 @@ def verify(plan: Design) -> None:
     verify_tasks(plan.fusion, plan.tasks)
     verify_arena(plan.graph, plan.tasks, plan.lifetimes, plan.arena)
     verify_results(plan.graph, plan.tasks, plan.fusion)
+    verify_donations(plan, donations(plan.graph, plan.tasks, plan.lifetimes))
 
 
 def verify_graph(graph: Graph) -> None:
@@ -110,14 +114,49 @@ def verify_results(graph: Graph, tasks: list[Task], fusion: Fusion) -> None:
         counted = written.get(number, Counter())
         is_whole = len(counted) == elements and all(times == 1 for times in counted.values())
         _require(is_whole, f"live value {number} is not written exactly once everywhere")
-    stored = {operand.value for task in tasks for operand in task.operands[len(task.operands) - task.outputs :]}
+    stored = {operand.value for task in tasks for operand in task.written()}
     for number in graph.outputs:
         _require(number in stored or _count(graph, number) == 0, f"live value {number} is stored by no task")
+
+
+def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
+    """Nothing reads an input after a result written over it has begun, but the task that writes it, point by point."""
+    inputs = {value.number: number for number, value in enumerate(plan.graph.values) if value.form is Form.INPUT}
+    launch_of = {group: launch for launch, batch in enumerate(plan.batches) for group in batch.groups}
+    for given, position in donated:
+        source, result = inputs[given], plan.graph.outputs[position]
+        is_fitting = _size_bytes(plan.graph, source) == _size_bytes(plan.graph, result)
+        _require(is_fitting, f"result {position} has another size than input {given}, over which it is written")
+        first_write = min(launch_of[group] for group in _using(plan.tasks, result, Task.written))
+        for group in _using(plan.tasks, source, Task.read):
+            is_over = launch_of[group] < first_write
+            is_at_once = launch_of[group] == first_write and _replaces(plan.tasks[group], source, result)
+            _require(
+                is_over or is_at_once, f"group {group} reads input {given} after result {position} is written over it"
+            )
 
 
 def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - reads as a sentence
     if not holds:
         raise ServerFault(f"planning went wrong: {text}")
+
+
+def _using(tasks: list[Task], number: int, operands_of: Callable[[Task], tuple[Operand, ...]]) -> list[int]:
+    return [group for group, task in enumerate(tasks) if any(base == number for base, _ in operands_of(task))]
+
+
+def _replaces(task: Task, source: int, result: int) -> bool:
+    """Whether a task reads each element of `source` just where it writes that of `result`."""
+    kernel = task.lowered.kernel
+    if not isinstance(kernel, LoopKernel) or kernel.has_inner:
+        return False
+    is_gathered = [argument.kind is ArgumentKind.GATHERED for argument in kernel.inputs] + [False] * task.outputs
+    walks = {
+        (operand.layout.offset, operand.layout.moves, strides, gathered)
+        for operand, strides, gathered in zip(task.operands, task.lowered.strides, is_gathered, strict=True)
+        if operand.value in (source, result)
+    }
+    return any(base == result for base, _ in task.written()) and len(walks) == 1 and not any(walk[-1] for walk in walks)
 
 
 def _is_inside(graph: Graph, operand: Operand) -> bool:

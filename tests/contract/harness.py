@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels import interpreter
-from fusewire_kernels.build import build_plan
+from fusewire_kernels.build import design, design_separately, written_in
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.toolchains import compiler_of
+from fusewire_kernels.verify import verify
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program, ProgramLimits, decode, encode
@@ -80,6 +81,12 @@ class _Addresses(NamedTuple):
     starts: Sequence[int] = ()
 
 
+def _verified_plan(job: Job, dialect: str) -> Plan:
+    made = design(job.program) if job.is_fused else design_separately(job.program)
+    verify(made)
+    return written_in(dialect, made)
+
+
 class Runner:
     """Plans, loads and runs programs on one device. Used by one thread."""
 
@@ -93,11 +100,7 @@ class Runner:
     def prepare(self, jobs: Iterable[Job]) -> None:
         """Makes, compiles and loads all these plans that are not yet there."""
         wanted = {job.key: job for job in jobs}
-        plans = {
-            key: build_plan(job.program, self._dialect, fuse=job.is_fused)
-            for key, job in wanted.items()
-            if key not in self._ready
-        }
+        plans = {key: _verified_plan(job, self._dialect) for key, job in wanted.items() if key not in self._ready}
         sources = {source.text: source for plan in plans.values() for source in plan.kernels}
         paths = dict(zip(sources, self._compiler.compile(list(sources.values())).paths, strict=True))
         for key, plan in plans.items():

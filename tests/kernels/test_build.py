@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.build import Design, build_plan, design
+from fusewire_kernels.build import Design, build_plan, design, design_separately
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import Donation
@@ -129,6 +129,20 @@ def test_an_optimiser_step_with_three_results_is_one_launch() -> None:
     new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
     program = writer.program(new_p, new_m, new_v)
     assert _launches(design(program)) == ["1 loops"]
+    _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
+
+
+def test_an_optimiser_step_of_which_one_result_is_dead_stores_the_others_in_one_launch() -> None:
+    writer = Writer()
+    p, g, m, v = (writer.input(6, 5) for _ in range(4))
+    rate, decay = writer.scalar(), writer.scalar()
+    new_m = writer.add(writer.multiply(m, decay), g)
+    new_v = writer.add(writer.multiply(v, decay), writer.square(g))
+    new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
+    program = writer.program(new_p, new_m)
+    (batch,) = design(program).batches
+    assert isinstance(batch.lowered.kernel, LoopKernel)
+    assert len(batch.lowered.kernel.stores) == 2
     _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
 
 
@@ -304,7 +318,7 @@ def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
 
 
 def test_without_fusion_every_op_is_a_launch() -> None:
-    assert len(build_plan(_rnn(2), "c", fuse=False).launches) == 12
+    assert len(design_separately(_rnn(2)).batches) == 12
 
 
 @_FUZZING

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fusewire_kernels.build import Design, design
-from fusewire_kernels.graph import Operand
+from fusewire_kernels.graph import Form, Operand
+from fusewire_kernels.plan import Donation
 from fusewire_kernels.schedule import Batch
-from fusewire_kernels.verify import verify
+from fusewire_kernels.verify import verify, verify_donations
 from fusewire_kernels.views import Layout
 from fusewire_protos.errors import ServerFault
 from tests.kernels.programs import Writer
@@ -61,6 +64,101 @@ def test_a_view_that_leaves_its_buffer_is_found() -> None:
     outside = Operand(task.operands[0].value, Layout((8, 8), (8, 1), 1, ()))
     with pytest.raises(ServerFault, match="leaves the buffer"):
         verify(plan._replace(tasks=[task._replace(operands=(outside, *task.operands[1:])), *plan.tasks[1:]]))
+
+
+def _changed(plan: Design, number: int, **fields: Any) -> Design:
+    """The plan with other fields of one value of its graph."""
+    values = list(plan.graph.values)
+    values[number] = values[number]._replace(**fields)
+    graph = plan.graph._replace(values=tuple(values))
+    return plan._replace(fusion=plan.fusion._replace(graph=graph))
+
+
+def test_a_value_before_its_operand_is_found() -> None:
+    plan = _sound()
+    product = next(number for number, value in enumerate(plan.graph.values) if value.form is Form.PRODUCT)
+    own = Operand(product, plan.graph.values[product].operands[0].layout)
+    with pytest.raises(ServerFault, match="needs one that comes later"):
+        verify(_changed(plan, product, operands=(own, own)))
+
+
+def test_an_operand_outside_of_its_value_is_found() -> None:
+    plan = _sound()
+    product = next(number for number, value in enumerate(plan.graph.values) if value.form is Form.PRODUCT)
+    outside = Operand(0, Layout((8, 8), (8, 1), 1, ()))
+    with pytest.raises(ServerFault, match="reads or writes outside"):
+        verify(_changed(plan, product, operands=(outside, outside)))
+
+
+def test_a_group_that_waits_for_a_later_one_is_found() -> None:
+    plan = _sound()
+    backwards = plan.fusion._replace(waits_for=((1,), *plan.fusion.waits_for[1:]))
+    with pytest.raises(ServerFault, match="waits for a later one"):
+        verify(plan._replace(fusion=backwards))
+
+
+def test_a_group_that_does_not_wait_for_what_it_reads_is_found() -> None:
+    plan = _sound()
+    careless = plan.fusion._replace(waits_for=tuple(() for _ in plan.fusion.groups))
+    with pytest.raises(ServerFault, match="does not wait for value"):
+        verify(plan._replace(fusion=careless))
+
+
+def test_a_member_before_its_operand_is_found() -> None:
+    plan = _sound()
+    max(plan.fusion.groups, key=lambda group: len(group.members)).members.reverse()
+    with pytest.raises(ServerFault, match="comes before its operand"):
+        verify(plan)
+
+
+def test_a_value_that_is_computed_twice_is_found() -> None:
+    plan = _sound()
+    softmax = max(plan.fusion.groups, key=lambda group: len(group.members))
+    softmax.members.append(softmax.members[-1])
+    with pytest.raises(ServerFault, match="computed twice"):
+        verify(plan)
+
+
+@pytest.mark.parametrize("offset", [0, 2])
+def test_an_element_that_is_not_written_exactly_once_is_found(offset: int) -> None:
+    writer = Writer()
+    x, y = writer.input(4), writer.input(4)
+    plan = design(writer.program(writer.concat(x, y, axis=0)))
+    verify(plan)
+    (result,) = plan.graph.outputs
+    last = max(number for number, value in enumerate(plan.graph.values) if value.target is not None)
+    with pytest.raises(ServerFault, match="not written exactly once"):
+        verify(_changed(plan, last, target=Operand(result, Layout((4,), (1,), offset, ()))))
+
+
+def _with_late_reader() -> Design:
+    """tanh(x) and tanh(x) @ x: x is read after the first result is there."""
+    writer = Writer()
+    x = writer.input(3, 3)
+    y = writer.tanh(x)
+    return design(writer.program(y, writer.matmul(y, x), writer.sum(x, axes=(0,), keepdims=False)))
+
+
+@pytest.mark.parametrize(
+    ("donated", "match"),
+    [
+        (Donation(0, 0), "reads input 0 after result 0"),
+        (Donation(0, 1), "reads input 0 after result 1"),
+        (Donation(0, 2), "another size"),
+    ],
+)
+def test_a_result_that_is_written_over_an_input_still_to_be_read_is_found(donated: Donation, match: str) -> None:
+    with pytest.raises(ServerFault, match=match):
+        verify_donations(_with_late_reader(), [donated])
+
+
+def test_a_result_that_is_written_over_an_input_at_other_points_is_found() -> None:
+    writer = Writer()
+    x, y = writer.input(3, 3), writer.input(3, 3)
+    plan = design(writer.program(writer.add(x, writer.transpose(y, permutation=(1, 0)))))
+    verify_donations(plan, [Donation(0, 0)])
+    with pytest.raises(ServerFault, match="reads input 1 after result 0"):
+        verify_donations(plan, [Donation(1, 0)])
 
 
 def test_a_result_that_no_task_stores_is_found() -> None:
