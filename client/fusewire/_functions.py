@@ -28,6 +28,7 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
 
 ShapeLike = int | Sequence[int]
+_OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # what an op takes as it is
 _Function = TypeVar("_Function", bound=Callable[..., Array])
 
 
@@ -478,19 +479,13 @@ def _dtype_in(operand: Any) -> Any:
 
 def _apply(op: Op, *operands: Any) -> Array:
     """Records an op of arrays, scalars and whatever can be uploaded."""
-    if not _has_array(operands):
-        operands = (asarray(operands[0]), *operands[1:])
-    session = next(operand for operand in operands if isinstance(operand, Array)).session
-    usable = [
-        operand if isinstance(operand, (Array, np.generic, *PYTHON_SCALARS)) else session.array(operand)
-        for operand in operands
-    ]
+    lead = next((operand for operand in operands if isinstance(operand, Array)), None)
+    if lead is None:
+        lead = asarray(operands[0])
+        operands = (lead, *operands[1:])
+    usable = [operand if isinstance(operand, _OPERANDS) else lead.session.array(operand) for operand in operands]
     result: Array = apply(op, usable)
     return result
-
-
-def _has_array(operands: Sequence[Any]) -> bool:
-    return next((True for operand in operands if isinstance(operand, Array)), False)
 
 
 def _arrays(*given: Any) -> list[Array]:
