@@ -29,6 +29,7 @@ MAX_HANDLE = 2**63 - 1
 HANDLES_PER_RECORDER = 2**40
 FIRST_UPLOAD = 2**39  # within a recorder's range: results below, uploads from here
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
+MAX_ENTRIES = 1 << 15  # of a frame, and programs of a frame: however small they are, each takes time to apply
 
 Scalar = bool | int | float
 
@@ -123,6 +124,7 @@ def decode_entries(raw: bytes) -> list[Entry]:
     items = unpack(raw, longest_array=len(raw))
     if type(items) is not tuple:
         raise CaseError("undecodable_frame", "bindings are no list")
+    _check_count(items, "entries")
     return [_entry(item) for item in items]
 
 
@@ -133,7 +135,13 @@ def decode_programs(raw: bytes) -> list[NewProgram]:
     items = unpack(raw, longest_array=len(raw))
     if type(items) is not tuple:
         raise CaseError("undecodable_frame", "programs are no list")
+    _check_count(items, "programs")
     return [_new_program(item) for item in items]
+
+
+def _check_count(items: tuple[Any, ...], what: str) -> None:
+    if len(items) > MAX_ENTRIES:
+        raise CaseError("oversized_frame", f"{len(items)} {what} in a frame, which holds at most {MAX_ENTRIES}")
 
 
 def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -201,7 +209,7 @@ def _decode_segment(item: tuple[Any, ...]) -> Segment:
     if type(scalars) is not tuple or any(type(value) not in (bool, int, float) for value in scalars):
         raise CaseError("undecodable_frame", "scalars are no list of numbers")
     return Segment(
-        _number(program), _handle(base), inputs, scalars, _numbers(starts, "starts"), _numbers(dying, "dying")
+        _number(program), _number(base), inputs, scalars, _numbers(starts, "starts"), _numbers(dying, "dying")
     )
 
 
@@ -213,7 +221,7 @@ def _decode_upload(item: tuple[Any, ...]) -> Upload:
         spec = Spec(_dtype(dtype), shapes.check(shape))
     except (ShapeError, DtypeError) as error:
         raise CaseError("undecodable_frame", f"upload: {error}") from None
-    return Upload(_handle(handle), spec, None if tensor is None else _number(tensor))
+    return Upload(_number(handle), spec, None if tensor is None else _number(tensor))
 
 
 def _decode_free(item: tuple[Any, ...]) -> Free:
@@ -221,7 +229,7 @@ def _decode_free(item: tuple[Any, ...]) -> Free:
 
 
 def _decode_fetch(item: tuple[Any, ...]) -> Fetch:
-    return Fetch(_number(item[1]), _handle(item[2]))
+    return Fetch(_number(item[1]), _number(item[2]))
 
 
 _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
@@ -255,10 +263,6 @@ def _number(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= MAX_HANDLE:
         raise CaseError("undecodable_frame", f"{shortened(value)} is no number in 0..2^63−1")
     return value
-
-
-def _handle(value: Any) -> int:
-    return _number(value)
 
 
 def _numbers(value: Any, what: str) -> tuple[int, ...]:

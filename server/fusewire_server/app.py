@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
+from typing import NamedTuple
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -29,17 +29,19 @@ from fusewire_server.planner import Planner
 from fusewire_server.publisher import Publisher
 from fusewire_server.rpc import SERVICE, FusewireService
 from fusewire_server.settings import MIB
+from fusewire_server.version import installed_version
 
 log = logging.getLogger("fusewire.app")
 
 PUBLISH_EVERY_S = 0.1
 STOP_DEADLINE_S = 5.0
+STOP_GRACE_S = 0.2  # for what is being written when the process ends
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0005
 
 
 def run(config: Config) -> int:
-    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError before anything is opened."""
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     keep_freed_memory()
@@ -64,20 +66,20 @@ class _Process:
         planner = Planner(settings) if settings is not None else None
         engine = Engine(self._config, device, planner)
         engine.on_broken = self._end_broken
-        publisher = Publisher(engine, _version())
         engine.start()
+        publisher = Publisher(engine, installed_version())
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
-        server, port = await start_grpc(self._config, engine, self._authenticator)
+        server, port, health_status = await start_grpc(self._config, engine, self._authenticator)
         housekeeping = asyncio.create_task(self._keep_house(publisher, engine), name="housekeeping")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
+        await drain(engine, publisher, health_status)
+        await server.stop(STOP_GRACE_S)
         housekeeping.cancel()
-        engine.is_draining = True
-        await server.stop(grace=0.2)
         if planner is not None:
             await planner.stop()
         await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
@@ -120,10 +122,23 @@ class _Process:
         self._end(1)
 
 
-async def start_grpc(
-    config: Config, engine: Engine, authenticator: Authenticator | None
-) -> tuple[grpc.aio.Server, int]:
-    """Serves sessions, health and reflection; the server and the port it listens to. Raises ConfigurationError."""
+async def drain(engine: Engine, publisher: Publisher, status: health.aio.HealthServicer) -> None:
+    """From now on no session begins, and all who ask hear why."""
+    engine.is_draining = True
+    publisher.publish()
+    await status.enter_graceful_shutdown()
+
+
+class Serving(NamedTuple):
+    """A server of gRPC that has started."""
+
+    server: grpc.aio.Server
+    port: int
+    status: health.aio.HealthServicer
+
+
+async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
+    """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
     server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
@@ -135,7 +150,7 @@ async def start_grpc(
     reflection.enable_server_reflection(names, server)
     port = _add_port(server, config.listen)
     await server.start()
-    return server, port
+    return Serving(server, port, status)
 
 
 def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
@@ -188,10 +203,3 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
         return None
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory
-
-
-def _version() -> str:
-    try:
-        return version("fusewire")
-    except PackageNotFoundError:
-        return "0"

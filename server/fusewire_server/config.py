@@ -79,6 +79,7 @@ class Limits:
     """What one session may ask for, and how many sessions there may be."""
 
     sessions: Annotated[Count, "sessions at once, detached ones included"] = 256
+    tenant_sessions: Annotated[Count, "sessions of one tenant at once"] = 192
     message_bytes: Annotated[Bytes, "longest frame"] = 4 * MIB
     chunk_bytes: Annotated[Bytes, "longest piece of a large upload or download"] = MIB
     array_bytes: Annotated[Bytes, "largest array"] = GIB

@@ -210,6 +210,10 @@ class DeviceThread:
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
         self._completer = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
 
+    @property
+    def is_running(self) -> bool:
+        return self._worker.is_alive()
+
     def start(self) -> None:
         self._completer.start()
         self._worker.start()

@@ -21,6 +21,7 @@ from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import device_thread as orders
 from fusewire_server import tier0
+from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
@@ -31,7 +32,7 @@ from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.uploads import Uploads
-from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Submission, Value, ValueState
+from fusewire_server.work import NO_WORK, Amount, Beside, Failure, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.engine")
 
@@ -61,6 +62,7 @@ class Engine:
         self.closed_bytes_out = 0
         self.is_held = False
         self.is_draining = False
+        self.is_broken = False
         self.programs = ProgramTable(
             limits.program_limits(), config.planner.promote_fragment_after, config.planner.cached_plans
         )
@@ -80,6 +82,7 @@ class Engine:
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
         self._submissions = 0
+        self.carriers = Carriers()
         self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
@@ -91,6 +94,11 @@ class Engine:
     @property
     def device_busy_ns(self) -> int:
         return self._device_thread.busy_ns
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what is sent will be done."""
+        return self._device_thread.is_running and not self.is_broken
 
     def start(self) -> None:
         self._device_thread.start()
@@ -106,12 +114,27 @@ class Engine:
         if self.is_draining:
             raise CaseError("draining", "the server is draining and takes no new sessions")
         limits = self.config.limits
-        if len(self.sessions) >= limits.sessions:
-            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
+        self._make_room(tenant)
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
         session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, limits.unread_bytes)
+        session.heard_at_ns = time.monotonic_ns()
         self.sessions[session.session_id] = session
         return session
+
+    def _make_room(self, tenant: str) -> None:
+        """A tenant at a limit loses the session of its own that was detached first. Raises CaseError if it has none."""
+        limits = self.config.limits
+        own = sum(session.tenant == tenant for session in self.sessions.values())
+        if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
+            return
+        detached = next((one for one in self._deaths if self.sessions[one].tenant == tenant), None)
+        if detached is not None:
+            self.end(self.sessions[detached])
+        elif own >= limits.tenant_sessions:
+            limit = limits.tenant_sessions
+            raise CaseError("too_many_sessions", f"{own} sessions of this tenant; limits.tenant_sessions = {limit}")
+        else:
+            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
         """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
@@ -119,13 +142,15 @@ class Engine:
         if session is None or session.tenant != tenant:
             raise CaseError("session_lost", "this server holds no such session")
         session.resume(acknowledged)
+        session.heard_at_ns = time.monotonic_ns()
         death = self._deaths.pop(session_id, None)
         if death is not None:
             death.cancel()
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """`wake` is called whenever the session's stream has something to send."""
+        """`wake` is called whenever the session's stream has something to send, and when another takes its place."""
+        self._wake(session)
         self._wakers[session.session_id] = wake
 
     def detach(self, session: Session, epoch: int) -> None:
@@ -152,6 +177,7 @@ class Engine:
         self._coalescer.remove(session)
         self._plans.leave(session)
         self.uploads.drop(session)
+        self.carriers.end(session)
         taken = Taken()
         self._intake.close(session, taken)
         self._order_releases([session], taken.released)
@@ -183,15 +209,17 @@ class Engine:
         session.acknowledge(number)
         self._read_on(session)
 
-    def downloaded(self, session: Session, fetch: int) -> None:
-        """The client has been sent all bytes of an answer that travels beside the stream."""
-        session.forget_answer(fetch)
-        self._read_on(session)
+    def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
+        """A call carries an answer no longer; the client has been sent all of its bytes, or not."""
+        session.end_download(fetch, beside, is_complete=is_complete)
+        if session.state is not SessionState.CLOSED:
+            self._read_on(session)
 
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
         """The bytes of an upload have arrived as declared."""
         if session.state is SessionState.CLOSED:
             return
+        value.readers += 1  # until it is written: its bytes count as the session's for as long as they are held
         self._device_thread.order(orders.Write(session, value, data, NO_WORK))
         taken = Taken()
         self._intake.uploaded(session, value, taken)
@@ -386,8 +414,20 @@ class Engine:
         with self._reports_lock:
             reports, self._reports = self._reports, []
         for report in reports:
-            self._finish(report)
+            self._finish_surely(report)
         self._submit()
+
+    def _finish_surely(self, report: orders.Report) -> None:
+        """A report that cannot be taken in leaves tables behind that nobody may rely on; the others are taken in."""
+        try:
+            self._finish(report)
+        except Exception as error:
+            log.exception("a report of the device thread could not be taken in")
+            self._break(error)
+
+    def _break(self, error: BaseException) -> None:
+        self.is_broken = True
+        self.on_broken(error)
 
     def _finish(self, report: orders.Report) -> None:
         match report:
@@ -405,7 +445,7 @@ class Engine:
                 self._plans.refused(report.key, report.text)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
-                self.on_broken(report.error)
+                self._break(report.error)
 
     def _finish_submission(self, ran: orders.Ran) -> None:
         told = self._outstanding.pop(ran.number)
@@ -425,41 +465,55 @@ class Engine:
 
     def _fail_row(self, failed: orders.FailedRow) -> None:
         row = failed.row
-        failure = Failure(BY_NAME[failed.case], failed.text, row.base, 0)
+        text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
+        failure = Failure(BY_NAME[failed.case], text, row.base, 0)
         self.counters.failed(failure.case)
-        taken = Taken()
-        for value in row.outputs:
-            if value.state is not ValueState.FAILED and row.session.state is not SessionState.CLOSED:
-                self._intake.fail(row.session, value, failure, taken)
+        if row.session.state is not SessionState.CLOSED:
+            self._intake.fail_row(row, failure, Taken())
+
+    def _no_room(self, text: str) -> str:
+        """Names the setting, and what it comes to."""
+        return f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
 
     def _finish_writing(self, wrote: orders.Wrote) -> None:
         session, value = wrote.write.session, wrote.write.value
         session.complete(wrote.write.credit)
+        if session.state is SessionState.CLOSED:
+            return
+        taken = Taken()
+        if isinstance(wrote.write.data, Staged):
+            value.readers -= 1
+            self._intake.release_if_dead(session, value, taken)
         if wrote.refusal is not None:
-            failure = Failure(BY_NAME["out_of_memory"], wrote.refusal, 0, 0)
+            failure = Failure(BY_NAME["out_of_memory"], self._no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)
-            self._intake.fail(session, value, failure, Taken())
+            self._intake.fail(session, value, failure, taken)
+        self._order_releases([session], taken.released)
         self._wake(session)
 
     def _answer(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
         session.bytes_out += len(data)
         self.counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
-        self._give_answer(fetching, Answer(fetching.fetch, data, None))
+        if fetching.is_abandoned or session.state is SessionState.CLOSED:
+            self._drop_read(fetching)
+        else:
+            session.answer(fetching.fetch, data)
+            self._wake(session)
 
     def _answer_missing(self, fetching: Fetching) -> None:
-        failure = fetching.value.failure or Failure(BY_NAME["out_of_memory"], "the device has no room", 0, 0)
-        self._give_answer(fetching, Answer(fetching.fetch, None, failure))
-
-    def _give_answer(self, fetching: Fetching, answer: Answer) -> None:
         session = fetching.session
-        if fetching.is_abandoned:
-            session.fetches.pop(fetching.fetch, None)
-            session.forget_answer(fetching.fetch)
-            self._read_on(session)
-        else:
-            session.answer(answer)
-            self._wake(session)
+        if fetching.is_abandoned or session.state is SessionState.CLOSED:
+            self._drop_read(fetching)
+            return
+        no_room = Failure(BY_NAME["out_of_memory"], self._no_room("the device has no room"), 0, 0)
+        session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
+        self._wake(session)
+
+    def _drop_read(self, fetching: Fetching) -> None:
+        """Nobody wants the value that has come to the host."""
+        fetching.session.drop_read(fetching.fetch)
+        self._read_on(fetching.session)
 
     def _wake(self, session: Session) -> None:
         wake = self._wakers.get(session.session_id)

@@ -8,19 +8,20 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import BY_NAME, CaseError, Reach
 from fusewire_protos.frames import Entry, NewProgram
+from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
 from fusewire_server.programs import ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
-from fusewire_server.work import Amount, Answer, Failure, Fetching, Row, Value, ValueState
+from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
 
 class Arrival(NamedTuple):
@@ -83,7 +84,7 @@ class Intake:
         value.failure = failure
         for fetching in value.fetches:
             value.readers -= 1
-            self._answer_failure(session, fetching.fetch, failure)
+            session.answer_failure(fetching.fetch, failure)
         value.fetches.clear()
         self._forget_if_dead(session, value, taken)
         self._issue_waiting(session, value)
@@ -104,12 +105,14 @@ class Intake:
         for value in session.values.values():
             value.is_named = False
             value.readers = 0
+            value.fetches.clear()
+            value.waiting.clear()
             if value.state is ValueState.READY:
                 taken.released.append(value)
         session.values.clear()
         session.queue.clear()
         session.held_back.clear()
-        session.reads.clear()
+        session.forget_answers()
         for entry in session.programs.values():
             entry.holders -= 1
         session.programs.clear()
@@ -150,30 +153,27 @@ class Intake:
         if rejected is None:
             raise CaseError("unknown_program", f"program {segment.program} was never sent")
         failure, claim = rejected
-        handles = [segment.base + index for index in claim.live]
-        self._admit_failed(session, segment, handles, claim.amount, failure, taken)
+        taken.failures.append(failure)
+        failures = {index: failure._replace(base=segment.base, op_index=index) for index in claim.live}
+        self._admit_failed(session, segment, failures, claim.amount, taken)
 
     def _row(
         self, session: Session, segment: frames.Segment, entry: ProgramEntry, now_ns: int, taken: Taken
     ) -> Row | None:
         """The segment as a row; None if nothing of it can be computed, its results having been failed."""
-        program = entry.program
-        handles = [segment.base + index for index in program.live]
+        program, base = entry.program, segment.base
         try:
             scalars = validate.scalars_of(program, segment.scalars)
             starts = validate.starts_of(program, segment.starts)
-            self._check_quota(session, program.live_bytes, len(handles))
-            if len(segment.inputs) != len(program.inputs):
-                raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
+            self._check_fit(session, segment, program)
         except CaseError as error:
-            self._admit_failed(session, segment, handles, _amount_of(entry), Failure.of(error, segment.base), taken)
+            self._refuse(session, segment, program, Failure.of(error, base), taken)
             return None
         inputs, failed = self._inputs(session, segment, program.inputs)
         outputs = [
-            self._mint(session, handle, program.result_spec(index), ValueState.AWAITED)
-            for handle, index in zip(handles, program.live, strict=True)
+            self._mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live
         ]
-        row = Row(session, entry, segment.base, inputs, outputs, scalars, starts, now_ns)
+        row = Row(session, entry, base, inputs, outputs, scalars, starts, now_ns)
         session.admit(row.amount)
         session.ops_total += len(program.ops)
         for value in inputs:
@@ -182,6 +182,18 @@ class Intake:
         if failed:
             self._fail_dependents(session, row, failed, taken)
         return row
+
+    def _check_fit(self, session: Session, segment: frames.Segment, program: Program) -> None:
+        self._check_quota(session, program.live_bytes, len(program.live))
+        if len(segment.inputs) != len(program.inputs):
+            raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
+
+    def _refuse(
+        self, session: Session, segment: frames.Segment, program: Program, failure: Failure, taken: Taken
+    ) -> None:
+        taken.failures.append(failure)
+        failures = {index: failure.of_result(program, segment.base, index) for index in program.live}
+        self._admit_failed(session, segment, failures, amount_of(program), taken)
 
     def _inputs(
         self, session: Session, segment: frames.Segment, specs: Sequence[Spec]
@@ -204,11 +216,11 @@ class Intake:
 
     def _fail_dependents(self, session: Session, row: Row, failed: dict[int, Failure], taken: Taken) -> None:
         taken.failures += failed.values()
-        for position, failure in failed.items():
-            results = validate.failed_results(row.entry.program, (position,))
-            for output, index in zip(row.outputs, row.entry.program.live, strict=True):
-                if index in results and output.state is not ValueState.FAILED:
-                    self.fail(session, output, failure, taken)
+        program = row.entry.program
+        cause = validate.first_failed(program, failed)
+        for output, index in zip(row.outputs, program.live, strict=True):
+            if index in cause and output.state is not ValueState.FAILED:
+                self.fail(session, output, failed[cause[index]].of_result(program, row.base, index), taken)
 
     def _queue(self, session: Session, row: Row) -> None:
         awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
@@ -253,7 +265,7 @@ class Intake:
         failed: dict[int, Failure] = {}
         for position, value in enumerate(row.inputs):
             if value.state is ValueState.FAILED:
-                failed[position] = _known(value.failure)
+                failed[position] = failure_of(value)
                 row.inputs[position] = _stand_in(row.entry.program.inputs[position])
                 value.readers -= 1
                 self.release_if_dead(row.session, value, taken)
@@ -264,16 +276,13 @@ class Intake:
         self,
         session: Session,
         segment: frames.Segment,
-        handles: list[int],
+        failures: Mapping[int, Failure],
         amount: Amount,
-        failure: Failure,
         taken: Taken,
     ) -> None:
-        """A segment of which nothing can be computed: its results exist as failures, its inputs still die."""
-        failure = failure._replace(base=segment.base)
-        taken.failures.append(failure)
-        for handle in handles:
-            self._mint_failed(session, handle, failure)
+        """A segment of which nothing can be computed: its results, by op, exist as failures; its inputs still die."""
+        for index, failure in failures.items():
+            self._mint_failed(session, segment.base + index, failure)
         dying = [segment.inputs[position] for position in self._dying(segment)]
         self._kill(session, dying, taken)
         session.admit(amount)
@@ -320,10 +329,10 @@ class Intake:
         if value is None or not value.is_named:
             failure = self._failure_of_unknown(session, fetch.handle, 0)
             taken.failures.append(failure)
-            self._answer_failure(session, fetch.fetch, failure)
+            session.answer_failure(fetch.fetch, failure)
             return
         if value.state is ValueState.FAILED:
-            self._answer_failure(session, fetch.fetch, _known(value.failure))
+            session.answer_failure(fetch.fetch, failure_of(value))
             return
         fetching = Fetching(session, fetch.fetch, value)
         session.fetches[fetch.fetch] = fetching
@@ -335,15 +344,14 @@ class Intake:
 
     def _is_repeated(self, session: Session, fetch: int) -> bool:
         """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
-        data = session.beside.get(fetch)
-        if data is not None:
-            session.answer(Answer(fetch, data, None))
-        return fetch in session.fetches or fetch in session.untaken
+        if fetch in session.fetches or fetch in session.untaken:
+            return True
+        return session.tell_again(fetch)
 
     def _take_abandon(self, session: Session, abandon: frames.Abandon, arrival: Arrival, taken: Taken) -> None:
         fetching = session.fetches.get(abandon.fetch)
         if fetching is None:
-            session.forget_answer(abandon.fetch)
+            session.forget_beside(abandon.fetch)
             return
         fetching.is_abandoned = True
         for waiting in (fetching.value.fetches, session.reads):
@@ -360,11 +368,16 @@ class Intake:
         for row in rows:
             self.drop(row, cancelled._replace(base=row.base), taken)
 
+    def fail_row(self, row: Row, failure: Failure, taken: Taken) -> None:
+        """All results of a row fail, but for those that have."""
+        program = row.entry.program
+        for value, index in zip(row.outputs, program.live, strict=True):
+            if value.state is not ValueState.FAILED:
+                self.fail(row.session, value, failure.of_result(program, row.base, index), taken)
+
     def drop(self, row: Row, failure: Failure, taken: Taken) -> None:
         """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
-        for value in row.outputs:
-            if value.state is not ValueState.FAILED:
-                self.fail(row.session, value, failure, taken)
+        self.fail_row(row, failure, taken)
         for value in row.inputs:
             value.readers -= 1
             self.release_if_dead(row.session, value, taken)
@@ -431,15 +444,8 @@ class Intake:
     def _failure_of_unknown(self, session: Session, handle: int, base: int) -> Failure:
         return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
 
-    def _answer_failure(self, session: Session, fetch: int, failure: Failure) -> None:
-        session.answer(Answer(fetch, None, failure))
-
 
 _NOTHING = Spec(dtypes.uint8, (0,))
-
-
-def _amount_of(entry: ProgramEntry) -> Amount:
-    return Amount(len(entry.program.ops), entry.program.live_bytes, 1)
 
 
 def _stand_in(spec: Spec) -> Value:
@@ -463,8 +469,3 @@ def _misfit(position: int, actual: Spec, wanted: Spec) -> str:
         f"input {position} is {actual.dtype.name}{list(actual.shape)}; "
         f"the program takes {wanted.dtype.name}{list(wanted.shape)}"
     )
-
-
-def _known(failure: Failure | None) -> Failure:
-    assert failure is not None, "a failed value carries its failure"
-    return failure

@@ -1,4 +1,4 @@
-"""Makes the engine's live tables into a snapshot. Runs on the loop thread, a few times a second at most."""
+"""Makes the engine's live tables into a snapshot. Runs on the loop thread, ten times a second."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Publisher:
             version=self._version,
             started_at=self._started_at,
             backend=BackendView(info.backend, info.name, info.memory_bytes, info.detail),
-            is_ready=True,
+            is_ready=engine.is_ready,
             is_draining=engine.is_draining,
             is_held=engine.is_held,
             sessions=len(engine.sessions),

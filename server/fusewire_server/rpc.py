@@ -1,7 +1,7 @@
 """gRPC in and out: frames to the engine, what the engine owes to frames. Thin; it decides nothing.
 
-Bulk bytes travel as serialised `Chunk`s that are built and read without protobuf's copies, so those two methods are
-registered with serialisers of their own.
+The methods that carry large values beside the stream are in `bulk`; they are registered here, with serialisers of
+their own.
 """
 
 from __future__ import annotations
@@ -9,24 +9,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NoReturn
 
 import grpc
-import numpy as np
 from google.protobuf.message import DecodeError
 
-from fusewire_kernels.devices.base import Staged
-from fusewire_protos.chunks import decode_chunk, encode_chunk
-from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_protos.errors import CaseError, Unauthenticated
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server import validate
 from fusewire_server.access import Access
+from fusewire_server.bulk import Bulk
 from fusewire_server.engine import Engine
 from fusewire_server.patience import Patience
+from fusewire_server.refusal import Context, refuse
 from fusewire_server.session import Session
-from fusewire_server.work import Amount, Answer, Value
+from fusewire_server.version import installed_version
+from fusewire_server.work import Amount, Answer
 
 log = logging.getLogger("fusewire.rpc")
 
@@ -35,9 +32,8 @@ HELLO_DEADLINE_S = 10.0
 # Acknowledgements ride on frames that carry news; so many of the client's frames may wait for one. A frame of its
 # own for each would stand in the way of the answer that follows it.
 MOST_UNACKNOWLEDGED = 16
-SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
+TOKEN_CHECK_S = 5.0  # how often the token of an open session is looked at again
 
-Context = grpc.aio.ServicerContext[Any, Any]
 RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
 
 
@@ -48,6 +44,7 @@ class FusewireService:
         self._engine = engine
         self._access = access
         self._limits = engine.config.limits
+        self._bulk = Bulk(engine, access)
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What `grpc.aio.Server.add_generic_rpc_handlers` takes."""
@@ -58,10 +55,10 @@ class FusewireService:
                     self.session, _as_it_is, pb.ServerFrame.SerializeToString
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    self.upload, _as_it_is, pb.UploadReceipt.SerializeToString
+                    self._bulk.upload, _as_it_is, pb.UploadReceipt.SerializeToString
                 ),
                 "Download": grpc.unary_stream_rpc_method_handler(
-                    self.download, pb.DownloadRequest.FromString, _as_it_is
+                    self._bulk.download, pb.DownloadRequest.FromString, _as_it_is
                 ),
             },
         )
@@ -77,7 +74,7 @@ class FusewireService:
         except CaseError as error:
             await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
             return
-        await _Stream(self._engine, session, frames, context).run()
+        await _Stream(self._engine, self._access, session, frames, context).run()
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, peer: str) -> Session:
         if frame is None or not frame.HasField("hello"):
@@ -90,97 +87,13 @@ class FusewireService:
             return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         return self._engine.open(tenant, hello.client, peer)
 
-    # ---- bulk, beside the stream ----
-
-    async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
-        """Fills the value that the session's stream declared or is about to declare."""
-        session, handle = self._addressee(context)
-        if session is None or handle is None:
-            await _abort(context, "session_lost", "this server holds no such session")
-        value = await self._declared(session, handle)
-        if value is None:
-            await _abort(context, "unknown_handle", f"handle {handle} names nothing in this session")
-        try:
-            staged = await self._gather(chunks, value)
-        except _UploadBroken as broken:
-            self._engine.upload_failed(session, value, str(broken))
-            await _abort(context, "upload_failed", str(broken))
-        except asyncio.CancelledError:
-            self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
-            raise
-        self._engine.uploaded(session, value, staged)
-        return pb.UploadReceipt(bytes=value.spec.size_bytes)
-
-    def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
-        metadata = dict(context.invocation_metadata() or ())
-        try:
-            session = self._engine.sessions.get(bytes.fromhex(str(metadata.get(SESSION_HEADER, ""))))
-            handle = int(str(metadata.get(HANDLE_HEADER, "")))
-        except ValueError:
-            return None, None
-        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
-            return None, None
-        return session, handle
-
-    async def _declared(self, session: Session, handle: int) -> Value | None:
-        """The value to fill; the stream that declares it may be a little behind this call."""
-        try:
-            async with asyncio.timeout(self._limits.upload_stall_s):
-                return await self._engine.uploads.claim(session, handle)
-        except TimeoutError:
-            return None
-        finally:
-            self._engine.uploads.give_up(session, handle)
-
-    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
-        size_bytes = value.spec.size_bytes
-        staged = self._engine.device.stage(size_bytes)
-        target = np.frombuffer(staged.memory, np.uint8)
-        filled = 0
-        while (raw := await self._next_chunk(chunks)) is not None:
-            try:
-                chunk = decode_chunk(raw)
-            except ValueError as error:
-                raise _UploadBroken(str(error)) from None
-            if filled + len(chunk) > size_bytes:
-                raise _UploadBroken(f"more than the {size_bytes} bytes declared")
-            # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
-            np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
-            filled += len(chunk)
-        if filled != size_bytes:
-            raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
-        try:
-            validate.check_uploaded(value.spec.dtype, staged.memory)
-        except CaseError as error:
-            raise _UploadBroken(error.text) from None
-        return staged
-
-    async def _next_chunk(self, chunks: AsyncIterator[bytes]) -> bytes | None:
-        stall_s = self._limits.upload_stall_s
-        try:
-            async with asyncio.timeout(stall_s):
-                return await anext(chunks, None)
-        except TimeoutError:
-            raise _UploadBroken(f"nothing came for limits.upload_stall_s = {stall_s}") from None
-
-    async def download(self, request: pb.DownloadRequest, context: Context) -> None:
-        """The bytes of an answered fetch, in chunks."""
-        session = self._engine.sessions.get(request.session_id)
-        data = session.beside.get(request.fetch) if session is not None else None
-        if session is None or data is None or session.tenant != self._access.tenant(context.invocation_metadata()):
-            await _abort(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
-        step = self._limits.chunk_bytes
-        for start in range(0, len(data), step):
-            await context.write(encode_chunk(data[start : start + step]))
-        self._engine.downloaded(session, request.fetch)
-
 
 class _Stream:
-    """One connection of a session: a reader and a writer, either of which ends both."""
+    """One connection of a session: a reader, a writer and a watcher of its token, each of which ends all."""
 
-    def __init__(self, engine: Engine, session: Session, frames: RawFrames, context: Context) -> None:
+    def __init__(self, engine: Engine, access: Access, session: Session, frames: RawFrames, context: Context) -> None:
         self._engine = engine
+        self._access = access
         self._session = session
         self._frames = frames
         self._context = context
@@ -194,9 +107,10 @@ class _Stream:
     async def run(self) -> None:
         """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
         self._engine.attach(self._session, self._owed.set)
-        reader, writer = asyncio.create_task(self._read()), asyncio.create_task(self._write())
+        writer = asyncio.create_task(self._write())
+        tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
         try:
-            await asyncio.wait((reader, writer), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if self._goodbye is not None:
                 await asyncio.wait((writer,))
             elif writer.done():
@@ -204,9 +118,9 @@ class _Stream:
         finally:
             self._engine.detach(self._session, self._epoch)
             self._patience.end()
-            reader.cancel()
-            writer.cancel()
-            await asyncio.gather(reader, writer, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self) -> None:
         try:
@@ -214,10 +128,23 @@ class _Stream:
                 if not self._is_current or not self._apply(raw):
                     return
         except CaseError as error:
-            log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
-            self._goodbye = _goodbye(error)
-            self._engine.end(self._session)
-            self._owed.set()
+            self._end(error)
+
+    async def _watch(self) -> None:
+        """Ends the session once its token is no longer good."""
+        metadata = self._context.invocation_metadata()
+        try:
+            while self._access.tenant(metadata) == self._session.tenant:  # noqa: ASYNC110 - a file has no event
+                await asyncio.sleep(TOKEN_CHECK_S)
+            self._end(CaseError("unauthenticated", "the token is now another tenant's"))
+        except Unauthenticated as refusal:
+            self._end(CaseError("unauthenticated", str(refusal)))
+
+    def _end(self, error: CaseError) -> None:
+        log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
+        self._goodbye = _goodbye(error)
+        self._engine.end(self._session)
+        self._owed.set()
 
     @property
     def _is_current(self) -> bool:
@@ -262,6 +189,8 @@ class _Stream:
             self._owed.clear()
             while self._is_current and (frame := self._next_frame()) is not None:
                 await self._send(frame)
+            if not self._is_current:
+                return
         await self._send(pb.ServerFrame(goodbye=self._goodbye))
 
     async def _send(self, frame: pb.ServerFrame) -> None:
@@ -282,7 +211,7 @@ class _Stream:
         except CaseError as error:
             if self._is_current:
                 self._engine.end(self._session)
-            await _abort(self._context, error.case.name, error.text)
+            await refuse(self._context, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:
         session = self._session
@@ -321,13 +250,9 @@ class _Stream:
                     chunk_bytes=limits.chunk_bytes,
                 ),
                 backend=engine.device.info.backend,
-                server=f"fusewire {_version()}",
+                server=f"fusewire {installed_version()}",
             ),
         )
-
-
-class _UploadBroken(Exception):
-    """An upload that stalled or is not what was declared; the text says which."""
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:
@@ -358,24 +283,10 @@ def _result(answer: Answer) -> pb.Result:
         return pb.Result(
             fetch=answer.fetch, failure=pb.Failure(code=case.code, text=text, base=base, op_index=op_index)
         )
-    assert answer.data is not None, "an answer is a value or a failure"
-    if answer.is_beside:
-        return pb.Result(fetch=answer.fetch, beside_bytes=len(answer.data))
+    if answer.data is None:
+        return pb.Result(fetch=answer.fetch, beside_bytes=answer.beside_bytes)
     return pb.Result(fetch=answer.fetch, inline=bytes(answer.data))
-
-
-async def _abort(context: Context, case: str, text: str) -> NoReturn:
-    status = grpc.StatusCode[BY_NAME[case].status]
-    await context.abort(status, f"{case}: {text}")
-    raise AssertionError("abort always raises")
 
 
 def _as_it_is(raw: bytes) -> bytes:
     return raw
-
-
-def _version() -> str:
-    try:
-        return version("fusewire")
-    except PackageNotFoundError:
-        return "0"

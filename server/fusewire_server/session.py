@@ -25,8 +25,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs import Claim, ProgramEntry
-from fusewire_server.work import NO_WORK, Amount, Answer, Failure, Fetching, Row, Value
+from fusewire_server.work import NO_WORK, Amount, Answer, Beside, Failure, Fetching, Row, Value
+
+MOST_DOWNLOADS = 4  # calls that carry one answer at once: each holds a chunk of its own
 
 
 class SessionState(Enum):
@@ -77,10 +80,10 @@ class Session:
     device_ns: int = 0  # device time its rows have used
     answers: list[Answer] = field(default_factory=list)  # not yet sent
     unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
-    beside: dict[int, memoryview] = field(default_factory=dict)  # answers that Download carries, by fetch
+    beside: dict[int, Beside] = field(default_factory=dict)  # answers that Download carries, by fetch
     reads: deque[Fetching] = field(default_factory=deque)  # of ready values, not yet told to the device
-    untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes it holds until the client has them
-    unread_bytes: int = 0  # their sum
+    untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes held until it is acknowledged
+    unread_bytes: int = 0  # of these and of what is beside
     heard_at_ns: int = 0
     ops_total: int = 0
     bytes_in: int = 0
@@ -127,8 +130,7 @@ class Session:
         while self.unacknowledged and self.unacknowledged[0][0] <= number:
             _, answers = self.unacknowledged.popleft()
             for answer in answers:
-                if answer.fetch not in self.beside:
-                    self.forget_answer(answer.fetch)
+                self.unread_bytes -= self.untaken.pop(answer.fetch, 0)
 
     def may_read(self, size_bytes: int) -> bool:
         """Whether the host may hold that many more bytes for the client to take."""
@@ -139,18 +141,75 @@ class Session:
         self.untaken[fetch] = size_bytes
         self.unread_bytes += size_bytes
 
-    def answer(self, answer: Answer) -> None:
-        """The client is owed the answer to a fetch."""
-        self.fetches.pop(answer.fetch, None)
-        self.untaken.setdefault(answer.fetch, 0)
-        self.answers.append(answer)
-        if answer.is_beside and answer.data is not None:
-            self.beside[answer.fetch] = answer.data
+    def answer(self, fetch: int, data: memoryview) -> None:
+        """The client is owed the value of a fetch."""
+        self.fetches.pop(fetch, None)
+        if len(data) <= INLINE_BYTES:
+            self.answers.append(Answer(fetch, data, None))
+            return
+        self.beside[fetch] = Beside(data)
+        self.untaken[fetch] = 0  # its bytes are counted with what is beside
+        self.answers.append(Answer(fetch, None, None, len(data)))
 
-    def forget_answer(self, fetch: int) -> None:
-        """The client has the answer, or does not want it any more."""
-        self.beside.pop(fetch, None)
+    def answer_failure(self, fetch: int, failure: Failure) -> None:
+        """The client is owed the reason why a fetch has no value."""
+        self.fetches.pop(fetch, None)
+        self.untaken.setdefault(fetch, 0)
+        self.answers.append(Answer(fetch, None, failure))
+
+    def tell_again(self, fetch: int) -> bool:
+        """Whether a fetch whose answer was acknowledged still has its bytes here; then the client is told once more."""
+        beside = self.beside.get(fetch)
+        if beside is None or not beside.is_wanted:
+            return False
+        self.untaken[fetch] = 0
+        self.answers.append(Answer(fetch, None, None, len(beside.data)))
+        return True
+
+    def drop_read(self, fetch: int) -> None:
+        """A value has come to the host that the client abandoned meanwhile."""
+        self.fetches.pop(fetch, None)
         self.unread_bytes -= self.untaken.pop(fetch, 0)
+
+    def begin_download(self, fetch: int) -> Beside | None:
+        """What a call is to carry; None if there is nothing, or enough calls carry it."""
+        beside = self.beside.get(fetch)
+        if beside is None or not beside.is_wanted or beside.calls >= MOST_DOWNLOADS:
+            return None
+        beside.calls += 1
+        return beside
+
+    def end_download(self, fetch: int, beside: Beside, *, is_complete: bool) -> None:
+        """A call carries it no longer; the bytes go when the client has them and no call needs them."""
+        beside.calls -= 1
+        if is_complete:
+            beside.is_wanted = False
+        self._drop_unwanted(fetch, beside)
+
+    def forget_beside(self, fetch: int) -> None:
+        """The client does not want an answer. One inside a frame is there until that is acknowledged."""
+        beside = self.beside.get(fetch)
+        if beside is not None:
+            beside.is_wanted = False
+            self._drop_unwanted(fetch, beside)
+
+    def forget_answers(self) -> None:
+        """The session has ended: nobody will take what it is owed."""
+        self.answers.clear()
+        self.unacknowledged.clear()
+        self.fetches.clear()
+        self.reads.clear()
+        self.unread_bytes -= sum(self.untaken.values())
+        self.untaken.clear()
+        for fetch in list(self.beside):
+            self.forget_beside(fetch)
+
+    def _drop_unwanted(self, fetch: int, beside: Beside) -> None:
+        if beside.is_wanted or beside.calls:
+            return
+        if self.beside.get(fetch) is beside:
+            del self.beside[fetch]
+        self.unread_bytes -= len(beside.data)
 
     def take_answers(self, most_bytes: int) -> tuple[int, list[Answer]]:
         """The answers to send now and the number of the frame that carries them (0 if there are none).
@@ -169,7 +228,7 @@ class Session:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
         in_flight = self.in_flight
         if in_flight != NO_WORK and not in_flight.plus(amount).fits(self.credit):
-            raise CaseError("credit_overdrawn", f"{in_flight} in flight and {amount} more; the credit is {self.credit}")
+            raise CaseError("credit_overdrawn", _overdrawn(in_flight.plus(amount), self.credit))
         self.admitted = self.admitted.plus(amount)
 
     def complete(self, amount: Amount) -> None:
@@ -177,12 +236,19 @@ class Session:
         self.completed = self.completed.plus(amount)
 
 
+def _overdrawn(wanted: Amount, credit: Amount) -> str:
+    """Names each kind of credit that does not suffice, by the setting it comes from."""
+    kinds = zip(Amount._fields, wanted, credit, strict=True)
+    short = [f"{sum_} {kind} in flight; limits.credit_{kind} = {most}" for kind, sum_, most in kinds if sum_ > most]
+    return ", ".join(short)
+
+
 def _count_until(answers: list[Answer], most_bytes: int) -> int:
     """How many answers make a frame: one at least, and so many that they just exceed `most_bytes`."""
     frame_bytes = 0
     for count, answer in enumerate(answers, 1):
         frame_bytes += _ANSWER_BYTES
-        if answer.data is not None and not answer.is_beside:
+        if answer.data is not None:
             frame_bytes += len(answer.data)
         if frame_bytes > most_bytes:
             return count

@@ -6,7 +6,6 @@ A declared upload for which no call comes in time has failed. Owned by the loop 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,11 +35,16 @@ class Uploads:
     def __init__(self, stall_s: float, fail: Callable[[Session, Value, str], None]) -> None:
         self._stall_s = stall_s
         self._fail = fail
-        self._by_session: defaultdict[bytes, _Uploads] = defaultdict(_Uploads)
+        self._by_session: dict[bytes, _Uploads] = {}
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are remembered."""
+        return len(self._by_session)
 
     def declare(self, session: Session, value: Value) -> None:
         """The stream has declared an upload."""
-        uploads = self._by_session[session.session_id]
+        uploads = self._of(session)
         call = uploads.called.pop(value.handle, None)
         if call is not None and not call.done():
             call.set_result(value)
@@ -50,7 +54,7 @@ class Uploads:
 
     def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
         """A call has come: the value that it is to fill, as soon as the stream declares it. None if it never will."""
-        uploads = self._by_session[session.session_id]
+        uploads = self._of(session)
         call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
         declared = uploads.declared.pop(handle, None)
         if declared is not None:
@@ -62,9 +66,11 @@ class Uploads:
             uploads.called[handle] = call
         return call
 
-    def give_up(self, session: Session, handle: int) -> None:
-        """A call waits no longer for its declaration."""
-        self._by_session[session.session_id].called.pop(handle, None)
+    def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> None:
+        """A call waits no longer for its declaration; another that came for the same handle may."""
+        uploads = self._by_session.get(session.session_id)
+        if uploads is not None and uploads.called.get(handle) is call:
+            del uploads.called[handle]
 
     def drop(self, session: Session) -> None:
         """The session has ended."""
@@ -74,6 +80,9 @@ class Uploads:
         for call in uploads.called.values():
             if not call.done():
                 call.set_result(None)
+
+    def _of(self, session: Session) -> _Uploads:
+        return self._by_session.setdefault(session.session_id, _Uploads())
 
     def _stalled(self, session: Session, value: Value) -> None:
         del self._by_session[session.session_id].declared[value.handle]

@@ -1,11 +1,12 @@
 """Checks a segment's bindings against its program. Pure; nothing is allocated before it has passed.
 
-What is wrong with one operand fails only the results that depend on it; `failed_results` finds those.
+What is wrong with one operand fails only the results that depend on it; `first_failed` finds those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from reprlib import repr as shortened
 
 import numpy as np
 
@@ -49,17 +50,20 @@ def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
 def check_dying(dying: tuple[int, ...], inputs: int) -> None:
     """Raises CaseError unless `dying` are distinct input positions."""
     if len(set(dying)) != len(dying) or any(not 0 <= position < inputs for position in dying):
-        raise CaseError("undecodable_frame", f"dying positions {dying} are not distinct positions of {inputs} inputs")
+        raise CaseError(
+            "undecodable_frame", f"dying positions {shortened(dying)} are not distinct positions of {inputs} inputs"
+        )
 
 
-def failed_results(program: Program, failed_operands: Iterable[int]) -> frozenset[int]:
-    """The op indices whose results depend on any of `failed_operands` (operand numbers)."""
-    failed = set(failed_operands)
+def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:
+    """The op indices whose results depend on any of `failed_operands` (operand numbers), with the first of these."""
     first = program.first_result
+    cause = {operand: operand for operand in failed_operands}
     for index, op in enumerate(program.ops):
-        if not failed.isdisjoint(op.operands):
-            failed.add(first + index)
-    return frozenset(number - first for number in failed if number >= first)
+        causes = [cause[operand] for operand in op.operands if operand in cause]
+        if causes:
+            cause[first + index] = min(causes)
+    return {number - first: operand for number, operand in cause.items() if number >= first}
 
 
 def _fits(dtype: DType, value: Scalar) -> bool:

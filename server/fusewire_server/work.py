@@ -5,15 +5,17 @@ Everything here is owned by the loop thread, but for `Value.block`, which only t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.errors import Case, CaseError
-from fusewire_protos.frames import INLINE_BYTES, Scalar
+from fusewire_protos.frames import Scalar
 from fusewire_protos.shapes import Spec
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import Block, LoadedPlan
+    from fusewire_protos.program import Program
     from fusewire_server.programs import ProgramEntry
     from fusewire_server.session import Session
 
@@ -29,6 +31,15 @@ class Failure(NamedTuple):
     @classmethod
     def of(cls, error: CaseError, base: int = 0, op_index: int = 0) -> Failure:
         return cls(error.case, error.text, base, op_index)
+
+    def of_result(self, program: Program, base: int, op_index: int) -> Failure:
+        """What is told of one result of the segment with that base; a failure that began elsewhere stays as it is."""
+        if self.base != base:
+            return self
+        if self.text.startswith("op "):  # it names the op that is at fault
+            return self._replace(op_index=op_index)
+        text = f"op {op_index} {program.ops[op_index].op.name}: {self.text}"
+        return self._replace(text=text, op_index=op_index)
 
 
 class Amount(NamedTuple):
@@ -49,6 +60,11 @@ class Amount(NamedTuple):
 
 
 NO_WORK = Amount()
+
+
+def amount_of(program: Program) -> Amount:
+    """What a segment of a program takes of its session's credit."""
+    return Amount(len(program.ops), program.live_bytes, 1)
 
 
 class ValueState(Enum):
@@ -84,6 +100,12 @@ class Value:
     def is_dead(self) -> bool:
         """Whether nobody can read it any more."""
         return not self.is_named and self.readers == 0
+
+
+def failure_of(value: Value) -> Failure:
+    """Why a value that has failed never came to be."""
+    assert value.failure is not None, "a failed value carries its failure"
+    return value.failure
 
 
 class Row:
@@ -125,7 +147,7 @@ class Row:
     @property
     def amount(self) -> Amount:
         """What the row takes of its session's credit."""
-        return Amount(len(self.entry.program.ops), self.entry.program.live_bytes, 1)
+        return amount_of(self.entry.program)
 
 
 class Fetching:
@@ -142,16 +164,21 @@ class Fetching:
 
 
 class Answer(NamedTuple):
-    """What a fetch came to: the value's bytes, or why there are none."""
+    """What a fetch came to: the value's bytes, how many of them travel beside the stream, or why there are none."""
 
     fetch: int
     data: memoryview | None
     failure: Failure | None
+    beside_bytes: int = 0  # of a value that is too large for a frame
 
-    @property
-    def is_beside(self) -> bool:
-        """Whether the bytes are too many for a frame and travel beside the stream."""
-        return self.data is not None and len(self.data) > INLINE_BYTES
+
+@dataclass(slots=True)
+class Beside:
+    """A value on the host that travels beside the stream: kept for the client, and for the calls that carry it."""
+
+    data: memoryview
+    is_wanted: bool = True  # the client has not taken it yet, nor abandoned it
+    calls: int = 0  # downloads that carry it now
 
 
 class Submission(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import msgpack
@@ -230,3 +231,11 @@ def test_a_period_that_does_not_divide_is_refused(period: tuple[int, ...], lengt
     with pytest.raises(CaseError, match="bad_binding") as caught:
         frames.repeat_period(period, length, "starts")
     assert caught.value.case.reach is Reach.OPERATION
+
+
+@pytest.mark.parametrize("decode", [frames.decode_entries, frames.decode_programs])
+def test_a_frame_of_more_entries_than_fit_is_refused_before_any_is_looked_at(
+    decode: Callable[[bytes], object],
+) -> None:
+    with pytest.raises(CaseError, match=f"oversized_frame.*at most {frames.MAX_ENTRIES}"):
+        decode(msgpack.packb([0] * (frames.MAX_ENTRIES + 1)))

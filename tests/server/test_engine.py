@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Generator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +17,15 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Free, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server import config
+from fusewire_server.device_thread import Brought, Unloadable
 from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
 from fusewire_server.session import Session, SessionState
+from fusewire_server.work import Fetching
 from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
 from tests.server.world import (
     ADD,
+    DATA,
     NEGATE,
     PAIR,
     InstantPlanner,
@@ -404,11 +408,13 @@ def test_large_answers_stay_on_the_device_until_the_client_has_taken_others() ->
             client.send(
                 Upload(20, large, 0), Fetch(1, 20), Fetch(2, 20), Free((20,)), tensors=[bytes(large.size_bytes)]
             )
-            assert (await client.fetched(1)).is_beside
+            assert (await client.fetched(1)).beside_bytes == large.size_bytes
             assert 2 in client.session.fetches
             assert client.session.unread_bytes == large.size_bytes
-            here.engine.downloaded(client.session, 1)
-            assert (await client.fetched(2)).is_beside
+            beside = client.session.begin_download(1)
+            assert beside is not None
+            here.engine.downloaded(client.session, 1, beside, is_complete=True)
+            assert (await client.fetched(2)).beside_bytes == large.size_bytes
 
     run(test())
 
@@ -424,7 +430,7 @@ def test_a_large_answer_that_is_abandoned_makes_room() -> None:
             await client.fetched(1)
             client.send(Abandon(1), Abandon(2))
             await client.fetched(3)
-            assert list(client.session.untaken) == [3]
+            assert list(client.session.beside) == [3]
 
     run(test())
 
@@ -505,6 +511,90 @@ def test_sessions_beyond_the_limit_and_while_draining_are_refused() -> None:
             here.engine.is_draining = True
             with pytest.raises(CaseError, match="draining"):
                 here.client()
+
+    run(test())
+
+
+def test_a_tenant_that_takes_too_many_sessions_is_refused_and_others_are_not() -> None:
+    async def test() -> None:
+        async with world(sessions=8, tenant_sessions=2) as here:
+            one, _, _ = here.client("a"), here.client("b"), here.client("c", "others")
+            with pytest.raises(CaseError, match=r"too_many_sessions.*limits\.tenant_sessions = 2"):
+                here.client("d")
+            here.engine.end(one.session)
+            here.client("d")
+
+    run(test())
+
+
+@pytest.mark.parametrize("limits", [{"tenant_sessions": 2}, {"sessions": 3}])
+def test_a_tenant_at_a_limit_loses_its_own_session_that_was_detached_first(limits: dict[str, Any]) -> None:
+    async def test() -> None:
+        async with world(**limits) as here:
+            foreign, first, second = here.client("x", "others"), here.client("a"), here.client("b")
+            for client in (foreign, second, first):
+                here.engine.detach(client.session, 1)
+            here.client("c")
+            states = [client.session.state for client in (foreign, first, second)]
+            assert states == [SessionState.DETACHED, SessionState.DETACHED, SessionState.CLOSED]
+
+    run(test())
+
+
+def test_a_freed_upload_counts_as_its_sessions_until_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            before_bytes = client.session.live_bytes
+            told: list[object] = []
+            order = here.engine._device_thread.order
+            monkeypatch.setattr(here.engine._device_thread, "order", told.append)
+            client.send(upload_beside(20), Free((20,)))
+            value = client.session.values[20]
+            here.engine.uploaded(client.session, value, staged(here.device))
+            assert client.session.live_bytes == before_bytes + len(DATA)
+            monkeypatch.undo()
+            for each in told:
+                order(each)  # type: ignore[arg-type]  # they are what was ordered
+            await until(lambda: client.session.live_bytes == before_bytes)
+            assert 20 not in client.session.values
+
+    run(test())
+
+
+def test_a_report_that_cannot_be_taken_in_is_told_and_the_others_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            fault = RuntimeError("no such table")
+            finish = here.engine._finish
+
+            def fail_once(report: object) -> None:
+                monkeypatch.setattr(here.engine, "_finish", finish)
+                raise fault
+
+            monkeypatch.setattr(here.engine, "_finish", fail_once)
+            fetching = Fetching(client.session, 1, client.session.values[10])
+            here.engine._reports += [Unloadable(None, "refused"), Brought(fetching, memoryview(DATA))]
+            here.engine._finish_reports()
+            assert (here.broken, here.engine.is_ready) == ([fault], False)
+            assert (await client.value(1)) == [0.0, 1.0, 2.0, 3.0]
+            here.broken.clear()
+
+    run(test())
+
+
+def test_out_of_memory_names_the_setting_and_the_op() -> None:
+    async def test() -> None:
+        async with world(WatchedDevice(memory_bytes=2 * len(DATA))) as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            failure = (await client.fetched(1)).failure
+            assert failure is not None
+            assert failure.text.startswith("op 0 negative: ")
+            assert failure.text.endswith(f"; device.memory_bytes = {2 * len(DATA)}")
 
     run(test())
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from fusewire_protos import dtypes
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_protos.frames import Abandon, Cancel, Entry, Fetch, Forget, Free, NewProgram, Segment
-from fusewire_protos.program import Program, encode
+from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Forget, Free, NewProgram, Segment
+from fusewire_protos.program import Program, build, encode
 from fusewire_protos.shapes import Spec
+from fusewire_server import validate
 from fusewire_server.config import Limits
 from fusewire_server.intake import Arrival, Intake, Taken
 from fusewire_server.programs import ProgramTable
@@ -25,6 +28,7 @@ from tests.server.parts import (
     addition,
     chain,
     new,
+    op,
     pair,
     scaling,
     segment,
@@ -180,6 +184,46 @@ def test_one_bad_input_fails_only_the_results_that_need_it() -> None:
     assert one.values[100].state is ValueState.READY
 
 
+def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes: list[object] = []
+    follow = validate.first_failed
+
+    def counted(program: Program, failed: Iterable[int]) -> dict[int, int]:
+        passes.append(program)
+        return follow(program, failed)
+
+    monkeypatch.setattr(validate, "first_failed", counted)
+    world = World()
+    one = world.session()
+    wide = build([VECTOR] * 100, [], [op("add", number, number + 1) for number in range(99)], range(99))
+    world.intake.take_programs(one, [new(9, wide)], Taken())
+    world.take(one, segment(9, 1000, *range(500, 600)))
+    assert len(passes) == 1
+    assert "handle 500 " in _failure(one, 1000).text
+    assert "handle 598 " in _failure(one, 1098).text
+
+
+def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, segment(PAIR, 100, 10, 999), Segment(PAIR, 200, (10,), (), (), ()))
+    text = "handle 999 names nothing in this session"
+    assert _failure(one, 101) == Failure(BY_NAME["unknown_handle"], f"op 1 negative: {text}", 100, 1)
+    assert _failure(one, 102) == Failure(BY_NAME["unknown_handle"], f"op 2 add: {text}", 100, 2)
+    told = [_failure(one, 200 + index) for index in range(3)]
+    assert [failure.op_index for failure in told] == [0, 1, 2]
+    assert [failure.text.split(":")[0] for failure in told] == ["op 0 negative", "op 1 negative", "op 2 add"]
+
+
+def test_a_dependent_names_the_op_that_failed_first() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, segment(PAIR, 100, 10, 999), segment(NEGATE, 200, 102))
+    world.submit_next(one)
+    world.submit_next(one)
+    assert _failure(one, 200) == _failure(one, 102)
+
+
 def test_an_input_that_fails_late_is_replaced_by_a_stand_in_of_the_programs_spec() -> None:
     world = World()
     one = world.session()
@@ -226,7 +270,8 @@ def test_unknown_foreign_and_freed_handles_get_one_and_the_same_answer() -> None
     world.take(one, segment(NEGATE, 100, 76), segment(NEGATE, 101, 77), segment(NEGATE, 102, 78))
     told = {re.sub(r"\d+", "N", text) for _, text in answers(one).values()}
     told |= {re.sub(r"\d+", "N", _failure(one, handle).text) for handle in (100, 101, 102)}
-    assert told == {"handle N names nothing in this session"}
+    plain = "handle N names nothing in this session"
+    assert told == {plain, f"op N negative: {plain}"}
     assert {case for case, _ in answers(one).values()} == {"unknown_handle"}
 
 
@@ -397,7 +442,7 @@ def test_a_fetch_of_a_failed_value_is_answered_at_once() -> None:
     world = World()
     one = world.session()
     world.take(one, segment(NEGATE, 100, 999), Fetch(1, 100))
-    assert answers(one) == {1: ("unknown_handle", "handle 999 names nothing in this session")}
+    assert answers(one) == {1: ("unknown_handle", "op 0 negative: handle 999 names nothing in this session")}
     assert not one.fetches
 
 
@@ -477,6 +522,38 @@ def test_more_programs_than_the_limit_is_a_protocol_case_that_names_the_setting(
     one = world.session()
     with pytest.raises(CaseError, match=r"limits\.programs"):
         world.intake.take_programs(one, [new(9, chain())], Taken())
+
+
+def test_an_answer_beside_the_stream_is_not_told_twice_before_it_is_acknowledged() -> None:
+    world = World()
+    one = world.session()
+    one.begin_read(1, INLINE_BYTES + 1)
+    one.answer(1, memoryview(bytes(INLINE_BYTES + 1)))
+    world.take(one, Fetch(1, 10), Fetch(1, 10))
+    assert len(one.answers) == 1
+    number, _ = one.take_answers(1 << 20)
+    world.take(one, Fetch(1, 10))
+    assert one.answers == []
+    one.acknowledge(number)
+    world.take(one, Fetch(1, 10), Fetch(1, 10))
+    assert len(one.answers) == 1
+
+
+def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 20), Fetch(2, 10), segment(NEGATE, 200, 10))
+    one.reads.extend(one.fetches.values())
+    one.begin_read(3, INLINE_BYTES + 1)
+    one.answer(3, memoryview(bytes(INLINE_BYTES + 1)))
+    held = weakref.ref(one)  # each of its rows and fetches holds it
+    gc.disable()
+    try:
+        world.intake.close(one, Taken())
+        del one
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def test_closing_releases_everything() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusewire_server.inspect.snapshot import ProgramDetail
 from fusewire_server.publisher import Publisher
 from tests.server.parts import segment
-from tests.server.world import NEGATE, PROGRAMS, Client, InstantPlanner, World, load, run, world
+from tests.server.world import DEADLINE_S, NEGATE, PROGRAMS, Client, InstantPlanner, World, load, run, world
 
 
 def shown(publisher: Publisher, client: Client) -> ProgramDetail:
@@ -83,5 +83,27 @@ def test_totals_count_on_when_a_session_has_ended() -> None:
             here.engine.end(client.session)
             stats = publisher_of(here).snapshot.stats
             assert (stats.sessions, stats.totals.received_bytes, stats.version) == (0, 77, "1.2.3")
+
+    run(test())
+
+
+def test_a_new_session_has_been_heard_of_just_now() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.open("lab", "a", "nowhere")
+            (view,) = publisher_of(here).snapshot.sessions
+            assert view.idle_s < DEADLINE_S
+
+    run(test())
+
+
+def test_a_server_is_ready_until_its_device_breaks() -> None:
+    async def test() -> None:
+        async with world() as here:
+            publisher = publisher_of(here)
+            assert publisher.snapshot.stats.is_ready
+            here.engine.is_broken = True
+            publisher.publish()
+            assert not publisher.snapshot.stats.is_ready
 
     run(test())

@@ -26,9 +26,9 @@ from fusewire_protos.errors import BY_NAME, CASES, Reach
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Cancel, Entry, Fetch, Free, NewProgram, Segment
 from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server import config
+from fusewire_server import config, rpc
 from fusewire_server.app import start_grpc
-from fusewire_server.auth import Authenticator, Scope, mint
+from fusewire_server.auth import Authenticator, Scope, mint, revoke
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
 from fusewire_server.session import SessionState
@@ -138,14 +138,17 @@ class Peer:
         return method(chunks if isinstance(chunks, AsyncIterator) else _stream(chunks), metadata=addressed)
 
     async def download(self, fetch: int) -> bytes:
+        async with asyncio.timeout(DEADLINE_S):
+            return b"".join([chunk.data async for chunk in self.unread_download(fetch)])
+
+    def unread_download(self, fetch: int) -> Any:
+        """A call that brings an answer to whoever reads it."""
         method = self.channel.unary_stream(
             SERVICE + "Download",
             request_serializer=pb.DownloadRequest.SerializeToString,
             response_deserializer=pb.Chunk.FromString,
         )
-        call = method(pb.DownloadRequest(session_id=self.session_id, fetch=fetch), metadata=self.metadata)
-        async with asyncio.timeout(DEADLINE_S):
-            return b"".join([chunk.data async for chunk in call])
+        return method(pb.DownloadRequest(session_id=self.session_id, fetch=fetch), metadata=self.metadata)
 
 
 def hello(versions: Sequence[int] = (PROTOCOL_VERSION,), acknowledged: int = 0, **fields: Any) -> pb.ClientFrame:
@@ -190,7 +193,7 @@ async def server(tokens: Path | None = None, memory_bytes: int = 1 << 40, **limi
     device = NullDevice(memory_bytes=memory_bytes)
     engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
     engine.start()
-    grpc_server, port = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
+    grpc_server, port, _ = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
     async with grpc.aio.insecure_channel(
         f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]
     ) as channel:
@@ -201,7 +204,7 @@ async def server(tokens: Path | None = None, memory_bytes: int = 1 << 40, **limi
             for session in list(engine.sessions.values()):
                 engine.end(session)
             await asyncio.to_thread(engine.stop, DEADLINE_S)
-    assert device.live_bytes == 0
+    assert (device.live_bytes, engine.uploads.sessions) == (0, 0)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -269,6 +272,20 @@ def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -
             assert (await peer.result(1)).WhichOneof("answer") == "inline"
             await peer.works(200)
             assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_a_stream_that_was_resumed_over_ends() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            first = peer.call
+            await peer.resume()
+            async with asyncio.timeout(DEADLINE_S):
+                while isinstance(await first.read(), pb.ServerFrame):
+                    pass
+            await peer.works(100)
 
     run(test())
 
@@ -479,7 +496,7 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
             await peer.call.write(pb.ClientFrame(acknowledged=peer.received))
             await peer.works(100)
             assert await peer.download(1) == LARGE_BYTES
-            await until(lambda: not here.engine.sessions[peer.session_id].untaken.get(1))
+            await until(lambda: not here.engine.sessions[peer.session_id].beside)
 
     run(test())
 
@@ -518,10 +535,87 @@ def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             call = peer.upload(20, never())
             session = here.engine.sessions[peer.session_id]
-            declared = here.engine.uploads._by_session[peer.session_id].declared
-            await until(lambda: 20 in session.values and not declared)
+            await until(lambda: here.engine.carriers.count(session) == 1 and 20 in session.values)
             call.cancel()
             assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+async def drips() -> AsyncIterator[bytes]:
+    """Never nothing, and never anything."""
+    while True:
+        yield b""
+        await asyncio.sleep(0)
+
+
+def test_chunks_that_bring_nothing_do_not_keep_an_upload_alive() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.1) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            assert (await status_of(peer.upload(20, drips())))[0] is grpc.StatusCode.DATA_LOSS
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_a_second_call_for_an_upload_leaves_the_first_alone() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            first = peer.upload(20, pieces(LARGE_BYTES))
+            await until(lambda: here.engine.carriers.count(session) == 1)
+            assert (await status_of(peer.upload(20, pieces(LARGE_BYTES))))[0] is grpc.StatusCode.NOT_FOUND
+            await peer.send(upload_beside(20, LARGE))
+            assert (await asyncio.wait_for(first, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+def test_a_download_that_nobody_reads_is_given_up() -> None:
+    async def test() -> None:
+        spec = Spec(dtypes.uint8, (8 * MIB,))
+        async with server(unread_s=0.1) as here:
+            peer = await here.peer()
+            await large_answer(peer, spec)
+            call = peer.unread_download(1)
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: here.engine.carriers.count(session) == 1)
+            await until(lambda: here.engine.carriers.count(session) == 0)
+            status, details = await status_of(_all_of(call))
+            assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+async def large_answer(peer: Peer, spec: Spec) -> None:
+    """Fetch 1 is answered with zeros that wait beside the stream."""
+    await peer.send(upload_beside(20, spec), Fetch(1, 20))
+    await asyncio.wait_for(peer.upload(20, pieces(bytes(spec.size_bytes), MIB)), DEADLINE_S)
+    assert (await peer.result(1)).beside_bytes == spec.size_bytes
+
+
+async def _all_of(call: Any) -> bytes:
+    return b"".join([chunk.data async for chunk in call])
+
+
+def test_the_calls_beside_its_stream_end_with_their_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await large_answer(peer, Spec(dtypes.uint8, (8 * MIB,)))
+            calls = [peer.upload(30, never()), peer.upload(40, never()), _all_of(peer.unread_download(1))]
+            await peer.send(upload_beside(40, LARGE))
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: here.engine.carriers.count(session) == 3)
+            here.engine.end(session)
+            await until(lambda: here.engine.carriers.count(session) == 0)
+            for call in calls:
+                assert (await status_of(call))[0] is grpc.StatusCode.NOT_FOUND
+            assert session.beside == {}
 
     run(test())
 
@@ -639,6 +733,28 @@ def test_every_service_that_reflection_names_is_among_those_tested(tmp_path: Pat
             assert await services(here.channel, (bearer(token),)) == {
                 method.containing_service.full_name for method in METHODS
             }
+
+    run(test())
+
+
+@pytest.mark.parametrize("how", ["revoked", "given to another tenant"])
+def test_an_open_session_ends_when_its_token_is_no_longer_good(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        token, kept = mint(path, tenant="lab", scope=Scope.USE), mint(path, tenant="lab", scope=Scope.USE)
+        async with server(path) as here:
+            peer, neighbour = await here.peer(bearer(token)), await here.peer(bearer(kept))
+            if how == "revoked":
+                revoke(path, token.partition(".")[0])
+            else:
+                path.write_text(path.read_text().replace(" lab ", " others ", 1))
+            assert await peer.goodbye() == "unauthenticated"
+            assert peer.session_id not in here.engine.sessions
+            await neighbour.works(100)
 
     run(test())
 

@@ -4,25 +4,27 @@ import pytest
 
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_server.session import TRANSITIONS, Session, SessionEvent, SessionState
+from fusewire_server.session import MOST_DOWNLOADS, TRANSITIONS, Session, SessionEvent, SessionState
 from fusewire_server.work import NO_WORK, Amount, Answer, Failure
 from tests.server.parts import CREDIT, UNREAD_BYTES, session
 
 OPEN, DETACHED, CLOSED = SessionState.OPEN, SessionState.DETACHED, SessionState.CLOSED
 DISCONNECT, RESUME, END = SessionEvent.DISCONNECT, SessionEvent.RESUME, SessionEvent.END
 MOST = 1 << 20
+LARGE_BYTES = INLINE_BYTES + 1
 FAILURE = Failure(BY_NAME["cancelled"], "given up", 0, 0)
 
 
-def value(fetch: int, size_bytes: int = 4) -> Answer:
-    return Answer(fetch, memoryview(bytes(size_bytes)), None)
+def answer(one: Session, fetch: int, size_bytes: int = 4) -> None:
+    """A value of that size has come to the host."""
+    one.begin_read(fetch, size_bytes)
+    one.answer(fetch, memoryview(bytes(size_bytes)))
 
 
-def answered(*answers: Answer) -> Session:
+def answered(*fetches: int, size_bytes: int = 4) -> Session:
     one = session()
-    for answer in answers:
-        one.begin_read(answer.fetch, len(answer.data or b""))
-        one.answer(answer)
+    for fetch in fetches:
+        answer(one, fetch, size_bytes)
     return one
 
 
@@ -100,15 +102,15 @@ def test_a_session_without_a_stream_takes_no_frames(state: SessionState) -> None
 
 
 def test_answers_go_out_once_in_numbered_frames() -> None:
-    one = answered(value(7), value(8))
+    one = answered(7, 8)
     assert fetches(one.take_answers(MOST)) == (1, [7, 8])
     assert one.take_answers(MOST) == (0, [])
-    one.answer(value(9))
+    answer(one, 9)
     assert fetches(one.take_answers(MOST)) == (2, [9])
 
 
 def test_a_frame_takes_no_more_answers_than_a_message_holds() -> None:
-    one = answered(*[value(fetch, 1000) for fetch in range(5)])
+    one = answered(*range(5), size_bytes=1000)
     frames = []
     while one.answers:
         frames.append(fetches(one.take_answers(2000)))
@@ -116,28 +118,99 @@ def test_a_frame_takes_no_more_answers_than_a_message_holds() -> None:
 
 
 def test_what_travels_beside_takes_no_room_in_a_frame() -> None:
-    one = answered(*[value(fetch, INLINE_BYTES + 1) for fetch in range(5)])
+    one = answered(*range(5), size_bytes=LARGE_BYTES)
     assert fetches(one.take_answers(2000)) == (1, [0, 1, 2, 3, 4])
 
 
 def test_an_acknowledged_answer_is_forgotten() -> None:
-    one = answered(value(7), value(8))
+    one = answered(7, 8)
     one.take_answers(MOST)
     one.acknowledge(1)
     assert (one.unread_bytes, one.untaken, list(one.unacknowledged)) == (0, {}, [])
 
 
 def test_bytes_beside_the_stream_outlive_the_acknowledgement_of_their_frame() -> None:
-    one = answered(value(7, INLINE_BYTES + 1))
+    one = answered(7, size_bytes=LARGE_BYTES)
     one.take_answers(MOST)
     one.acknowledge(1)
-    assert list(one.beside) == [7]
-    one.forget_answer(7)
+    assert (list(one.beside), one.unread_bytes) == ([7], LARGE_BYTES)
+    download(one, 7)
     assert (one.beside, one.unread_bytes) == ({}, 0)
 
 
+def download(one: Session, fetch: int) -> None:
+    beside = one.begin_download(fetch)
+    assert beside is not None
+    one.end_download(fetch, beside, is_complete=True)
+
+
+def test_an_answer_beside_the_stream_holds_its_bytes_once_and_outside_the_frames() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    _, (told,) = one.take_answers(MOST)
+    assert (told.data, told.beside_bytes) == (None, LARGE_BYTES)
+    one.forget_beside(7)
+    assert (one.beside, one.unread_bytes, len(one.unacknowledged)) == ({}, 0, 1)
+
+
+def test_an_abandoned_answer_inside_a_frame_counts_until_the_frame_is_acknowledged() -> None:
+    one = answered(7)
+    one.take_answers(MOST)
+    one.forget_beside(7)
+    assert one.unread_bytes == 4
+    one.acknowledge(1)
+    assert one.unread_bytes == 0
+
+
+def test_an_abandoned_answer_counts_while_a_call_carries_it() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    beside = one.begin_download(7)
+    assert beside is not None
+    one.forget_beside(7)
+    assert one.unread_bytes == LARGE_BYTES
+    assert one.begin_download(7) is None
+    one.end_download(7, beside, is_complete=False)
+    assert (one.beside, one.unread_bytes) == ({}, 0)
+
+
+def test_a_number_may_be_used_again_while_a_call_still_carries_its_last_answer() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    first = one.begin_download(7)
+    assert first is not None
+    one.forget_beside(7)
+    answer(one, 7, LARGE_BYTES)
+    one.end_download(7, first, is_complete=True)
+    assert (list(one.beside), one.unread_bytes) == ([7], LARGE_BYTES)
+    download(one, 7)
+    assert (one.beside, one.unread_bytes) == ({}, 0)
+
+
+def test_a_download_that_broke_off_may_be_repeated() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    beside = one.begin_download(7)
+    assert beside is not None
+    one.end_download(7, beside, is_complete=False)
+    download(one, 7)
+    assert one.beside == {}
+
+
+def test_only_so_many_calls_carry_one_answer_at_once() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    carried = [one.begin_download(7) for _ in range(MOST_DOWNLOADS + 1)]
+    assert [each is not None for each in carried] == [True] * MOST_DOWNLOADS + [False]
+
+
+def test_an_answer_beside_the_stream_is_told_again_once_its_frame_was_acknowledged() -> None:
+    one = answered(7, size_bytes=LARGE_BYTES)
+    one.take_answers(MOST)
+    one.acknowledge(1)
+    assert (one.tell_again(7), one.tell_again(8)) == (True, False)
+    assert fetches(one.take_answers(MOST)) == (2, [7])
+    one.acknowledge(2)
+    assert (one.unread_bytes, one.untaken) == (LARGE_BYTES, {})
+
+
 def test_acknowledging_a_frame_that_was_never_sent_is_a_protocol_case() -> None:
-    one = answered(value(7))
+    one = answered(7)
     one.take_answers(MOST)
     with pytest.raises(CaseError, match="undecodable_frame"):
         one.acknowledge(2)
@@ -145,11 +218,11 @@ def test_acknowledging_a_frame_that_was_never_sent_is_a_protocol_case() -> None:
 
 
 def test_resuming_owes_unseen_answers_again_under_the_number_that_the_client_expects() -> None:
-    one = answered(value(7))
+    one = answered(7)
     one.take_answers(MOST)
-    one.answer(value(8))
+    answer(one, 8)
     one.take_answers(MOST)
-    one.answer(Answer(9, None, FAILURE))
+    one.answer_failure(9, FAILURE)
     one.on(DISCONNECT)
     one.resume(acknowledged=1)
     assert (one.state, one.epoch) == (OPEN, 2)
@@ -157,7 +230,7 @@ def test_resuming_owes_unseen_answers_again_under_the_number_that_the_client_exp
 
 
 def test_resuming_with_an_impossible_acknowledgement_changes_nothing() -> None:
-    one = answered(value(7))
+    one = answered(7)
     one.on(DISCONNECT)
     with pytest.raises(CaseError, match="undecodable_frame"):
         one.resume(acknowledged=1)
@@ -172,7 +245,7 @@ def test_values_stay_on_the_device_while_the_client_has_too_much_to_take() -> No
     one.begin_read(1, UNREAD_BYTES // 2)
     assert one.may_read(UNREAD_BYTES // 2)
     assert not one.may_read(UNREAD_BYTES // 2 + 1)
-    one.forget_answer(1)
+    one.drop_read(1)
     assert one.may_read(UNREAD_BYTES * 2)
 
 
@@ -187,11 +260,20 @@ def test_work_within_the_credit_is_admitted_and_counted() -> None:
     assert one.in_flight == Amount(6, 6, 6)
 
 
-@pytest.mark.parametrize("more", [Amount(CREDIT.ops, 0, 0), Amount(0, CREDIT.bytes, 0), Amount(0, 0, CREDIT.segments)])
-def test_more_than_the_credit_is_a_protocol_case_and_changes_nothing(more: Amount) -> None:
+@pytest.mark.parametrize(
+    ("more", "setting"),
+    [
+        (Amount(CREDIT.ops, 0, 0), f"limits.credit_ops = {CREDIT.ops}"),
+        (Amount(0, CREDIT.bytes, 0), f"limits.credit_bytes = {CREDIT.bytes}"),
+        (Amount(0, 0, CREDIT.segments), f"limits.credit_segments = {CREDIT.segments}"),
+    ],
+)
+def test_more_than_the_credit_is_a_protocol_case_that_names_the_setting_and_changes_nothing(
+    more: Amount, setting: str
+) -> None:
     one = session()
     one.admit(Amount(1, 1, 1))
-    with pytest.raises(CaseError, match="credit_overdrawn"):
+    with pytest.raises(CaseError, match=f"credit_overdrawn.*in flight; {setting}$"):
         one.admit(more)
     assert one.in_flight == Amount(1, 1, 1)
 

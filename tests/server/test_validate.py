@@ -93,14 +93,25 @@ def test_other_dying_positions_are_a_protocol_case(dying: tuple[int, ...]) -> No
         validate.check_dying(dying, 2)
 
 
-@pytest.mark.parametrize(("failed", "results"), [([], set()), ([0], {0, 2}), ([1], {1, 2}), ([0, 1], {0, 1, 2})])
-def test_only_what_depends_on_a_failed_operand_fails(failed: list[int], results: set[int]) -> None:
-    assert validate.failed_results(pair(), failed) == results
+def test_many_dying_positions_are_told_in_few_words() -> None:
+    with pytest.raises(CaseError) as caught:
+        validate.check_dying(tuple(range(1 << 16)), 2)
+    assert len(caught.value.text) < 200
+
+
+@pytest.mark.parametrize(
+    ("failed", "results"),
+    [([], {}), ([0], {0: 0, 2: 0}), ([1], {1: 1, 2: 1}), ([1, 0], {0: 0, 1: 1, 2: 0})],
+)
+def test_only_what_depends_on_a_failed_operand_fails_and_by_the_first_of_them(
+    failed: list[int], results: dict[int, int]
+) -> None:
+    assert validate.first_failed(pair(), failed) == results
 
 
 def test_failure_passes_through_results() -> None:
     program = build([VECTOR], [], [op("negative", 0), op("negative", 1), op("add", 2, 2)], (2,))
-    assert validate.failed_results(program, [0]) == {0, 1, 2}
+    assert validate.first_failed(program, [0]) == {0: 0, 1: 0, 2: 0}
 
 
 @pytest.mark.parametrize("data", [b"", bytes([0, 1, 1, 0])])

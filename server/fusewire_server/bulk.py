@@ -1,0 +1,177 @@
+"""Large values beside the stream: the two gRPC methods that carry their bytes up and down.
+
+They travel as serialised `Chunk`s that are built and read without protobuf's copies. A call that stalls is given up,
+and every call ends with its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Staged
+from fusewire_protos.chunks import decode_chunk, encode_chunk
+from fusewire_protos.errors import CaseError
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server import validate
+from fusewire_server.access import Access
+from fusewire_server.engine import Engine
+from fusewire_server.refusal import Context, refuse
+from fusewire_server.session import Session, SessionState
+from fusewire_server.work import Beside, Value
+
+SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
+# An upload brings at least so much, or its rest, within limits.upload_stall_s: drops do not keep it alive for ever.
+LEAST_PROGRESS_BYTES = 64 << 10
+
+
+class Bulk:
+    """Uploads and downloads of one engine's sessions."""
+
+    def __init__(self, engine: Engine, access: Access) -> None:
+        self._engine = engine
+        self._access = access
+        self._limits = engine.config.limits
+
+    async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
+        """Fills the value that the session's stream declared or is about to declare."""
+        session, handle = self._addressee(context)
+        if session is None or handle is None:
+            await refuse(context, "session_lost", "this server holds no such session")
+        try:
+            with self._engine.carriers.carrying(session):
+                value = await self._declared(session, handle)
+                if value is None:
+                    await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
+                await self._fill(session, value, chunks, context)
+        except asyncio.CancelledError:
+            await self._refuse_if_ended(session, context)
+            raise
+        return pb.UploadReceipt(bytes=value.spec.size_bytes)
+
+    async def download(self, request: pb.DownloadRequest, context: Context) -> None:
+        """The bytes of an answered fetch, in chunks."""
+        # gRPC cannot end a call in words while its first message waits together with the metadata.
+        await context.send_initial_metadata(())
+        session = self._engine.sessions.get(request.session_id)
+        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+            session = None
+        beside = session.begin_download(request.fetch) if session is not None else None
+        if session is None or beside is None:
+            await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
+        try:
+            await self._carry_down(session, request.fetch, beside, context)
+        except _Unread as unread:
+            await refuse(context, "slow_reader", str(unread))  # waits behind the chunk, and holds no more than that
+        except asyncio.CancelledError:
+            await self._refuse_if_ended(session, context)
+            raise
+
+    async def _refuse_if_ended(self, session: Session, context: Context) -> None:
+        """Tells why, where a call was cancelled because its session has ended, not broken off by its client."""
+        if session.state is SessionState.CLOSED:
+            await refuse(context, "session_lost", "the session has ended")
+
+    async def _carry_down(self, session: Session, fetch: int, beside: Beside, context: Context) -> None:
+        is_complete = False
+        try:
+            with self._engine.carriers.carrying(session):
+                await self._send(beside, context)
+            is_complete = True
+        finally:
+            self._engine.downloaded(session, fetch, beside, is_complete=is_complete)
+
+    def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
+        metadata = dict(context.invocation_metadata() or ())
+        try:
+            session = self._engine.sessions.get(bytes.fromhex(str(metadata.get(SESSION_HEADER, ""))))
+            handle = int(str(metadata.get(HANDLE_HEADER, "")))
+        except ValueError:
+            return None, None
+        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+            return None, None
+        return session, handle
+
+    async def _declared(self, session: Session, handle: int) -> Value | None:
+        """The value to fill; the stream that declares it may be a little behind this call."""
+        call = self._engine.uploads.claim(session, handle)
+        try:
+            async with asyncio.timeout(self._limits.upload_stall_s):
+                return await call
+        except TimeoutError:
+            return None
+        finally:
+            self._engine.uploads.give_up(session, handle, call)
+
+    async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            staged = await self._gather(chunks, value)
+        except _UploadBroken as broken:
+            self._engine.upload_failed(session, value, str(broken))
+            await refuse(context, "upload_failed", str(broken))
+        except asyncio.CancelledError:
+            self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
+            raise
+        self._engine.uploaded(session, value, staged)
+
+    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
+        """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
+        size_bytes = value.spec.size_bytes
+        staged = self._engine.device.stage(size_bytes)
+        target = np.frombuffer(staged.memory, np.uint8)
+        filled = 0
+        async for chunk in self._data_of(chunks):
+            if filled + len(chunk) > size_bytes:
+                raise _UploadBroken(f"more than the {size_bytes} bytes declared")
+            # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
+            np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
+            filled += len(chunk)
+        if filled != size_bytes:
+            raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
+        try:
+            validate.check_uploaded(value.spec.dtype, staged.memory)
+        except CaseError as error:
+            raise _UploadBroken(error.text) from None
+        return staged
+
+    async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
+        """What each chunk holds. Raises _UploadBroken for one that is none, and if they come too slowly."""
+        loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
+        due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+        while (raw := await self._next_chunk(chunks, due_s)) is not None:
+            try:
+                chunk = decode_chunk(raw)
+            except ValueError as error:
+                raise _UploadBroken(str(error)) from None
+            owed_bytes -= len(chunk)
+            if owed_bytes <= 0:
+                due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+            yield chunk
+
+    async def _next_chunk(self, chunks: AsyncIterator[bytes], due_s: float) -> bytes | None:
+        try:
+            async with asyncio.timeout_at(due_s):
+                return await anext(chunks, None)
+        except TimeoutError:
+            stall_s = self._limits.upload_stall_s
+            text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came for limits.upload_stall_s = {stall_s}"
+            raise _UploadBroken(text) from None
+
+    async def _send(self, beside: Beside, context: Context) -> None:
+        data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
+        for start in range(0, len(data), step):
+            try:
+                async with asyncio.timeout(unread_s):
+                    await context.write(encode_chunk(data[start : start + step]))
+            except TimeoutError:
+                raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
+
+
+class _Unread(Exception):
+    """A download that its client does not read."""
+
+
+class _UploadBroken(Exception):
+    """An upload that stalled or is not what was declared; the text says which."""
