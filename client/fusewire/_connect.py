@@ -10,16 +10,19 @@ import atexit
 import os
 import threading
 from importlib.metadata import PackageNotFoundError, version
-
-import grpc
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fusewire._errors import ConfigurationError
-from fusewire._grpc_transport import GrpcTransport
+from fusewire._grpc_transport import GrpcTransport, tls_credentials
 from fusewire._session import Session, close_all
+from fusewire._token import token_of
 from fusewire._transport import Transport
 
+if TYPE_CHECKING:
+    import grpc  # the transport imports it, once it has told it what to do at a fork
+
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
-TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105  # the name of a variable
 CONNECT_TIMEOUT_S = 20.0
 
 _connected: list[Session] = []
@@ -30,21 +33,30 @@ def connect(
     target: str | None = None,
     *,
     token: str | None = None,
+    tls_ca: str | Path | None = None,
     credentials: grpc.ChannelCredentials | None = None,
     debug: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
 ) -> Session:
     """Opens a session on the server at `target` (host:port, or unix:path), by default that of FUSEWIRE_TARGET.
 
-    `credentials`, from `grpc.ssl_channel_credentials`, make the connection private. `debug` keeps the line of the
-    user's code that recorded each op, for errors; it makes recording slower. Raises SessionLost if the server
-    cannot be reached, Unauthenticated, or WaitTimeout after `timeout` seconds.
+    `token` is by default that of FUSEWIRE_TOKEN. `tls_ca`, a file of certificates to trust (PEM), makes the connection
+    private; `credentials`, from `grpc.ssl_channel_credentials`, do so with whatever else gRPC offers. `debug` keeps the
+    line of the user's code that recorded each op, for errors; it makes recording slower.
+
+    Raises SessionLost if the server cannot be reached, Unauthenticated, ConfigurationError for a wrong argument,
+    WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from one that had connected:
+    such processes are to be started by the spawn method.
     """
     target = target or os.environ.get(TARGET_VARIABLE)
     if not target:
         raise ConfigurationError(f"no server is named: pass a target or set {TARGET_VARIABLE}")
-    token = token or os.environ.get(TOKEN_VARIABLE)
-    return open_session(GrpcTransport(target, token=token, credentials=credentials), debug=debug, timeout=timeout)
+    if tls_ca is not None and credentials is not None:
+        raise ConfigurationError("tls_ca and credentials both say whom to trust; pass one of them")
+    if tls_ca is not None:
+        credentials = tls_credentials(Path(tls_ca))
+    transport = GrpcTransport(target, token=token_of(token), credentials=credentials)
+    return open_session(transport, debug=debug, timeout=timeout)
 
 
 def open_session(transport: Transport, *, debug: bool = False, timeout: float = CONNECT_TIMEOUT_S) -> Session:

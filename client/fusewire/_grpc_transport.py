@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 # gRPC reads this when it is imported. Its own handlers for forks crash a child now and then while our I/O thread is
@@ -22,7 +23,7 @@ import grpc.aio
 import numpy as np
 
 from fusewire._alarm import Alarm
-from fusewire._errors import FusewireError, SessionClosed, SessionLost, Unauthenticated
+from fusewire._errors import ConfigurationError, FusewireError, SessionClosed, SessionLost, Unauthenticated
 from fusewire._transport import ChunkSink, Peer
 from fusewire._upload_queue import Backlog, UploadQueue
 from fusewire_protos.chunks import decode_chunk, encode_chunk
@@ -91,12 +92,18 @@ def io_thread() -> IoThread:
         return _io_threads[process]
 
 
+def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
+    """Of who trusts the certificates in a PEM file. Raises ConfigurationError if it cannot be read."""
+    try:
+        return grpc.ssl_channel_credentials(ca_file.read_bytes())
+    except OSError as reason:
+        raise ConfigurationError(f"tls_ca = {ca_file}: {reason.strerror}") from None
+
+
 class GrpcTransport:
     """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is in the clear."""
 
-    def __init__(
-        self, target: str, *, token: str | None = None, credentials: grpc.ChannelCredentials | None = None
-    ) -> None:
+    def __init__(self, target: str, *, token: str = "", credentials: grpc.ChannelCredentials | None = None) -> None:
         self._target = target
         self._credentials = credentials
         self._metadata: tuple[tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import ssl
 import urllib.error
 import urllib.request
 from http.client import HTTPException
 from typing import Any
 
+from fusewire._token import TOKEN_VARIABLE, token_of
 from fusewire_protos.errors import ConfigurationError, FusewireError, ServerFault, Unauthenticated
-
-TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105 - the name of a variable
 
 _ANSWER_DEADLINE_S = 10.0
 
@@ -24,7 +22,7 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     """
     scheme = "http" if tls_ca is None else "https"
     url = f"{scheme}://{address}{path}"
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    token = token_of(None)
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})  # noqa: S310
     # No proxy: it would be told the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))

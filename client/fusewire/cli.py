@@ -13,7 +13,8 @@ import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import TYPE_CHECKING
 
-from fusewire._inspection import TOKEN_VARIABLE, inspect, sessions_text, status_text
+from fusewire._inspection import inspect, sessions_text, status_text
+from fusewire._token import TOKEN_VARIABLE
 from fusewire_protos.errors import ConfigurationError, FusewireError
 
 if TYPE_CHECKING:

@@ -32,14 +32,16 @@ class ServerProcess:
 def serve_subprocess(
     backend: str = "auto", *, environment: Mapping[str, str] | None = None, arguments: tuple[str, ...] = ()
 ) -> Iterator[ServerProcess]:
-    """Runs `fusewire serve` and yields its addresses; stops it in the end.
+    """Runs `fusewire serve` and yields its addresses; stops it in the end, which is also this process's.
 
     `environment` is added to this process's own, `arguments` to the command. Raises FusewireError, with what the
     server wrote, if it does not start; WaitTimeout if it is not ready within a minute.
     """
-    command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend]
+    command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})})
+    environment = {**os.environ, **(environment or {})}
+    # Standard input is a pipe that ends with this process, however that ends.
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         yield _ready(process)
     finally:

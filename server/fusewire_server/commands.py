@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from fusewire_protos.errors import ConfigurationError, FusewireError
 from fusewire_server.auth import Scope, mint, read_tokens, revoke
 from fusewire_server.config import SETTINGS, Loaded, flag_of, load, value_of
+from fusewire_server.parent import end_with_stdin
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -44,6 +45,7 @@ def register(commands: Commands) -> None:
     """Adds the server's commands to a parser's."""
     serve = commands.add_parser("serve", help="run a server", description="Run a server until SIGTERM or SIGINT.")
     _add_settings(serve)
+    serve.add_argument("--until-stdin-ends", action="store_true", help="end when standard input does, as well")
     serve.set_defaults(run=_serve)
     _register_token(commands.add_parser("token", help="make, revoke and list tokens"))
     _register_config(commands.add_parser("config", help="show the settings"))
@@ -96,6 +98,8 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 def _serve(parsed: argparse.Namespace) -> int:
     config = _loaded(parsed).config
+    if parsed.until_stdin_ends:
+        end_with_stdin()
     # The planner is started by fork and exec; gRPC's own fork handlers would wait for its threads for ever. gRPC reads
     # this when it is imported.
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"

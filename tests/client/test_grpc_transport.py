@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -29,7 +31,7 @@ LARGE = np.arange(100_000, dtype=np.float64)
 class Server:
     """A MemoryServer behind gRPC."""
 
-    def __init__(self) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
         self.memory = MemoryServer(execute)
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
@@ -39,8 +41,13 @@ class Server:
         self._declared = threading.Event()
         self.listening = grpc.server(ThreadPoolExecutor(8))
         self.listening.add_generic_rpc_handlers((self._handler(),))
-        self.target = f"127.0.0.1:{self.listening.add_insecure_port('127.0.0.1:0')}"
+        self.target = f"127.0.0.1:{self._add_port(credentials)}"
         self.listening.start()
+
+    def _add_port(self, credentials: grpc.ServerCredentials | None) -> int:
+        if credentials is None:
+            return self.listening.add_insecure_port("127.0.0.1:0")
+        return self.listening.add_secure_port("127.0.0.1:0", credentials)
 
     def _handler(self) -> Any:
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
@@ -139,6 +146,51 @@ def test_the_token_travels_with_every_call(server: Server) -> None:
     with fw.connect(server.target, token="secret") as session:  # noqa: S106  # a made-up one
         session.array(LARGE).numpy(timeout=20)
     assert {own["authorization"] for own in server.metadata} == {"Bearer secret"}
+
+
+def test_a_token_may_end_in_a_newline(server: Server) -> None:
+    with fw.connect(server.target, token="secret\n", timeout=20):  # noqa: S106  # a made-up one
+        assert server.metadata[0]["authorization"] == "Bearer secret"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs the openssl command to make a certificate")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
+    command += [
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(key),
+        "-out",
+        str(cert),
+    ]
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    return cert, key
+
+
+def test_a_server_is_trusted_for_its_certificate(certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    pair = (key.read_bytes(), cert.read_bytes())
+    server = Server(grpc.ssl_server_credentials([pair]))
+    with fw.connect(server.target, tls_ca=cert, timeout=20) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+    server.listening.stop(None).wait(10)
+
+
+def test_a_file_of_certificates_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(fw.ConfigurationError, match=r"tls_ca = .*absent\.pem"):
+        fw.connect("127.0.0.1:1", tls_ca=tmp_path / "absent.pem")
+
+
+def test_whom_to_trust_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(fw.ConfigurationError, match="one of them"):
+        fw.connect("127.0.0.1:1", tls_ca=tmp_path / "ca.pem", credentials=grpc.ssl_channel_credentials())
 
 
 def test_a_typed_farewell_is_what_the_user_is_told(server: Server) -> None:

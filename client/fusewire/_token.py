@@ -1,0 +1,12 @@
+"""Where the token comes from that tells a server who asks."""
+
+from __future__ import annotations
+
+import os
+
+TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105  # the name of a variable
+
+
+def token_of(given: str | None) -> str:
+    """`given`, or else FUSEWIRE_TOKEN's, without the blanks and line ends that files bring along; empty if none is."""
+    return (given or os.environ.get(TOKEN_VARIABLE, "")).strip()

@@ -1,0 +1,24 @@
+"""Where the token comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire._token import TOKEN_VARIABLE, token_of
+
+
+def test_a_given_token_goes_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "of-the-variable")
+    assert token_of("given") == "given"
+    assert token_of(None) == "of-the-variable"
+
+
+def test_line_ends_that_a_file_brought_along_are_no_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN_VARIABLE, "secret\n")
+    assert token_of(None) == "secret"
+    assert token_of(" given\r\n") == "given"
+
+
+def test_without_any_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    assert token_of(None) == ""
