@@ -58,6 +58,7 @@ class Engine:
         self.instance = secrets.token_bytes(16)
         self.sessions: dict[bytes, Session] = {}
         self.counters = Counters()
+        self.ended_sessions = 0
         self.closed_bytes_in = 0  # of sessions that have ended
         self.closed_bytes_out = 0
         self.is_held = False
@@ -168,6 +169,7 @@ class Engine:
             return
         session.on(SessionEvent.END)
         self.sessions.pop(session.session_id, None)
+        self.ended_sessions += 1
         self.closed_bytes_in += session.bytes_in
         self.closed_bytes_out += session.bytes_out
         self._wakers.pop(session.session_id, None)

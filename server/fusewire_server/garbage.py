@@ -3,7 +3,8 @@
 A full collection walks every container that is alive, those of all imports and of every client's programs, and stops
 all threads meanwhile: 100 ms and more. What has just survived one is no garbage, so it is set apart, and the next
 walks only what came since. Counting references still frees what was set apart; only cycles among it are not found
-until `tidy` walks everything, for which the server waits until nobody is there to notice.
+until `tidy` walks everything. The server does that when nobody is there to notice, and, so that what sessions have left
+behind stays bounded on one that is never alone, after so many of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 QUIET_ROUNDS = 10
+MOST_ENDED = 256
 _FULL = 2  # the generation that holds all
 
 
@@ -21,6 +23,7 @@ class Garbage:
 
     def __init__(self) -> None:
         self._quiet_rounds = 0
+        self._ended = 0  # sessions, by the time it last tidied
 
     def __enter__(self) -> Self:
         gc.callbacks.append(_set_survivors_apart)
@@ -31,13 +34,14 @@ class Garbage:
         gc.callbacks.remove(_set_survivors_apart)
         gc.unfreeze()
 
-    def watch(self, sessions: int) -> None:
-        """Called in regular rounds; once `QUIET_ROUNDS` of them have passed after the last session ended, tidies."""
-        if sessions:
-            self._quiet_rounds = 0
-            return
-        self._quiet_rounds += 1
-        if self._quiet_rounds == QUIET_ROUNDS:
+    def watch(self, *, open_sessions: int, ended_sessions: int) -> None:
+        """Called in regular rounds with the sessions that are open and those that have ever ended.
+
+        Tidies once `QUIET_ROUNDS` have passed after the last session ended, or when `MOST_ENDED` more have ended.
+        """
+        self._quiet_rounds = 0 if open_sessions else self._quiet_rounds + 1
+        if self._quiet_rounds == QUIET_ROUNDS or ended_sessions - self._ended >= MOST_ENDED:
+            self._ended = ended_sessions
             self.tidy()
 
     def tidy(self) -> None:

@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from fusewire_server.garbage import QUIET_ROUNDS, Garbage
+from fusewire_server.garbage import MOST_ENDED, QUIET_ROUNDS, Garbage
 
 
 class _Node:
@@ -48,19 +48,31 @@ def test_cycles_among_what_is_set_apart_go_once_nobody_has_been_there_for_a_whil
     gc.collect()
     assert died() is not None
     for _ in range(QUIET_ROUNDS):
-        garbage.watch(sessions=0)
+        garbage.watch(open_sessions=0, ended_sessions=0)
     assert died() is None
 
 
-def test_nothing_is_tidied_while_a_session_is_open(garbage: Garbage) -> None:
+def test_nothing_is_tidied_while_a_session_is_open_and_few_have_ended(garbage: Garbage) -> None:
     node = _Node()
     node.itself = node
     died = ref(node)
     gc.collect()
     del node
     for sessions in (0,) * (QUIET_ROUNDS - 1) + (1,) + (0,) * (QUIET_ROUNDS - 1):
-        garbage.watch(sessions)
+        garbage.watch(open_sessions=sessions, ended_sessions=1)
     assert died() is not None
+
+
+def test_cycles_go_while_a_session_is_open_once_many_have_ended(garbage: Garbage) -> None:
+    node = _Node()
+    node.itself = node
+    died = ref(node)
+    gc.collect()
+    del node
+    garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED - 1)
+    assert died() is not None
+    garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED)
+    assert died() is None
 
 
 def test_the_process_has_its_usual_collector_back_in_the_end() -> None:
