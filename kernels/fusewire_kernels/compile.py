@@ -17,6 +17,9 @@ from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
+# Left alone, compilers halve vectors on Intel's servers, and take those that we write as whole ones apart by element.
+_WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
+
 FLAGS = (
     "-O3",
     "-march=native",
@@ -31,6 +34,7 @@ FLAGS = (
     "-fno-builtin-sin",  # or sin and cos of one value become one call of sincos, which need not have their bits
     "-fno-builtin-cos",
     "-w",
+    *_WHOLE_VECTORS,
 )
 
 _COMPILERS = ("cc", "gcc", "clang")

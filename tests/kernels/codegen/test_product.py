@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import platform
+import re
+import subprocess
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_kernels.compile import Toolchain
+from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.codegen.product import product_text
+from fusewire_kernels.compile import FLAGS, Toolchain
+from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in
@@ -125,3 +132,14 @@ def test_nan_and_infinity_reach_their_elements_only(toolchain: Toolchain) -> Non
     assert np.isnan(result[2]).all()
     assert np.isfinite(np.delete(np.delete(result, 2, axis=0), 69, axis=1)).all()
     assert not np.isfinite(result[:, 69]).any()
+
+
+@pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="looks at x86 instructions")
+def test_a_vector_stays_whole_where_compilers_prefer_shorter_ones(toolchain: Toolchain, tmp_path: Path) -> None:
+    source, assembly = tmp_path / "product.c", tmp_path / "product.s"
+    source.write_text(prelude("c") + product_text(ProductKernel(dtypes.float32, 0, True)), encoding="utf-8")
+    command = [toolchain.compiler, *FLAGS, "-march=skylake-avx512", "-S", str(source), "-o", str(assembly)]
+    subprocess.run(command, check=True, timeout=60)
+    text = assembly.read_text(encoding="utf-8")
+    assert re.search(r"vfmadd\w+ps\b.*zmm", text)
+    assert not re.search(r"vfmadd\w+ps\b.*ymm", text)
