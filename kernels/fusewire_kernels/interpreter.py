@@ -18,7 +18,7 @@ from fusewire_kernels import reference
 from fusewire_kernels.conversions import scalar
 from fusewire_kernels.expand import Expansion, expand
 from fusewire_kernels.reference import Prepared
-from fusewire_protos.catalogue import Attributes, Category, Op
+from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op, infer
 from fusewire_protos.program import Program, ProgramOp
 from fusewire_protos.shapes import Spec
 
@@ -84,16 +84,26 @@ class Steps:
         if op.op.category is Category.COMPOSITE:
             *steps, last = self._expanded(expand(op.op, specs, op.attributes), operands)
         else:
-            *steps, last = self._single(op, specs, operands)
+            *steps, last = self._converted(op, specs, operands)
         self._numbers.append(self._next_number + len(steps))
         dying = tuple([self._numbers[operand] for operand in self._dying[index]])
         self._steps += [*steps, last._replace(dying=last.dying + dying)]
         self._starts = last.end_start
         return True
 
-    def _single(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
+    def _converted(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
+        """An op behind the conversions of its operands that are not left to the library."""
+        ready, ready_specs, steps = list(operands), list(specs), []
+        if self._kernel_of is not None and not self._is_library_exact:
+            for position, cast in converted_first(op.op, specs, op.attributes):
+                steps.append(Step(self._prepared(cast, (specs[position],)), (operands[position],), 0, 0, ()))
+                ready[position] = self._next_number + len(steps) - 1
+                ready_specs[position] = infer(cast.op, (specs[position],), cast.attributes)
+        first = self._next_number
+        made_here = tuple(range(first, first + len(steps)))
         end_start = self._starts + op.op.starts(op.attributes)
-        return [Step(self._prepared(op, specs), operands, self._starts, end_start, ())]
+        last = Step(self._prepared(op, tuple(ready_specs)), tuple(ready), self._starts, end_start, made_here)
+        return [*steps, last]
 
     def _expanded(self, expansion: Expansion, operands: tuple[int, ...]) -> list[Step]:
         """An expansion's constants, as steps without operands, and its ops. None of them takes slice starts."""
@@ -171,14 +181,29 @@ def run(
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
     """Whether the array library may get other bits for a primitive op than our kernels.
 
-    One that is not exact (CuPy flushes denormals to zero) is trusted to move elements, and no further.
+    One that is not exact (CuPy flushes denormals to zero) is trusted to move elements, and no further: what it moves
+    must be converted first.
     """
     if op.category in _MOVING:
         return False
     return not (op.is_exact and is_library_exact)
 
 
+def converted_first(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> list[tuple[int, ProgramOp]]:
+    """The floats that a move casts to another dtype: their positions, and the op that casts each."""
+    if op.category is not Category.MOVE:
+        return []
+    sources = tuple([spec.dtype for spec in operands])
+    targets = op.dtype_rule(sources, attributes).operands
+    return [
+        (position, ProgramOp(_ASTYPE, (position,), (target.code,)))
+        for position, (source, target) in enumerate(zip(sources, targets, strict=True))
+        if source.is_floating and source is not target
+    ]
+
+
 _MOVING = (Category.VIEW, Category.MOVE)
+_ASTYPE = BY_NAME["astype"]
 
 
 def _constant(value: Any) -> Prepared:

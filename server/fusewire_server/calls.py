@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
-from fusewire_kernels.interpreter import needs_kernel
+from fusewire_kernels.interpreter import converted_first, needs_kernel
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build, encode
 from fusewire_protos.shapes import Spec
@@ -34,18 +34,22 @@ def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
     for op, specs, attributes in _distinct_ops(program, is_library_exact=is_library_exact):
         if op.category is Category.COMPOSITE:
             found |= calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
+        elif op.category is Category.MOVE:
+            casts = converted_first(op, specs, attributes)
+            found |= {OneOpCall(cast.op, (specs[position],), cast.attributes) for position, cast in casts}
         else:
             found.add(OneOpCall(op, specs, attributes))
     return found
 
 
 def _distinct_ops(program: Program, *, is_library_exact: bool) -> set[tuple[Op, tuple[Spec, ...], Attributes]]:
-    """What no library does, each once: a loop's body repeats few ops on operands of few specs."""
+    """What no library does, or not all of, each once: a loop's body repeats few ops on operands of few specs."""
     specs = program.specs
+    looked_into = (Category.COMPOSITE,) if is_library_exact else (Category.COMPOSITE, Category.MOVE)
     wanted = {
         op
         for op in {op for op, _, _ in program.ops}
-        if op.category is Category.COMPOSITE or needs_kernel(op, is_library_exact=is_library_exact)
+        if op.category in looked_into or needs_kernel(op, is_library_exact=is_library_exact)
     }
     return {
         (op, tuple([specs[operand] for operand in operands]), attributes)

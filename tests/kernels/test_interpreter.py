@@ -173,6 +173,29 @@ def test_starts_are_taken_in_the_order_of_ops() -> None:
     assert result.tolist() == [5, 6, 2, 3, 4, 5, 6, 7]
 
 
+def test_a_library_that_is_not_exact_moves_floats_only_in_the_dtype_they_have() -> None:
+    sources = [Spec(dtypes.float32, (2,)), Spec(dtypes.float64, (2,)), Spec(dtypes.int32, (2,))]
+    program = _program(
+        sources,
+        [("concat", (0, 1, 2), (0,)), ("assign_slice", (0, 1), ((0,), (2,), (1,), ()))],
+        [0, 1],
+    )
+    inputs = [np.array(values, dtypes.to_numpy(spec.dtype)) for values, spec in zip(_TINY, sources, strict=True)]
+    given: list[tuple[str, DType]] = []
+
+    def run_inexact(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
+        given.append((op.name, specs[0].dtype))
+        return _by_twin(op, specs, attributes, operands)
+
+    joined, assigned = interpreter.run(program, np, inputs, (), (0,), run_inexact, is_library_exact=False)
+    assert given == [("astype", dtypes.float32), ("astype", dtypes.float64)]
+    assert_same_bytes(joined, np.concatenate(inputs))
+    assert_same_bytes(assigned, inputs[1].astype(np.float32))
+
+
+_TINY = ([1e-40, -1e-45], [1e-40, 1.5], [3, -1])
+
+
 def test_scalars_take_the_programs_dtype() -> None:
     program = _program([VECTOR], [("multiply", (0, 1), ())], [0], scalars=[dtypes.float32])
     (result,) = interpreter.run(program, np, [np.ones(8, np.float32)], (0.1,), (), None)

@@ -32,6 +32,15 @@ def test_an_exact_op_is_called_where_the_library_is_not_exact() -> None:
     assert calls_of(subject, is_library_exact=False) == {_call("add", Spec(_F32, (3,)), Spec(_F32, (3,)))}
 
 
+def test_floats_of_another_dtype_are_converted_before_a_library_that_is_not_exact_moves_them() -> None:
+    writer = Writer()
+    x, y, n = writer.input(3), writer.input(3, dtype=dtypes.float64), writer.input(3, dtype=dtypes.int32)
+    subject = writer.program(writer.concat(x, y, n, axis=0))
+    astype = OneOpCall(catalogue.BY_NAME["astype"], (Spec(_F32, (3,)),), (dtypes.float64.code,))
+    assert calls_of(subject, is_library_exact=False) == {astype}
+    assert calls_of(subject, is_library_exact=True) == set()
+
+
 def test_views_and_moves_are_always_left_to_the_library() -> None:
     writer = Writer()
     x = writer.transpose(writer.input(2, 3), permutation=(1, 0))
