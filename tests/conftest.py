@@ -3,8 +3,10 @@
 import pytest
 from hypothesis import settings
 
-# Machines that run tests are busy: how long one example takes says nothing.
-settings.register_profile("fusewire", deadline=None)
+from tests.effort import DEEP, USUAL
+
+settings.register_profile("fusewire", USUAL)
+settings.register_profile("deep", DEEP)  # `pytest --hypothesis-profile deep`, for whoever has an hour
 settings.load_profile("fusewire")
 
 

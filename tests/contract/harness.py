@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -48,6 +49,7 @@ FUSED = Manner()
 UNFUSED = Manner(is_fused=False)
 DONATED = Manner(is_donated=True)
 SHIFTED = Manner(shift_bytes=8)
+_MANNERS_OF_ROWS = {"fused": FUSED, "unfused": UNFUSED, "donated": DONATED}
 
 
 class Job(NamedTuple):
@@ -106,6 +108,10 @@ class Runner:
         for key, plan in plans.items():
             loaded = self.device.load(plan, [paths[source.text] for source in plan.kernels])
             self._ready[key] = _Ready(loaded, SlotLayout(plan))
+
+    def heirs(self, program: Program) -> dict[int, int]:
+        """Which input each result of the fused plan is written over when donated, by position."""
+        return _heirs(self._plan(program, is_fused=True).plan)
 
     def run(self, work: Work, manner: Manner = FUSED) -> list[Array]:
         """The live results of one row."""
@@ -273,12 +279,12 @@ def _piece_sizes(program: Program) -> tuple[int, ...]:
 
 
 def _assert_rows_alike(runner: Runner, work: Work) -> None:
-    """However many rows a launch has, each gives what it gives alone."""
+    """However many rows a launch has, each gives what it gives alone, fused or not, donated or not."""
     rows = random_rows(work, max(ROWS))
     alone = [runner.run(row) for row in rows]
-    for count in ROWS:
-        for number, results in enumerate(runner.run_rows(rows[:count])):
-            _assert_same(results, alone[number], rows[number], f"row {number} of {count}")
+    for count, (name, manner) in product(ROWS, _MANNERS_OF_ROWS.items()):
+        for number, results in enumerate(runner.run_rows(rows[:count], manner)):
+            _assert_same(results, alone[number], rows[number], f"row {number} of {count}, {name}")
 
 
 def _assert_same(actual: Sequence[Array], expected: Sequence[Array], work: Work, manner: str) -> None:

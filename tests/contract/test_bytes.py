@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_protos.dtypes import DType
-from tests.contract.chains import CHAINS, Chain
+from tests.contract.chains import CHAINS, FLOATS, Chain, rnn_steps, training_step
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.rows import random_row
+from tests.effort import of_a_hundred
 from tests.strategies import Work, programs
 
 pytestmark = pytest.mark.timeout(300)  # while nothing is in the cache, all of it is compiled
@@ -19,7 +20,7 @@ _PROGRAMS_AN_EXAMPLE = 6
 
 
 @given(st.lists(programs(), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE))
-@settings(max_examples=10, derandomize=True)
+@of_a_hundred(10)
 def test_a_random_program_gives_the_same_bytes_in_every_manner(runner: Runner, works: list[Work]) -> None:
     assert_one_meaning(runner, works)
 
@@ -27,3 +28,8 @@ def test_a_random_program_gives_the_same_bytes_in_every_manner(runner: Runner, w
 @pytest.mark.parametrize(("chain", "of"), CHAINS, ids=[chain.__name__ for chain, _ in CHAINS])
 def test_a_chain_gives_the_same_bytes_in_every_manner(runner: Runner, chain: Chain, of: tuple[DType, ...]) -> None:
     assert_one_meaning(runner, [random_row(chain(dtype), seed=7) for dtype in of])
+
+
+@pytest.mark.parametrize("chain", [rnn_steps, training_step])
+def test_a_chain_with_a_state_has_results_that_are_written_over_inputs(runner: Runner, chain: Chain) -> None:
+    assert all(runner.heirs(chain(dtype)) for dtype in FLOATS), "running it donated would show nothing"

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.conversions import scalar
@@ -20,6 +20,7 @@ from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from tests.contract.harness import Job, Runner
 from tests.contract.rows import random_row
+from tests.effort import usually_the_same
 from tests.strategies import Work, legal_dtypes, programs_of
 from tests.tolerances import allowance, assert_close
 
@@ -47,7 +48,7 @@ def test_a_reduction_is_its_twin_in_every_dtype_and_length(runner: Runner, op: O
 
 
 @pytest.mark.parametrize("op", catalogue.OPS, ids=_name)
-@settings(max_examples=2, derandomize=True)
+@usually_the_same(2)
 @given(data=st.data())
 def test_an_op_in_any_form_is_its_twin(runner: Runner, op: Op, data: st.DataObject) -> None:
     works = st.lists(programs_of(op), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE)
