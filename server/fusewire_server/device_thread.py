@@ -35,7 +35,7 @@ from fusewire_server.work import Amount, Fetching, Row, Submission, Value, Value
 
 log = logging.getLogger("fusewire.device")
 
-SLICE_NS = 1_000_000  # an unfinished run and those who may overtake it take turns of this length
+SLICE_NS = 300_000  # an unfinished run and those who may overtake it take turns of this length
 # Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
 # it, but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
