@@ -86,6 +86,7 @@ class Limits:
     handles: Annotated[Count, "live handles of a session"] = 1 << 20
     live_bytes: Annotated[Bytes, "live buffers of a session"] = 4 * GIB
     programs: Annotated[Count, "programs a session may number"] = 512
+    held_program_bytes: Annotated[Bytes, "memory that the programs take which a session has numbered"] = 256 * MIB
     program_ops: Annotated[Count, "ops of a program"] = 8192
     program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
     credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
@@ -115,11 +116,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class Planner:
-    """The worker process that turns programs into plans."""
+    """The worker processes that turn programs into plans."""
 
     deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
-    memory_bytes: Annotated[Bytes, "most memory the worker may take"] = 2 * GIB
+    memory_bytes: Annotated[Bytes, "most memory a worker may take"] = 2 * GIB
     cached_plans: Annotated[Count, "plans kept; the least recently used one goes first"] = 1024
+    cached_bytes: Annotated[Bytes, "memory that programs take, those that sessions have numbered included"] = 2 * GIB
     promote_fragment_after: Annotated[Count, "times the same fragment comes before it is planned"] = 3
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ from fusewire_server.device_thread import DeviceThread
 from fusewire_server.intake import Arrival, Intake, Taken
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
-from fusewire_server.programs import ProgramEntry, ProgramTable
+from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.uploads import Uploads
 from fusewire_server.work import NO_WORK, Amount, Beside, Failure, Fetching, Row, Submission, Value, ValueState
@@ -64,9 +64,8 @@ class Engine:
         self.is_held = False
         self.is_draining = False
         self.is_broken = False
-        self.programs = ProgramTable(
-            limits.program_limits(), config.planner.promote_fragment_after, config.planner.cached_plans
-        )
+        bounds = TableBounds(config.planner.cached_plans, config.planner.cached_bytes, limits.held_program_bytes)
+        self.programs = ProgramTable(limits.program_limits(), config.planner.promote_fragment_after, bounds)
         self.on_broken: Callable[[BaseException], None] = _raise
         self._intake = Intake(limits, self.programs)
         self._coalescer = Coalescer(

@@ -114,7 +114,7 @@ class Intake:
         session.held_back.clear()
         session.forget_answers()
         for entry in session.programs.values():
-            entry.holders -= 1
+            self._programs.let_go(session.session_id, entry)
         session.programs.clear()
         session.live_bytes = 0
 
@@ -124,6 +124,7 @@ class Intake:
             raise CaseError("undecodable_frame", f"more than limits.programs = {limit} programs are numbered at once")
         try:
             entry = self._programs.intern(new.raw, is_fragment=new.is_fragment)
+            self._programs.hold(session.session_id, entry)
         except CaseError as error:
             if error.case.reach is Reach.PROTOCOL:
                 raise
@@ -131,7 +132,6 @@ class Intake:
             session.rejected_programs[new.number] = (failure, claim_of(new.raw, self._programs.limits))
             taken.failures.append(failure)
             return
-        entry.holders += 1
         session.programs[new.number] = entry
 
     def _take_segment(self, session: Session, segment: frames.Segment, arrival: Arrival, taken: Taken) -> None:
@@ -386,7 +386,7 @@ class Intake:
     def _take_forget(self, session: Session, forget: frames.Forget, arrival: Arrival, taken: Taken) -> None:
         entry = session.programs.pop(forget.program, None)
         if entry is not None:
-            entry.holders -= 1
+            self._programs.let_go(session.session_id, entry)
             return
         if session.rejected_programs.pop(forget.program, None) is None:
             raise CaseError("unknown_program", f"program {forget.program} was never sent")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,9 @@ from fusewire_server.work import Amount, Failure
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
     from fusewire_kernels.slots import SlotLayout
+
+
+OP_BYTES = 256  # what an op takes once it is decoded; measured: 180 to 400
 
 
 class PlanState(Enum):
@@ -69,6 +73,11 @@ class ProgramEntry:
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
 
     @property
+    def size_bytes(self) -> int:
+        """What the program takes of memory, about."""
+        return len(self.raw) + OP_BYTES * len(self.program.ops)
+
+    @property
     def tier(self) -> int:
         return 1 if self.loaded is not None else 0
 
@@ -83,14 +92,24 @@ class ProgramEntry:
         self.row_ns = row_ns if self.row_ns == 0 else (7 * self.row_ns + row_ns) // 8
 
 
+class TableBounds(NamedTuple):
+    """How many programs are kept that no session holds, and what memory all take and those that a session holds."""
+
+    programs: int
+    table_bytes: int = sys.maxsize
+    session_bytes: int = sys.maxsize
+
+
 @dataclass(eq=False)
 class ProgramTable:
-    """All programs. Beyond `capacity` those go that no session has numbered, the one unused longest first."""
+    """All programs. Beyond its bounds those go that no session holds, the one unused longest first."""
 
     limits: ProgramLimits
     promote_fragment_after: int
-    capacity: int
+    bounds: TableBounds
     entries: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)
+    size_bytes: int = 0  # of all entries
+    _held_bytes: Counter[Hashable] = field(default_factory=Counter)  # by session
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
         """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
@@ -98,10 +117,30 @@ class ProgramTable:
         entry = self.entries.get(name)
         if entry is None:
             entry = self.entries[name] = ProgramEntry(name, raw, decode(raw, self.limits), is_fragment)
+            self.size_bytes += entry.size_bytes
             self._evict()
         entry.is_fragment = entry.is_fragment and is_fragment
         self.entries.move_to_end(name)
         return entry
+
+    def hold(self, session: Hashable, entry: ProgramEntry) -> None:
+        """A session numbers a program, which stays until it lets go of it. Raises CaseError beyond the bounds."""
+        held_bytes, bounds = self._held_bytes[session] + entry.size_bytes, self.bounds
+        if held_bytes > bounds.session_bytes:
+            text = f"its programs take {held_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
+            raise CaseError("quota_program", text)
+        if self.size_bytes > bounds.table_bytes:
+            text = f"all programs take {self.size_bytes} bytes; planner.cached_bytes = {bounds.table_bytes}"
+            raise CaseError("quota_program", text)
+        self._held_bytes[session] = held_bytes
+        entry.holders += 1
+
+    def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
+        """A session forgets a program it has held."""
+        entry.holders -= 1
+        self._held_bytes[session] -= entry.size_bytes
+        if not self._held_bytes[session]:
+            del self._held_bytes[session]
 
     def use(self, entry: ProgramEntry) -> bool:
         """Counts a use. True if the program should be planned now."""
@@ -112,9 +151,9 @@ class ProgramTable:
 
     def _evict(self) -> None:
         for name in [name for name, entry in self.entries.items() if entry.holders == 0][:-1]:
-            if len(self.entries) <= self.capacity:
+            if len(self.entries) <= self.bounds.programs and self.size_bytes <= self.bounds.table_bytes:
                 return
-            del self.entries[name]
+            self.size_bytes -= self.entries.pop(name).size_bytes
 
 
 def bucket(count: int) -> int:

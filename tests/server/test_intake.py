@@ -17,7 +17,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
 from fusewire_server.intake import Arrival, Intake, Taken
-from fusewire_server.programs import ProgramTable
+from fusewire_server.programs import ProgramTable, TableBounds
 from fusewire_server.session import Session
 from fusewire_server.work import NO_WORK, Failure, Row, ValueState
 from tests.server.parts import (
@@ -47,7 +47,9 @@ class World:
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
-        self.programs = ProgramTable(self.limits.program_limits(), 3, 100)
+        self.programs = ProgramTable(
+            self.limits.program_limits(), 3, TableBounds(100, session_bytes=self.limits.held_program_bytes)
+        )
         self.intake = Intake(self.limits, self.programs)
 
     def session(self, name: str = "a") -> Session:
@@ -279,6 +281,30 @@ def _failure(one: Session, handle: int) -> Failure:
     failure = one.values[handle].failure
     assert failure is not None
     return failure
+
+
+def test_a_program_beyond_the_memory_of_a_session_is_rejected_until_it_forgets_another() -> None:
+    world = World()
+    one = world.session()
+    held_bytes = sum(entry.size_bytes for entry in one.programs.values())
+    world.programs.bounds = world.programs.bounds._replace(session_bytes=held_bytes)
+    for number, case in ((8, "quota_program"), (9, None)):
+        taken = Taken()
+        world.intake.take_programs(one, [new(number, chain())], taken)
+        assert [failure.case.name for failure in taken.failures] == ([case] if case else [])
+        if case:
+            world.take(one, Forget(PAIR))
+
+
+def test_a_session_that_ends_lets_go_of_its_programs() -> None:
+    world = World()
+    one = world.session()
+    entries = [*one.programs.values()]
+    world.intake.close(one, Taken())
+    assert {entry.holders for entry in entries} == {0}
+    world.programs.bounds = world.programs.bounds._replace(session_bytes=sum(entry.size_bytes for entry in entries))
+    for entry in entries:
+        world.programs.hold(one.session_id, entry)
 
 
 def test_a_rejected_program_poisons_its_live_handles_and_the_session_lives() -> None:

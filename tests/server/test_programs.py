@@ -6,15 +6,19 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
-from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, bucket, claim_of
+from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
 from tests.server.parts import addition, chain
 
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
 
-def table(*, capacity: int = 100, promote_fragment_after: int = 3) -> ProgramTable:
-    return ProgramTable(ProgramLimits(), promote_fragment_after, capacity)
+def table(*, promote_fragment_after: int = 3, **bounds: int) -> ProgramTable:
+    return ProgramTable(ProgramLimits(), promote_fragment_after, TableBounds(**{"programs": 100, **bounds}))
+
+
+def size_bytes(index: int) -> int:
+    return ProgramEntry(b"", raw(index), decode(raw(index), ProgramLimits()), is_fragment=False).size_bytes
 
 
 def raw(index: int) -> bytes:
@@ -35,7 +39,7 @@ def test_bad_bytes_leave_no_entry() -> None:
 
 
 def test_what_is_unused_longest_goes_first() -> None:
-    programs = table(capacity=2)
+    programs = table(programs=2)
     first, second = programs.intern(raw(0), is_fragment=False), programs.intern(raw(1), is_fragment=False)
     programs.intern(raw(0), is_fragment=False)
     third = programs.intern(raw(2), is_fragment=False)
@@ -44,13 +48,43 @@ def test_what_is_unused_longest_goes_first() -> None:
 
 
 def test_what_a_session_has_numbered_stays() -> None:
-    programs = table(capacity=1)
+    programs = table(programs=1)
     held: list[ProgramEntry] = []
     for index in range(3):
         held.append(programs.intern(raw(index), is_fragment=False))
-        held[-1].holders = 1
+        programs.hold("a", held[-1])
     newest = programs.intern(raw(3), is_fragment=False)
     assert list(programs.entries.values()) == [*held, newest]
+
+
+def test_what_nobody_holds_goes_when_all_take_too_much_memory() -> None:
+    programs = table(table_bytes=size_bytes(0) + size_bytes(1))
+    for index in range(2):
+        programs.intern(raw(index), is_fragment=False)
+    newest = programs.intern(raw(2), is_fragment=False)
+    assert list(programs.entries.values()) == [newest]
+    assert programs.size_bytes == size_bytes(2)
+
+
+def test_a_session_that_holds_too_much_is_refused_until_it_lets_go() -> None:
+    programs = table(session_bytes=size_bytes(2))
+    first, second = [programs.intern(raw(index), is_fragment=False) for index in (1, 2)]
+    programs.hold("a", first)
+    with pytest.raises(CaseError, match=rf"limits\.held_program_bytes = {size_bytes(2)}"):
+        programs.hold("a", second)
+    programs.hold("b", second)
+    programs.let_go("a", first)
+    programs.hold("a", second)
+    assert (first.holders, second.holders) == (0, 2)
+
+
+def test_when_what_sessions_hold_takes_all_memory_no_more_is_held() -> None:
+    programs = table(table_bytes=size_bytes(1))
+    programs.hold("a", programs.intern(raw(1), is_fragment=False))
+    refused = programs.intern(raw(2), is_fragment=False)
+    with pytest.raises(CaseError, match=r"planner\.cached_bytes"):
+        programs.hold("b", refused)
+    assert refused.holders == 0
 
 
 def test_a_program_is_to_be_planned_at_its_first_use() -> None:
