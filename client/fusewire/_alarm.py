@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from contextlib import suppress
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any
 
 
 class Alarm:
-    """`await` it in one task at a time. It may ring for nothing: whoever wakes up looks around."""
+    """`await` it in one task, always the same. It may ring for nothing: whoever wakes up looks around."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         # The loop's thread alone uses these.
         self._asyncio_future_blocking = False  # the protocol's word for: a task is about to wait
         self._wake_task: Callable[[Any], object] | None = None
-        self._context: Context | None = None
+        self._context = copy_context()  # the task's, once it has slept; callbacks run in it, so that the task does
         self._timer: asyncio.Handle | None = None
         self._rings_at_s = 0.0  # while there is a timer; uvloop's handles cannot always tell
 
     def ring(self) -> None:
         """From any thread."""
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._ring)
+        try:  # noqa: SIM105  # on the way of each fetch, where `suppress` is another object
+            self._loop.call_soon_threadsafe(self._ring, context=self._context)
+        except RuntimeError:
+            pass  # the loop is closed
 
     def ring_at(self, when_s: float) -> None:
         """In the loop's thread: at `when_s` of the loop's clock at the latest; a timer once set is kept."""
@@ -38,7 +39,7 @@ class Alarm:
                 return
             self._timer.cancel()
         self._rings_at_s = when_s
-        self._timer = self._loop.call_at(when_s, self._on_time)
+        self._timer = self._loop.call_at(when_s, self._on_time, context=self._context)
 
     def __await__(self) -> Generator[Alarm, None, None]:
         self._asyncio_future_blocking = True
@@ -50,8 +51,8 @@ class Alarm:
 
     def _ring(self) -> None:
         wake_task, self._wake_task = self._wake_task, None
-        if wake_task is not None and self._context is not None:
-            self._context.run(wake_task, self)
+        if wake_task is not None:
+            wake_task(self)
 
     # ---- what asyncio asks of a future ----
 
@@ -66,5 +67,5 @@ class Alarm:
 
     def cancel(self, msg: Any = None) -> bool:
         """The task raises CancelledError by itself, once it wakes."""
-        self._loop.call_soon(self._ring)
+        self._loop.call_soon(self._ring, context=self._context)
         return False
