@@ -46,12 +46,17 @@ def twin(op: Op) -> Twin:
     return run
 
 
-@lru_cache(4096)  # a loop's body comes again and again, in one program and in the next
 def prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attributes) -> Prepared:
     """The twin for operands of the dtypes `sources`, for use again and again.
 
     It may warn: whoever calls it ignores floating-point errors, once for many calls.
     """
+    is_bounded = op.most_operands is not None  # so is then the memory of what is remembered
+    prepared = _prepare_once if is_bounded else _prepare
+    return prepared(op, library, sources, attributes)
+
+
+def _prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attributes) -> Prepared:
     rule = _RULES[op.name]
     targets = op.dtype_rule(sources, attributes).operands
     if targets != sources:
@@ -59,6 +64,9 @@ def prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attrib
     if isinstance(rule, _Computed) and not any(target.is_half for target in targets):
         return _plain(rule.body, library)
     return lambda operands, starts: library.asarray(rule(library, operands, attributes, starts))
+
+
+_prepare_once = lru_cache(4096)(_prepare)  # a loop's body comes again and again, in one program and in the next
 
 
 def _casting(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import msgpack
 
 from fusewire_protos import shapes
-from fusewire_protos.dtypes import DType, from_code
+from fusewire_protos.dtypes import from_code
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
 from fusewire_protos.program import unpack
 from fusewire_protos.shapes import Spec
@@ -215,10 +215,10 @@ def _decode_segment(item: tuple[Any, ...]) -> Segment:
 
 def _decode_upload(item: tuple[Any, ...]) -> Upload:
     _, handle, dtype, shape, tensor = item
-    if type(shape) is not tuple:
-        raise CaseError("undecodable_frame", "an upload's shape is no list")
+    if type(dtype) is not int or type(shape) is not tuple:
+        raise CaseError("undecodable_frame", "an upload is described by the number of a dtype and a list of dims")
     try:
-        spec = Spec(_dtype(dtype), shapes.check(shape))
+        spec = Spec(from_code(dtype), shapes.check(shape))
     except (ShapeError, DtypeError) as error:
         raise CaseError("undecodable_frame", f"upload: {error}") from None
     return Upload(_number(handle), spec, None if tensor is None else _number(tensor))
@@ -253,10 +253,6 @@ def _new_program(item: Any) -> NewProgram:
     if type(is_fragment) is not bool or type(raw) is not bytes:
         raise CaseError("undecodable_frame", "a new program is a list of number, flag and bytes")
     return NewProgram(_number(number), is_fragment, raw)
-
-
-def _dtype(code: Any) -> DType:
-    return from_code(code)
 
 
 def _number(value: Any) -> int:

@@ -142,7 +142,8 @@ def _check_whole(raw: bytes) -> None:
     """Raises ValueError or UnpackException if `raw` is cut off.
 
     Unpacking may make room for a list as long as its head says before it sees one item, and a few nested heads would
-    take gigabytes. Once every item is known to be there, the room needed is a few times `raw`.
+    take gigabytes. Once every item is known to be there, the room needed is some thirty times `raw`, where lists of one
+    byte each become tuples.
     """
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1))
     unpacker.feed(raw)

@@ -132,6 +132,8 @@ MALFORMED: dict[str, Any] = {
     "dying that is no list": [[*SEGMENT[:6], 0]],
     "an upload of an unknown dtype": [[1, 5, 8, [2], None]],
     "an upload of a dtype that is a list": [[1, 5, [], [2], None]],
+    "an upload of dtype True": [[1, 5, True, [2], None]],
+    "an upload of dtype 1.0": [[1, 5, 1.0, [2], None]],
     "an upload of dim −1": [[1, 5, 6, [-1], None]],
     "an upload of dim 2^31": [[1, 5, 6, [2**31], None]],
     "an upload of dim 2^63": [[1, 5, 6, [2**63], None]],
