@@ -1,4 +1,6 @@
-"""A plan in words: which ops each launch computes, and why ops that are neighbours were not fused."""
+"""A plan in words: which ops each launch computes, why ops that are neighbours were not fused, and why launches that
+read the same input are not one.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +13,16 @@ _MOST_LINES = 400
 
 
 def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str, ...]:
-    """One line a launch, then one line for each kind of refusal. Ops are named as "name #index in the program"."""
+    """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
+
+    Ops are named as "name #index in the program".
+    """
     names = [f"{op.op.name} #{index}" for index, op in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
     lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} launches more"]
-    return (*lines, *_refusals(program, names, fusion))
+    return (*lines, *_refusals(program, names, fusion), *_apart(fusion, batches)[:_MOST_LINES])
 
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
@@ -48,3 +53,41 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
         f"{consumer} not fused with {producer}: {kind[2]}" + (f" ({times[kind]} times)" if times[kind] > 1 else "")
         for kind, (consumer, producer) in examples.items()
     ]
+
+
+def _apart(fusion: Fusion, batches: list[Batch]) -> list[str]:
+    """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
+    first_reader: dict[int, int] = {}
+    lines = []
+    for number, batch in enumerate(batches):
+        readers = [(first_reader.setdefault(value, number), value) for value in _inputs_of(fusion, batch)]
+        others = [(other, value) for other, value in readers if other != number]
+        if others and not _waits(fusion, batch, batches[min(others)[0]]):
+            other, value = min(others)
+            shared = (
+                f"launch {number} apart from launch {other}, which reads input {fusion.graph.values[value].number} too"
+            )
+            lines.append(f"{shared}: {_difference(batch, batches[other])}")
+    return lines
+
+
+def _inputs_of(fusion: Fusion, batch: Batch) -> list[int]:
+    """The program's inputs that a launch reads, by value."""
+    values = fusion.graph.values
+    members = [number for group in batch.groups for number, _ in fusion.groups[group].members]
+    operands = [operand.value for number in members for operand in values[number].operands]
+    return [value for value in dict.fromkeys(operands) if values[value].form is Form.INPUT]
+
+
+def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:
+    """Whether a launch waits for another one, directly or not."""
+    bits = sum(1 << fusion.groups[group].number for group in other.groups)
+    return any(fusion.groups[group].ancestors & bits for group in batch.groups)
+
+
+def _difference(batch: Batch, other: Batch) -> str:
+    if batch.lowered.kernel.key != other.lowered.kernel.key:
+        return "only groups of one kernel become one launch"
+    if batch.lowered.sizes != other.lowered.sizes:
+        return "only groups of the same sizes become one launch"
+    return "it waits for launches in between"

@@ -18,6 +18,32 @@ def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
     )
 
 
+def test_a_launch_says_why_it_is_apart_from_one_that_reads_its_input_too() -> None:
+    writer = Writer()
+    x = writer.input(3, 4)
+    program = writer.program(writer.tanh(x), writer.exp(x), writer.exp(writer.slice(x, (1,), (3,))))
+    lines = plan_without_text(design(program)).explanation
+    apart = "apart from launch 0, which reads input 0 too: only groups of one kernel become one launch"
+    assert f"launch 1 {apart}" in lines
+    assert f"launch 2 {apart}" in lines
+
+
+def test_launches_of_one_kernel_are_apart_by_their_sizes() -> None:
+    writer = Writer()
+    x = writer.input(8)
+    program = writer.program(writer.exp(x), writer.exp(writer.slice(x, (0,), (3,))))
+    assert plan_without_text(design(program)).explanation[-1] == (
+        "launch 1 apart from launch 0, which reads input 0 too: only groups of the same sizes become one launch"
+    )
+
+
+def test_a_launch_that_waits_for_another_needs_no_other_reason() -> None:
+    writer = Writer()
+    x = writer.input(3, 3)
+    program = writer.program(writer.matmul(writer.matmul(x, x), x))
+    assert plan_without_text(design(program)).explanation == ("launch 0: matmul #0", "launch 1: matmul #1")
+
+
 def test_instances_are_counted_and_equal_refusals_told_once() -> None:
     writer = Writer()
     x = writer.input(3, 3)
