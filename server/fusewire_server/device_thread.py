@@ -26,7 +26,8 @@ from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_server.intermediates import intermediate_bytes
+from fusewire_protos.program import Program
+from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.slices import Line
@@ -152,7 +153,7 @@ class _Prepared(NamedTuple):
     """A program made ready for tier 0."""
 
     steps: Steps
-    intermediate_bytes: int
+    at_most_bytes: int  # of its intermediate values
 
 
 @dataclass(eq=False, slots=True)
@@ -344,7 +345,7 @@ class DeviceThread:
         """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
         try:
             prepared = self._prepare(row.entry)
-            self._reserve(prepared.intermediate_bytes)
+            self._reserve(row.entry.program, prepared.at_most_bytes)
             yield from run_op_by_op(self._device, prepared.steps, row)
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
@@ -361,11 +362,13 @@ class DeviceThread:
     def _prepare(self, entry: ProgramEntry) -> _Prepared:
         prepared = self._prepared.get(entry)
         if prepared is None:
-            prepared = _Prepared(steps_of(self._device, entry), intermediate_bytes(entry.program))
+            prepared = _Prepared(steps_of(self._device, entry), most_intermediate_bytes(entry.program))
             self._prepared[entry] = prepared
         return prepared
 
-    def _reserve(self, size_bytes: int) -> None:
+    def _reserve(self, program: Program, at_most_bytes: int) -> None:
+        """For the values of one run. They are counted closely only where that decides: it takes as long as many ops."""
+        size_bytes = at_most_bytes if self._fits(at_most_bytes) else intermediate_bytes(program)
         if not self._fits(size_bytes):
             limit = self._device.info.memory_bytes
             raise OutOfMemory(

@@ -12,7 +12,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Attributes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
-from fusewire_server.intermediates import intermediate_bytes
+from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 
 SIDE = 256
 SQUARE = Spec(dtypes.float32, (SIDE, SIDE))
@@ -68,17 +68,28 @@ def test_a_composite_op_takes_what_its_parts_do() -> None:
     assert intermediate_bytes(program) == 2 * SIZE_BYTES + sums_bytes
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        chain(10),
-        all_at_once(5),
-        transposed(),
-        transposed("negative", "abs"),
-        build([SQUARE], [], [op("transpose", 0, attributes=((1, 0),)), op("add", 0, 1), op("negative", 0)], (1, 2)),
-    ],
-    ids=["chain", "all at once", "a view", "ops on a view", "two results"],
-)
+PROGRAMS = [
+    chain(10),
+    all_at_once(5),
+    transposed(),
+    transposed("negative", "abs"),
+    build([SQUARE], [], [op("transpose", 0, attributes=((1, 0),)), op("add", 0, 1), op("negative", 0)], (1, 2)),
+]
+PROGRAM_NAMES = ["chain", "all at once", "a view", "ops on a view", "two results"]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=PROGRAM_NAMES)
+def test_the_quick_count_is_never_below_the_close_one(program: Program) -> None:
+    assert most_intermediate_bytes(program) >= intermediate_bytes(program)
+
+
+def test_the_quick_count_knows_what_composite_ops_take() -> None:
+    wide = Spec(dtypes.float16, (SIDE, SIDE))
+    program = build([wide], [], [op("softmax", 0, attributes=((1,),))], (0,))
+    assert most_intermediate_bytes(program) >= intermediate_bytes(program)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=PROGRAM_NAMES)
 def test_a_run_takes_no_more(program: Program) -> None:
     inputs = [np.ones((SIDE, SIDE), np.float32) for _ in program.inputs]
     run(program, np, inputs, [1.0] * len(program.scalars), (), None)  # imports and caches
