@@ -4,8 +4,9 @@ read the same input are not one.
 
 from __future__ import annotations
 
-from fusewire_kernels.fuse import Fusion, Group
+from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.groups import Group
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
 

@@ -8,52 +8,30 @@ begins a group of its own, and operands are read from memory.
 A group has at most one walk along which it reduces, so that its kernel has one inner dimension; values before a
 reduction and after it may be in one group. Values made of scalars and positions alone are *inlined*: computed again in
 each group that uses them, which costs less than memory.
-
-Groups wait for one another as a whole, so what must not happen is a circle. Each group keeps the set of groups it waits
-for, directly or not, as the bits of an integer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import lru_cache
-from itertools import chain
 from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
 from fusewire_kernels.graph import LEAVES, SLOTS, Form, Graph, Operand, Value
-from fusewire_kernels.placement import Partial, Placement, Walk
+from fusewire_kernels.groups import Access, Group, Groups, Member
+from fusewire_kernels.needs import Needs, is_crowded, meet, misfit, needs_of, positions_of, turned_of
+from fusewire_kernels.placement import Partial, Placement
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
 
 _INLINED_FORMS = (Form.POINTWISE, Form.INDEX)
 
-MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
-MOST_ARGUMENTS = 30  # arrays of a kernel, read or stored
-MOST_REDUCTIONS = 8  # of a kernel: each keeps partial results beside those of the others
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
-LONG_WALK, FEW_WALKS = 1 << 16, 16  # longer and fewer walks than this use a small part of a device
 
 _OTHER_POINTS = "it has other points"
 _CROWDED = "a reduction of so much to so little has a kernel to itself"
-
-
-class Member(NamedTuple):
-    """A value of a group; `placement` is that of the points at which its work is done."""
-
-    value: int
-    placement: Placement
-
-
-class Access(NamedTuple):
-    """An operand that a group reads from memory, or writes, at the points of `placement`."""
-
-    operand: Operand
-    placement: Placement
 
 
 class Refusal(NamedTuple):
@@ -62,27 +40,6 @@ class Refusal(NamedTuple):
     value: int
     producer: int
     reason: str
-
-
-@dataclass(eq=False, slots=True)
-class Group:
-    """Values computed in one kernel. Members are in order of computation; the rest is what joining asks for."""
-
-    number: int
-    elements: int
-    is_product: bool = False
-    walk: Walk | None = None
-    members: list[Member] = field(default_factory=list)
-    breaks: frozenset[int] = frozenset()
-    uncut: set[Walk] = field(default_factory=set)  # axes whose position is asked for: each must be one loop
-    accesses: set[Access] = field(default_factory=set)
-    turned: set[Access] = field(default_factory=set)  # to members that lie in another order than the space
-    inlined: set[Member] = field(default_factory=set)
-    exposed: set[int] = field(default_factory=set)  # members that others may read, so that each may be stored
-    reductions: int = 0
-    waits_for: set[int] = field(default_factory=set)  # groups that must end before it begins
-    has_waiting: bool = False  # whether a group waits for it
-    ancestors: int = 0  # the bits of those and of all that these wait for
 
 
 class Fusion(NamedTuple):
@@ -122,27 +79,11 @@ class _Links(NamedTuple):
     blocked: dict[int, str]
 
 
-class _Needs(NamedTuple):
-    """What members ask of the group they join."""
-
-    walk: Walk | None
-    breaks: frozenset[int]
-    uncut: AbstractSet[Walk]
-    accesses: AbstractSet[Access]
-    turned: AbstractSet[Access]
-    inlined: AbstractSet[Member]
-    members: int
-    exposed: int
-    reductions: int
-
-
 class _Fuser:
     def __init__(self, graph: Graph, *, is_fusing: bool) -> None:
         self._graph, self._values = graph, graph.values
         self._is_fusing = is_fusing
-        self._groups: list[Group] = []
-        self._root: list[int] = []  # of each group number, the group it was merged into
-        self._group_of: list[int | None] = [None] * len(graph.values)
+        self._groups = Groups(len(graph.values))
         self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
         self._outer_uses = _uses(graph)  # of each value, by others than members of its own group
@@ -210,12 +151,11 @@ class _Fuser:
     def _begin_product(self, number: int, value: Value) -> None:
         self._materialise_operands(value)
         links = self._links(value)
-        group = self._new_group(prod(value.shape))
+        group = self._groups.new(prod(value.shape))
         group.is_product = True
-        group.members.append(Member(number, ()))
-        self._group_of[number] = group.number
-        self._wait(group, links.blocked)
-        self._wait(group, links.partials)
+        self._groups.add(group, Member(number, ()))
+        self._groups.wait(group, links.blocked)
+        self._groups.wait(group, links.partials)
 
     def _place(self, number: int, value: Value) -> None:
         links = self._links(value)
@@ -226,7 +166,7 @@ class _Fuser:
             self._merge_others(group, number, links)
         if value.target is not None:
             self._writers[value.target.value].append(number)
-        self._wait(group, (*links.blocked, *links.partials))
+        self._groups.wait(group, (*links.blocked, *links.partials))
         for blocked, reason in links.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
@@ -239,13 +179,13 @@ class _Fuser:
                 self._refuse(number, group, _OTHER_POINTS)
                 continue
             needs = self._needs_in(group, value, placement, links)
-            if isinstance(needs, _Needs):
+            if isinstance(needs, Needs):
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
         return None
 
-    def _needs_in(self, group: Group, value: Value, placement: Placement, links: _Links) -> _Needs | str:
+    def _needs_in(self, group: Group, value: Value, placement: Placement, links: _Links) -> Needs | str:
         """What the value would need in a group, or why it cannot be there."""
         for other in (*links.partials, *links.blocked):
             if self._groups[other].ancestors >> group.number & 1:
@@ -253,39 +193,38 @@ class _Fuser:
         needs = self._needs(group, value, placement)
         if isinstance(needs, str):
             return needs
-        if _is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
+        if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
-        return _misfit(group, needs) or needs
+        return misfit(group, needs) or needs
 
     def _begin(self, number: int, value: Value) -> Group:
         """A new group for a value. What cannot be computed again there is read from memory."""
-        group = self._new_group(prod(value.domain))
+        group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str) or _misfit(group, needs) is not None:
+        if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
-            self._wait(group, self._links(value).partials)
-            self._wait(group, self._links(value).blocked)
+            self._groups.wait(group, self._links(value).partials)
+            self._groups.wait(group, self._links(value).blocked)
             needs = self._needs(group, value, placement)
-            assert isinstance(needs, _Needs), f"an empty group takes any {value.form}"
-            assert _misfit(group, needs) is None, f"an empty group takes any {value.form}"
+            assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
+            assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
         self._enter(group, number, value, placement, needs)
         return group
 
-    def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: _Needs) -> None:
-        _meet(group, needs)
-        group.members.append(Member(number, placement))
+    def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
+        meet(group, needs)
         if self._outer_uses[number]:
             group.exposed.add(number)
         self._take_uses(group, number, group)
-        self._group_of[number] = group.number
+        self._groups.add(group, Member(number, placement))
         self._placement[number] = placement_of_result(value, placement)
 
     def _take_uses(self, group: Group, number: int, producer: Group) -> None:
         """What `number`, a member of `group`, reads of the group `producer` is now read inside."""
         for operand in self._values[number].operands:
             base = operand.value
-            if self._group_of[base] is not None and self._group(base) is producer:
+            if self._groups.of(base) is producer:
                 self._outer_uses[base] -= 1
                 if not self._outer_uses[base]:
                     group.exposed.discard(base)
@@ -299,8 +238,8 @@ class _Fuser:
                 self._materialise(base)
             for store in self._writers.get(base, ()):
                 blocked[self._group(store).number] = "its operand is assembled from parts"
-            if self._group_of[base] is not None:
-                group = self._group(base)
+            group = self._groups.of(base)
+            if group is not None:
                 reason = self._link(partials, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = reason
@@ -329,7 +268,7 @@ class _Fuser:
 
     # ---- what a value needs ----
 
-    def _needs(self, group: Group, value: Value, placement: Placement) -> _Needs | str:
+    def _needs(self, group: Group, value: Value, placement: Placement) -> Needs | str:
         walk = group.walk
         if value.form is Form.REDUCTION:
             walk = places.walk_of_axes(value.domain, placement, value.axes)
@@ -344,25 +283,26 @@ class _Fuser:
                 inlined.update(self._inlined(operand, placement))
             elif self._is_memory(operand, group):
                 accesses.add(Access(operand, placement))
-        breaks, uncut = places.breaks_of(value.domain, placement), _positions(value, placement)
+        breaks, uncut = places.breaks_of(value.domain, placement), positions_of(value, placement)
         for number, place in inlined:
             breaks |= places.breaks_of(self._values[number].shape, place)
-            uncut |= _positions(self._values[number], place)
-        turned = _turned(value, placement)
+            uncut |= positions_of(self._values[number], place)
+        turned = turned_of(value, placement)
         is_reduction = value.form is Form.REDUCTION
-        return _Needs(walk, breaks, uncut, accesses, turned, inlined, 1, int(value.target is None), int(is_reduction))
+        return Needs(walk, breaks, uncut, accesses, turned, inlined, 1, int(value.target is None), int(is_reduction))
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
-        if self._group_of[operand.value] is not None:
-            return self._group(operand.value) is not group
+        own = self._groups.of(operand.value)
+        if own is not None:
+            return own is not group
         return self._values[operand.value].form not in SLOTS
 
     # ---- merging ----
 
     def _merge_others(self, group: Group, number: int, links: _Links) -> None:
         """Takes in the other groups in which value `number`, now a member, could have been."""
-        self._wait(group, links.blocked)
+        self._groups.wait(group, links.blocked)
         waiting = [other for other in links.partials if other != group.number]
         for candidate in sorted(waiting, reverse=True):
             other = self._groups[candidate]
@@ -385,70 +325,33 @@ class _Fuser:
             return _OTHER_POINTS
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
-        needs = _needs_of(group, other)
-        return _CROWDED if _is_crowded(needs.walk, group.elements) else _misfit(group, needs)
+        needs = needs_of(group, other)
+        return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""
-        _meet(group, _needs_of(group, other))
+        meet(group, needs_of(group, other))
         group.exposed |= other.exposed
         self._take_uses(group, number, other)
-        group.members = sorted(group.members + other.members)
-        self._root[other.number] = group.number
-        group.waits_for |= other.waits_for
-        group.has_waiting |= other.has_waiting
-        both = 1 << group.number | 1 << other.number
-        group.ancestors |= other.ancestors
-        for third in self._groups if group.has_waiting else ():
-            if third.ancestors & both:
-                third.ancestors |= both | group.ancestors
-
-    # ---- groups ----
-
-    def _new_group(self, elements: int) -> Group:
-        group = Group(len(self._groups), elements)
-        self._groups.append(group)
-        self._root.append(group.number)
-        return group
+        self._groups.merge(group, other)
 
     def _group(self, value: int) -> Group:
         """The group of a value that has one."""
-        number = self._group_of[value]
-        assert number is not None, "the value has a group"
-        while self._root[number] != number:
-            number = self._root[number]
-        self._group_of[value] = number
-        return self._groups[number]
-
-    def _wait(self, group: Group, others: Iterable[int]) -> None:
-        """Lets a group begin only after others have ended."""
-        added = 0
-        for other in others:
-            if other != group.number:
-                group.waits_for.add(other)
-                self._groups[other].has_waiting = True
-                added |= self._groups[other].ancestors | 1 << other
-        if added | group.ancestors == group.ancestors:
-            return
-        group.ancestors |= added
-        if group.has_waiting:
-            for third in self._groups:
-                if third.ancestors >> group.number & 1:
-                    third.ancestors |= added
+        group = self._groups.of(value)
+        assert group is not None, "the value has a group"
+        return group
 
     def _refuse(self, number: int, group: Group, reason: str) -> None:
         self._refusals.append(Refusal(number, group.members[-1].value, reason))
 
     def _fusion(self) -> Fusion:
-        alive = [group for group in self._groups if self._root[group.number] == group.number and group.members]
-        # Whatever waits has more ancestors than what it waits for.
-        alive.sort(key=lambda group: (group.ancestors.bit_count(), group.members[0].value))
+        alive = self._groups.in_order()
         index_of = {group.number: index for index, group in enumerate(alive)}
         group_of = [
-            None if number is None else index_of[self._group(value).number]
-            for value, number in enumerate(self._group_of)
+            None if group is None else index_of[group.number]
+            for group in map(self._groups.of, range(len(self._values)))
         ]
-        waits_for = [tuple(sorted({index_of[self._top(other)] for other in group.waits_for})) for group in alive]
+        waits_for = [tuple(sorted({index_of[self._groups.top(other)] for other in group.waits_for})) for group in alive]
         return Fusion(
             self._graph,
             tuple(alive),
@@ -458,103 +361,6 @@ class _Fuser:
             tuple(waits_for),
             tuple(self._refusals),
         )
-
-    def _top(self, number: int) -> int:
-        while self._root[number] != number:
-            number = self._root[number]
-        return number
-
-
-def _turned(value: Value, placement: Placement) -> frozenset[Access]:
-    """A store of the value, should it be needed, if its points are not in the order of the space."""
-    if placement == views.dense_strides(value.shape) or value.target is not None or value.form is Form.REDUCTION:
-        return frozenset()
-    return frozenset((Access(Operand(0, views.dense(value.shape)), placement),))
-
-
-def _positions(value: Value, placement: Placement) -> frozenset[Walk]:
-    """The axis whose position a value asks for, if it does."""
-    return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is Form.INDEX else frozenset()
-
-
-def _misfit(group: Group, needs: _Needs) -> str | None:
-    """Why a group cannot meet these needs, or None."""
-    if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
-        return f"a kernel has at most {MOST_NODES} nodes"
-    arrays = len(group.accesses) + len(group.exposed) + len(needs.accesses) + needs.exposed
-    if arrays > MOST_ARGUMENTS:
-        return f"a kernel has at most {MOST_ARGUMENTS} arrays"
-    if group.reductions + needs.reductions > MOST_REDUCTIONS:
-        return f"a kernel has at most {MOST_REDUCTIONS} reductions"
-    if _leaves_loops(group, needs) and not needs.uncut:
-        return _uneven(needs.walk, needs.accesses, needs.turned)
-    breaks = _all_breaks(group, needs)
-    uncut = group.uncut | needs.uncut
-    if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
-        return "its axes and those of the group have no common loops"
-    if any(_is_part(axis, needs.walk) for axis in uncut):
-        return "it asks for a position inside what is reduced"
-    if group.walk is None:
-        return _uneven(needs.walk, needs.accesses, needs.turned, group.accesses, group.turned)
-    return _uneven(needs.walk, needs.accesses, needs.turned)
-
-
-def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
-    """Why some array is no single strided dimension along the walk, or None."""
-    if walk is None:
-        return None
-    for (_, layout), placement in chain(*accesses):
-        if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
-            return "an array is not evenly apart along what is reduced"
-    return None
-
-
-def _is_crowded(walk: Walk | None, elements: int) -> bool:
-    """Whether a kernel that reduces so would make work at every point slow: a walk is one worker's."""
-    return walk is not None and walk.extent > LONG_WALK and elements < FEW_WALKS * walk.extent
-
-
-def _is_part(axis: Walk, walk: Walk | None) -> bool:
-    is_inside = walk is not None and walk.stride <= axis.stride < walk.stride * walk.extent
-    return is_inside and axis != walk
-
-
-def _leaves_loops(group: Group, needs: _Needs) -> bool:
-    """Whether a group that meets these needs has the loops that it has without."""
-    return needs.walk == group.walk and needs.breaks <= group.breaks
-
-
-def _all_breaks(group: Group, needs: _Needs) -> frozenset[int]:
-    walk = needs.walk
-    of_walk = frozenset() if walk is None or walk.extent == 1 else frozenset((walk.stride, walk.stride * walk.extent))
-    return group.breaks | needs.breaks | of_walk
-
-
-def _meet(group: Group, needs: _Needs) -> None:
-    if not _leaves_loops(group, needs):
-        group.breaks = _all_breaks(group, needs)
-        group.walk = needs.walk
-    group.uncut |= needs.uncut
-    group.accesses |= needs.accesses
-    group.turned |= needs.turned
-    group.inlined |= needs.inlined
-    group.reductions += needs.reductions
-
-
-def _needs_of(group: Group, other: Group) -> _Needs:
-    """What all members of another group together need."""
-    walk = group.walk if other.walk is None else other.walk
-    return _Needs(
-        walk,
-        other.breaks,
-        other.uncut,
-        other.accesses,
-        other.turned,
-        other.inlined,
-        len(other.members),
-        len(other.exposed),
-        other.reductions,
-    )
 
 
 @lru_cache(1 << 14)

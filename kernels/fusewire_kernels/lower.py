@@ -12,8 +12,9 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels import views
-from fusewire_kernels.fuse import Fusion, Group, inlined_as, placement_of_result
+from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.graph import SLOTS, Form, Gathered, Operand, Value
+from fusewire_kernels.groups import Group
 from fusewire_kernels.kernel import (
     Argument,
     ArgumentKind,
