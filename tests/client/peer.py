@@ -11,7 +11,8 @@ import numpy.typing as npt
 from fusewire import Session
 from fusewire._connect import open_session
 from fusewire._credit import Amount
-from fusewire._memory_transport import CREDIT, MemoryServer, MemoryTransport
+from fusewire._memory_server import CREDIT, MemoryServer
+from fusewire._memory_transport import MemoryTransport
 from fusewire_kernels.reference import twin
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program

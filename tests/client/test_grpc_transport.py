@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._memory_transport import MemoryServer
+from fusewire._memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.v1 import fusewire_pb2 as wire
