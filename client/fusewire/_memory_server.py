@@ -133,7 +133,7 @@ class MemoryServer:
         scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
         starts = repeat_period(segment.starts, program.starts, "starts")
         if any(value is _NOTHING for value in inputs):
-            self.failing[segment.base] = "poisoned"
+            self.failing[segment.base] = "cancelled"
         if segment.base in self.failing:
             return
         results = self._execute(program, inputs, scalars, starts)

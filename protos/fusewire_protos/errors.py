@@ -7,7 +7,6 @@
     │   ├── ArgumentError       (ValueError)
     │   ├── UnknownHandle       (ValueError)   unknown, foreign and freed handles alike
     │   ├── UploadFailed        (ValueError)
-    │   ├── Poisoned            an input of the value failed; the first failure is its text
     │   ├── QuotaExceeded       (MemoryError)  a limit of the session; names its setting
     │   └── OutOfMemory         (MemoryError)  the device has no room
     ├── ProtocolError           the peer broke the protocol; ends the session
@@ -20,7 +19,8 @@
     └── ServerFault             the server's own fault
 
 Two classes of failure travel. A *protocol* failure ends its session with a typed reason. An *operation* failure
-poisons the values that depend on it and the session lives. A *defined value* is no failure at all.
+fails the values that depend on it, which all carry that first failure, and the session lives. A *defined value* is no
+failure at all.
 """
 
 from __future__ import annotations
@@ -55,10 +55,6 @@ class UnknownHandle(RequestError, ValueError):
 
 class UploadFailed(RequestError, ValueError):
     """An upload stalled or differed from what was declared."""
-
-
-class Poisoned(RequestError):
-    """An op this value depends on failed."""
 
 
 class QuotaExceeded(RequestError, MemoryError):
@@ -105,7 +101,7 @@ class Reach(Enum):
     """How far a case reaches."""
 
     PROTOCOL = "protocol"  # ends the session
-    OPERATION = "operation"  # poisons dependents
+    OPERATION = "operation"  # fails dependents
     DEFINED_VALUE = "defined value"  # no failure: the result is documented
 
 
@@ -156,7 +152,6 @@ CASES: tuple[Case, ...] = (
     Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, foreign or freed"),
     Case(27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"),
     Case(28, "upload_failed", _O, "DATA_LOSS", UploadFailed, "stalled, or other bytes than declared"),
-    Case(29, "poisoned", _O, "FAILED_PRECONDITION", Poisoned, "depends on a value that failed"),
     Case(30, "quota_live_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.live_bytes is reached"),
     Case(31, "quota_handles", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.handles is reached"),
     Case(32, "quota_array_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.array_bytes is exceeded"),

@@ -182,6 +182,11 @@ def sessions_of(order: Order) -> frozenset[Session]:
             return frozenset()
 
 
+def _largest_stand_in_bytes(submission: Submission) -> int:
+    inputs = [value for row in submission.rows for value in row.inputs]
+    return max(value.spec.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
+
+
 def _goes_in_slices(order: Order) -> bool:
     return isinstance(order, Run) and order.submission.loaded is None
 
@@ -424,16 +429,18 @@ class DeviceThread:
         """All memory of a submission, before its first launch: rows to run, rows without room, blocks to give back."""
         rows: list[Row] = []
         failed: list[FailedRow] = []
-        spare: list[Block] = []
+        spare: list[Block] = []  # at most one: the zeros in place of inputs that failed
         for row, donated in zip(submission.rows, submission.donated, strict=True):
             try:
-                self._allocate_row(row, donated, spare)
+                self._allocate_row(row, donated, spare, submission)
                 rows.append(row)
             except OutOfMemory as error:
                 failed.append(FailedRow(row, "out_of_memory", str(error)))
         return rows, failed, spare
 
-    def _allocate_row(self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block]) -> None:
+    def _allocate_row(
+        self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block], submission: Submission
+    ) -> None:
         donor_of = {position: row.inputs[number] for number, position in donated}
         fresh: list[Value] = []
         try:
@@ -443,23 +450,32 @@ class DeviceThread:
                     fresh.append(value)
             for value in row.inputs:
                 if value.block is None:
-                    value.block = self._stand_in(value, spare)
+                    value.block = self._stand_in(value, spare, submission)
         except OutOfMemory:
             self._release((*fresh, *donor_of.values()))
             raise
         for position, donor in donor_of.items():
             self._hand_on(donor, row.outputs[position])
 
-    def _stand_in(self, value: Value, spare: list[Block]) -> Block:
+    def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
         """Zeros in place of an input that failed: only results that nobody will see depend on it.
 
-        An input that is no stand-in has no memory if its producer, or its bytes, found no room.
+        All that stand in during a submission share one block. An input that is no stand-in has no memory if its
+        producer, or its bytes, found no room.
         """
         if value.state is not ValueState.STAND_IN:
             raise OutOfMemory("the device had no room for an input")
-        block = self._allocate(value.spec.size_bytes)
-        self._device.write(block, memoryview(bytes(value.spec.size_bytes)))
-        spare.append(block)
+        if not spare:
+            spare.append(self._zeros(_largest_stand_in_bytes(submission)))
+        return spare[0]
+
+    def _zeros(self, size_bytes: int) -> Block:
+        try:
+            zeros = np.zeros(size_bytes, np.uint8)
+        except MemoryError:
+            raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from None
+        block = self._allocate(size_bytes)
+        self._device.write(block, zeros.data)
         return block
 
     def _hand_on(self, donor: Value, heir: Value) -> None:

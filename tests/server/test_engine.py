@@ -15,6 +15,7 @@ from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Entry, Fetch, Free, Upload
+from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server import config
 from fusewire_server.device_thread import Brought, Unloadable
@@ -22,7 +23,7 @@ from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import Fetching
-from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
+from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import (
     ADD,
     DATA,
@@ -595,6 +596,24 @@ def test_out_of_memory_names_the_setting_and_the_op() -> None:
             assert failure is not None
             assert failure.text.startswith("op 0 negative: ")
             assert failure.text.endswith(f"; device.memory_bytes = {2 * len(DATA)}")
+
+    run(test())
+
+
+def test_all_that_stand_in_for_failed_inputs_share_one_block() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            large = Spec(dtypes.float32, (1000,))
+            wide = build([VECTOR, large, large, large], [], [op("negative", number) for number in range(4)], range(4))
+            numbered = frames.encode_programs([new(9, wide)])
+            await client.idle()
+            before_bytes = here.engine.memory.peak_bytes
+            client.send(segment(9, 100, 10, 997, 998, 999), Fetch(1, 100), Fetch(2, 101), programs=numbered)
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert await client.failure(2) == "unknown_handle"
+            results_bytes = len(DATA) + 3 * large.size_bytes
+            assert here.engine.memory.peak_bytes == before_bytes + results_bytes + large.size_bytes
 
     run(test())
 

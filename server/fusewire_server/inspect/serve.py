@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.settings import Address
 
-# A reader of statistics needs a few connections; beyond these a server answers 503 rather than growing.
+# A reader of statistics needs a few connections. Beyond these the oldest idle one makes room, so that
+# whoever asks for health is heard, however many connect and say nothing.
 _MOST_CONNECTIONS = 64
+# How long a connection may take to ask for something, from when it is made.
+_REQUEST_DEADLINE_S = 5.0
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
 
@@ -82,17 +87,49 @@ class _AnnouncedServer(uvicorn.Server):
         self.settled.set()
 
 
+class _BoundedProtocol(H11Protocol):
+    """A connection that ends if no request comes in time, and the sooner the more of them there are.
+
+    That it has asked ends its waiting; uvicorn itself ends connections that are quiet after an answer.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
+        if len(self.connections) > _MOST_CONNECTIONS:
+            self._make_room()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.cycle is not None:  # a request has come
+            self._deadline.cancel()
+
+    def _make_room(self) -> None:
+        """Ends the oldest connection on which no request is being answered; this one if it is the only one."""
+        others = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_idle]
+        oldest = min(others, key=lambda each: each._deadline.when(), default=self)
+        oldest.transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or bool(self.cycle.response_complete)
+
+
 def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
         loop="asyncio",
-        http="h11",
+        http=_BoundedProtocol,
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=_MOST_CONNECTIONS,
         h11_max_incomplete_event_size=_LONGEST_REQUEST_HEAD_BYTES,
         ssl_certfile=tls_cert,
         ssl_keyfile=tls_key,

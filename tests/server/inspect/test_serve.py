@@ -14,6 +14,7 @@ import pytest
 from fastapi import FastAPI
 
 from fusewire_protos.errors import ConfigurationError
+from fusewire_server.inspect import serve
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
 from fusewire_server.settings import Address
@@ -133,3 +134,38 @@ def test_a_certificate_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
     broken.write_text("no certificate")
     with bind(ANY_PORT) as bound, pytest.raises(ConfigurationError, match=r"listen\.tls_cert = .*cert\.pem"):
         InspectionServer(application(), bound, tls_cert=broken, tls_key=broken)
+
+
+def connected(server: InspectionServer, head: bytes = b"GET /li") -> socket.socket:
+    """A connection that has sent part of a request."""
+    connection = socket.create_connection(("127.0.0.1", server.port), DEADLINE_S)
+    connection.sendall(head)
+    return connection
+
+
+def test_health_is_answered_however_many_connections_wait_with_half_a_request(server: InspectionServer) -> None:
+    waiting = [connected(server) for _ in range(100)]
+    try:
+        assert fetch(f"http://127.0.0.1:{server.port}/livez") == "alive"
+    finally:
+        for connection in waiting:
+            connection.close()
+
+
+def test_a_connection_that_asks_for_nothing_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "_REQUEST_DEADLINE_S", 0.1)
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    try:
+        with connected(server) as connection:
+            assert _received(connection) == b""
+    finally:
+        server.stop(DEADLINE_S)
+
+
+def _received(connection: socket.socket) -> bytes:
+    """Empty at its end, orderly or not."""
+    try:
+        return connection.recv(1)
+    except ConnectionResetError:
+        return b""
