@@ -21,7 +21,7 @@ def choose_device(config: DeviceConfig) -> Device:
         case "cpu":
             return _cpu(config, "as asked")
         case "cuda":
-            return _cuda(config)
+            return _cuda(config, "as asked")
     return _null()
 
 
@@ -35,7 +35,7 @@ def planner_settings(device: Device, config: PlannerConfig) -> PlannerSettings |
 
 def _best_device(config: DeviceConfig) -> Device:
     try:
-        return _cuda(config)
+        return _cuda(config, "the best there is")
     except ConfigurationError as reason:
         return _cpu(config, f"no CUDA device ({reason})")
 
@@ -46,12 +46,12 @@ def _cpu(config: DeviceConfig, why: str) -> Device:
     return CpuDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why)
 
 
-def _cuda(config: DeviceConfig) -> Device:
+def _cuda(config: DeviceConfig, why: str) -> Device:
     try:
         from fusewire_kernels.devices.cuda import CudaDevice  # noqa: PLC0415 - needs CuPy and a driver
     except ImportError as reason:
         raise ConfigurationError(f"device.backend = cuda needs CuPy: {reason}") from None
-    return CudaDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes)
+    return CudaDevice(memory_bytes=config.memory_bytes, arena_bytes=config.arena_bytes, why=why)
 
 
 def _null() -> Device:

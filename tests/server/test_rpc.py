@@ -17,7 +17,7 @@ import msgpack
 import numpy as np
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from fusewire_kernels.devices.null import NullDevice
@@ -27,12 +27,15 @@ from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Cancel, Entry
 from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import config, rpc
-from fusewire_server.app import start_grpc
+from fusewire_server.app import drain, start_grpc
 from fusewire_server.auth import Authenticator, Scope, mint, revoke
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
+from fusewire_server.inspect.api import create_app
+from fusewire_server.publisher import Publisher
 from fusewire_server.session import SessionState
 from fusewire_server.settings import KIB, MIB, Address
+from tests.server.inspect.examples import Client, RememberingControl
 from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
 
 if TYPE_CHECKING:
@@ -179,6 +182,8 @@ class Server:
     engine: Engine
     device: NullDevice
     channel: grpc.aio.Channel
+    port: int
+    status: health.aio.HealthServicer
 
     async def peer(self, *metadata: tuple[str, str]) -> Peer:
         peer = Peer(self.channel, metadata)
@@ -187,18 +192,24 @@ class Server:
 
 
 @asynccontextmanager
-async def server(tokens: Path | None = None, memory_bytes: int = 1 << 40, **limits: Any) -> AsyncIterator[Server]:
+async def server(
+    tokens: Path | None = None,
+    certificate: tuple[Path, Path] | tuple[None, None] = (None, None),
+    memory_bytes: int = 1 << 40,
+    **limits: Any,
+) -> AsyncIterator[Server]:
     """A server on a free port; in the end all sessions end, and the device must hold nothing."""
-    listen = config.Listen(grpc=Address("127.0.0.1", 0), token_file=tokens)
+    cert, key = certificate
+    listen = config.Listen(grpc=Address("127.0.0.1", 0), token_file=tokens, tls_cert=cert, tls_key=key)
     device = NullDevice(memory_bytes=memory_bytes)
     engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
     engine.start()
-    grpc_server, port, _ = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
+    grpc_server, port, status = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
     async with grpc.aio.insecure_channel(
         f"127.0.0.1:{port}", options=[("grpc.use_local_subchannel_pool", 1)]
     ) as channel:
         try:
-            yield Server(engine, device, channel)
+            yield Server(engine, device, channel, port, status)
         finally:
             await grpc_server.stop(None)
             for session in list(engine.sessions.values()):
@@ -666,11 +677,45 @@ def test_an_upload_or_download_that_names_nothing_of_its_session_is_refused() ->
 def test_health_and_reflection_answer() -> None:
     async def test() -> None:
         async with server() as here:
-            health = health_pb2_grpc.HealthStub(here.channel)
+            stub = health_pb2_grpc.HealthStub(here.channel)
             for name in ("", "fusewire.v1.Fusewire"):
-                answer = await health.Check(health_pb2.HealthCheckRequest(service=name))
+                answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
                 assert answer.status == health_pb2.HealthCheckResponse.SERVING
             assert "fusewire.v1.Fusewire" in await services(here.channel)
+
+    run(test())
+
+
+def test_a_server_that_drains_says_so_to_all_who_ask() -> None:
+    async def test() -> None:
+        async with server() as here:
+            publisher = Publisher(here.engine, "1")
+            stub = health_pb2_grpc.HealthStub(here.channel)
+            await drain(here.engine, publisher, here.status)
+            for name in ("", "fusewire.v1.Fusewire"):
+                answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
+                assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
+            app = create_app(lambda: publisher.snapshot, None, RememberingControl())
+            answered = await asyncio.to_thread(Client(app).get, "/readyz")
+            assert (answered.status_code, answered.text) == (503, "draining")
+
+    run(test())
+
+
+def test_with_tls_and_tokens_neither_clear_text_nor_a_call_without_a_token_gets_through(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    async def test() -> None:
+        cert, _ = certificate
+        token = bearer(mint(tmp_path / "tokens", tenant="lab", scope=Scope.USE))
+        async with server(tmp_path / "tokens", certificate) as here:
+            assert (await status_of(services(here.channel, (token,))))[0] is grpc.StatusCode.UNAVAILABLE
+            trusted = grpc.ssl_channel_credentials(cert.read_bytes())
+            async with grpc.aio.secure_channel(f"127.0.0.1:{here.port}", trusted) as channel:
+                assert (await status_of(services(channel)))[0] is grpc.StatusCode.UNAUTHENTICATED
+                peer = Peer(channel, (token,))
+                await peer.open()
+                await peer.works(100)
 
     run(test())
 

@@ -105,10 +105,13 @@ class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
     `memory_bytes` bounds blocks and temporaries, in use and kept (None: what is free at start); `arena_bytes` is the
-    size of the range reserved for arenas. The thread that uses a device has CuPy work in its stream and its memory.
+    size of the range reserved for arenas; `why` is for its description. The thread that uses a device has CuPy work in
+    its stream and its memory.
     """
 
-    def __init__(self, *, memory_bytes: int | None = None, arena_bytes: int = DEFAULT_ARENA_BYTES) -> None:
+    def __init__(
+        self, *, memory_bytes: int | None = None, arena_bytes: int = DEFAULT_ARENA_BYTES, why: str = ""
+    ) -> None:
         _open_device()
         compiler = Nvrtc().version()
         self._lane = cupy.cuda.Stream(non_blocking=True)
@@ -125,7 +128,7 @@ class CudaDevice:
         self._pages = _page_ring()
         self._modules = LoadedFiles(_load_module)
         self._retired: deque[_Retired] = deque()
-        self._info = _describe(memory_bytes or runtime.memGetInfo()[0], compiler)
+        self._info = _describe(memory_bytes or runtime.memGetInfo()[0], compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
 
     @property
@@ -309,7 +312,7 @@ def _reserve(pool: Any, arena_bytes: int) -> Any:
         raise ConfigurationError(f"device.arena_bytes = {arena_bytes} cannot be reserved: {error}") from None
 
 
-def _describe(memory_bytes: int, compiler: str) -> DeviceInfo:
+def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
     properties = runtime.getDeviceProperties(0)
     versions = (
         f"driver for CUDA {_version(runtime.driverGetVersion())}",
@@ -323,7 +326,7 @@ def _describe(memory_bytes: int, compiler: str) -> DeviceInfo:
         dialect="cuda",
         architecture=f"sm_{properties['major']}{properties['minor']}",
         memory_bytes=memory_bytes,
-        detail=", ".join(versions),
+        detail="; ".join(filter(None, (why, ", ".join(versions)))),
         is_library_exact=False,  # CuPy compiles all its kernels to flush denormals
     )
 

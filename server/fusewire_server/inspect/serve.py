@@ -9,7 +9,7 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.settings import Address
@@ -95,6 +95,7 @@ class _BoundedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
         super().connection_made(transport)
+        self._has_asked = False
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
         if len(self.connections) > _MOST_CONNECTIONS:
             self._make_room()
@@ -105,7 +106,8 @@ class _BoundedProtocol(H11Protocol):
 
     def handle_events(self) -> None:
         super().handle_events()
-        if self.cycle is not None:  # a request has come
+        if isinstance(self.cycle, RequestResponseCycle):
+            self._has_asked = True
             self._deadline.cancel()
 
     def _make_room(self) -> None:
@@ -117,7 +119,7 @@ class _BoundedProtocol(H11Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        return self.cycle is None or bool(self.cycle.response_complete)
+        return not self._has_asked or self.cycle.response_complete
 
 
 def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -> uvicorn.Config:

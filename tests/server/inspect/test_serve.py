@@ -1,10 +1,8 @@
 """The inspection server: a thread of its own that starts, answers and stops in bounded time, with and without TLS."""
 
 import asyncio
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -34,27 +32,6 @@ def server() -> Iterator[InspectionServer]:
     server.start()
     yield server
     server.stop(DEADLINE_S)
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-    command += [
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        str(key),
-        "-out",
-        str(cert),
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
-    return cert, key
 
 
 def fetch(url: str, context: ssl.SSLContext | None = None) -> str:

@@ -1,0 +1,67 @@
+"""Which device is chosen, and what it is announced with."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import pytest
+
+from fusewire_kernels.devices.cpu import CpuDevice
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_protos.errors import ConfigurationError
+from fusewire_server import backends
+from fusewire_server.backends import choose_device, planner_settings
+from fusewire_server.config import Device, Planner
+from fusewire_server.settings import MIB
+
+
+def settings(backend: str) -> Device:
+    return Device(backend=backend, arena_bytes=MIB)
+
+
+def test_without_a_cuda_device_the_cpu_is_chosen_and_its_detail_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise ConfigurationError("there is no driver")
+
+    monkeypatch.setattr(backends, "_cuda", refuse)
+    info = choose_device(settings("auto")).info
+    assert info.backend == "cpu"
+    assert info.detail.startswith("no CUDA device (there is no driver); ")
+
+
+def test_with_a_cuda_device_it_is_chosen_and_told_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, reasons = NullDevice(), []
+
+    def choose(_: Device, why: str) -> NullDevice:
+        reasons.append(why)
+        return device
+
+    monkeypatch.setattr(backends, "_cuda", choose)
+    assert choose_device(settings("auto")) is choose_device(settings("cuda")) is device
+    assert reasons == ["the best there is", "as asked"]
+
+
+def test_the_cpu_may_be_asked_for() -> None:
+    info = choose_device(settings("cpu")).info
+    assert (info.backend, info.detail.partition(";")[0]) == ("cpu", "as asked")
+
+
+def test_cuda_without_its_libraries_is_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fusewire_kernels.devices.cuda", None)
+    with pytest.raises(ConfigurationError, match=r"device\.backend = cuda needs CuPy"):
+        choose_device(settings("cuda"))
+
+
+def test_where_nothing_can_be_compiled_there_is_no_planner() -> None:
+    device = CpuDevice(arena_bytes=MIB, find=lambda: None)
+    assert planner_settings(device, Planner()) is None
+
+
+def test_the_planner_is_told_its_bounds() -> None:
+    device = choose_device(settings("cpu"))
+    if device.info.dialect is None:
+        pytest.skip("needs a compiler")
+    told = planner_settings(device, Planner(deadline_s=3.0, memory_bytes=5 * MIB))
+    assert told is not None
+    assert (told.dialect, told.deadline_s, told.memory_bytes) == (device.info.dialect, 3.0, 5 * MIB)
