@@ -13,7 +13,7 @@ import numpy as np
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import decode_chunk, encode_chunk
-from fusewire_protos.errors import CaseError
+from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
@@ -108,6 +108,9 @@ class Bulk:
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
         try:
             staged = await self._gather(chunks, value)
+        except OutOfMemory as error:
+            self._engine.upload_failed(session, value, str(error), case="out_of_memory")
+            await refuse(context, "out_of_memory", str(error))
         except _UploadBroken as broken:
             self._engine.upload_failed(session, value, str(broken))
             await refuse(context, "upload_failed", str(broken))
@@ -117,7 +120,7 @@ class Bulk:
         self._engine.uploaded(session, value, staged)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """All bytes of an upload in one piece of host memory. Raises _UploadBroken."""
+        """All bytes of an upload in one piece of host memory. Raises _UploadBroken, or OutOfMemory."""
         size_bytes = value.spec.size_bytes
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)

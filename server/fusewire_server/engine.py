@@ -226,11 +226,11 @@ class Engine:
         self._intake.uploaded(session, value, taken)
         self._act(session, taken)
 
-    def upload_failed(self, session: Session, value: Value, text: str) -> None:
-        """The upload stalled or lied; only what depends on it fails."""
+    def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
+        """The upload stalled, lied or found no room; only what depends on it fails."""
         if session.state is SessionState.CLOSED or value.state is not ValueState.AWAITED:
             return
-        failure = Failure(BY_NAME["upload_failed"], text, 0, 0)
+        failure = Failure(BY_NAME[case], self._no_room(text) if case == "out_of_memory" else text, 0, 0)
         taken = Taken(failures=[failure])
         self._intake.fail(session, value, failure, taken)
         self._act(session, taken)

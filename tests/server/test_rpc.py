@@ -20,6 +20,8 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import catalogue, dtypes, frames
 from fusewire_protos.errors import BY_NAME, CASES, Reach
@@ -62,6 +64,7 @@ class Peer:
     number: int = 0
     received: int = 0
     session_id: bytes = b""
+    farewell: str = ""  # what the server said when it ended the session
     welcome: pb.Welcome = field(default_factory=pb.Welcome)
     results: dict[int, pb.Result] = field(default_factory=dict)
 
@@ -123,6 +126,7 @@ class Peer:
         while not (frame := await self.next()).HasField("goodbye"):
             pass
         assert await asyncio.wait_for(self.call.code(), DEADLINE_S) is grpc.StatusCode.OK
+        self.farewell = frame.goodbye.text
         return case_of(frame.goodbye.code)
 
     async def works(self, base: int) -> None:
@@ -180,7 +184,7 @@ async def status_of(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str]:
 @dataclass
 class Server:
     engine: Engine
-    device: NullDevice
+    device: Device
     channel: grpc.aio.Channel
     port: int
     status: health.aio.HealthServicer
@@ -196,12 +200,13 @@ async def server(
     tokens: Path | None = None,
     certificate: tuple[Path, Path] | tuple[None, None] = (None, None),
     memory_bytes: int = 1 << 40,
+    device: Device | None = None,
     **limits: Any,
 ) -> AsyncIterator[Server]:
     """A server on a free port; in the end all sessions end, and the device must hold nothing."""
     cert, key = certificate
     listen = config.Listen(grpc=Address("127.0.0.1", 0), token_file=tokens, tls_cert=cert, tls_key=key)
-    device = NullDevice(memory_bytes=memory_bytes)
+    device = device or NullDevice(memory_bytes=memory_bytes)
     engine = Engine(Config(listen=listen, limits=config.Limits(**limits)), device, None)
     engine.start()
     grpc_server, port, status = await start_grpc(engine.config, engine, Authenticator(tokens) if tokens else None)
@@ -215,7 +220,7 @@ async def server(
             for session in list(engine.sessions.values()):
                 engine.end(session)
             await asyncio.to_thread(engine.stop, DEADLINE_S)
-    assert (device.live_bytes, engine.uploads.sessions) == (0, 0)
+    assert (engine.memory.live_bytes, engine.uploads.sessions) == (0, 0)
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -405,6 +410,115 @@ def test_an_operation_case_fails_its_value_and_everything_else_goes_on(case: str
     run(test())
 
 
+FAULTS = [*ENDINGS, *(case for case in FAILURES if case != "out_of_memory")]
+
+
+@dataclass
+class Neighbour:
+    """A client that computes all the while, and compares every byte."""
+
+    peer: Peer
+    rounds: int = 0
+    is_over: bool = False
+
+    async def work(self) -> None:
+        while not self.is_over:
+            self.rounds += 1
+            base = 1000 + 2 * self.rounds
+            await self.peer.send(segment(NEGATE, base, 10), segment(NEGATE, base + 1, base), Fetch(base, base + 1))
+            assert (await self.peer.result(base)).inline == DATA
+            await self.peer.send(Free((base, base + 1)))
+            await self.peer.call.write(pb.ClientFrame(acknowledged=self.peer.received))
+
+    async def goes_on(self) -> None:
+        rounds = self.rounds
+        await until(lambda: self.rounds >= rounds + 3)
+
+
+@asynccontextmanager
+async def working(peer: Peer) -> AsyncIterator[Neighbour]:
+    """Ends with what failed, if anything did."""
+    neighbour = Neighbour(peer)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(neighbour.work())
+        await neighbour.goes_on()
+        yield neighbour
+        await neighbour.goes_on()
+        neighbour.is_over = True
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_during_each_fault_a_neighbour_computes_on_and_what_the_culprit_held_comes_back(case: str) -> None:
+    async def test() -> None:
+        limits = (SMALL if case in ENDINGS else TIGHT) | {"sessions": 2 if case == "too_many_sessions" else 3}
+        async with server(device=CpuDevice(arena_bytes=MIB, find=lambda: None), **limits) as here:
+            first = await here.peer()
+            await until(lambda: here.engine.memory.live_bytes)
+            alone_bytes = here.engine.memory.live_bytes
+            culprit = await here.peer()
+            async with working(first) as neighbour:
+                await cause(case, culprit, here)
+                await neighbour.goes_on()
+                for session in [each for each in here.engine.sessions.values() if each.session_id != first.session_id]:
+                    here.engine.end(session)
+            await first.send(Fetch(1, 10))
+            assert (await first.result(1)).inline == DATA
+            await until(lambda: here.engine.memory.live_bytes == alone_bytes)
+            own = here.engine.sessions[first.session_id]
+            assert (list(own.values), here.engine.uploads.sessions) == ([10], 0)
+
+    run(test())
+
+
+async def cause(case: str, culprit: Peer, here: Server) -> None:
+    if case in ENDINGS:
+        await ENDINGS[case](culprit, here)
+        assert await culprit.goodbye() == case
+        return
+    entries, programs = FAILURES[case]
+    await culprit.send(*entries, programs=programs, tensors=[b""] if case == "quota_handles" else [DATA])
+    assert await culprit.failure(1) == case
+
+
+def test_an_upload_beside_the_stream_that_finds_no_room_fails_alone() -> None:
+    async def test() -> None:
+        async with server(device=CpuDevice(arena_bytes=MIB, memory_bytes=MIB, find=lambda: None)) as here:
+            first, culprit = await here.peer(), await here.peer()
+            async with working(first):
+                await culprit.send(upload_beside(20, Spec(dtypes.uint8, (8 * MIB,))), Fetch(1, 20))
+                await asyncio.wait_for(culprit.upload(20, pieces(bytes(8 * MIB), MIB)), DEADLINE_S)
+                assert await culprit.failure(1) == "out_of_memory"
+
+    run(test())
+
+
+# What a refusal names, of those that a setting decides.
+SETTINGS = {
+    "oversized_frame": f"limits.message_bytes = {64 * KIB}",
+    "credit_overdrawn": "limits.credit_segments = 3",
+    "slow_reader": "limits.handles = 8",
+    "too_many_sessions": "limits.sessions = 2",
+    "quota_live_bytes": f"limits.live_bytes = {3 * SIZE_BYTES}",
+    "quota_handles": "limits.handles = 8",
+    "quota_array_bytes": f"limits.array_bytes = {2 * SIZE_BYTES}",
+    "quota_program": "limits.program_ops = 8",
+    "out_of_memory": f"device.memory_bytes = {2 * SIZE_BYTES}",
+}
+
+
+@pytest.mark.parametrize("case", list(SETTINGS))
+def test_a_refusal_that_a_setting_decides_names_it_and_its_value(case: str) -> None:
+    async def test() -> None:
+        memory_bytes = 2 * SIZE_BYTES if case == "out_of_memory" else 1 << 40
+        limits = (SMALL if case in ENDINGS else TIGHT) | {"sessions": 2 if case == "too_many_sessions" else 3}
+        async with server(memory_bytes=memory_bytes, **limits) as here:
+            _, peer = await here.peer(), await here.peer()
+            await cause(case, peer, here)
+            assert SETTINGS[case] in (peer.farewell or peer.results[1].failure.text)
+
+    run(test())
+
+
 # Cases with tests of their own: a token that fails, and a server that does.
 ELSEWHERE = {"unauthenticated", "server_fault"}
 
@@ -557,7 +671,7 @@ async def drips() -> AsyncIterator[bytes]:
     """Never nothing, and never anything."""
     while True:
         yield b""
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
 
 
 def test_chunks_that_bring_nothing_do_not_keep_an_upload_alive() -> None:
