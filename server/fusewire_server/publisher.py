@@ -85,7 +85,6 @@ class Publisher:
     def _stats(self) -> Stats:
         engine = self._engine
         info, counters, memory = engine.device.info, engine.counters, engine.memory
-        sessions = engine.sessions.values()
         return Stats(
             instance=engine.instance.hex(),
             version=self._version,
@@ -96,31 +95,41 @@ class Publisher:
             is_held=engine.is_held,
             sessions=len(engine.sessions),
             programs=len(engine.programs.entries),
-            totals=Totals(
-                ops=counters.ops,
-                segments=counters.segments,
-                rows=counters.segments,
-                launches=counters.launches,
-                submissions=counters.submissions,
-                received_bytes=sum(session.bytes_in for session in sessions) + engine.closed_bytes_in,
-                sent_bytes=sum(session.bytes_out for session in sessions) + engine.closed_bytes_out,
-                failures=dict(counters.failures),
-                compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
-            ),
-            phases=Phases(
-                decode=_phase_total(counters.decode),
-                queue=_phase_total(counters.queue),
-                plan=_phase_total(counters.plan),
-                launch=PhaseTotal(counters.submissions, engine.device_busy_ns),
-                device=_phase_total(counters.device),
-                copy_out=_phase_total(counters.copy_out),
-            ),
+            totals=_totals(engine),
+            phases=_phases(engine),
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
             ),
             rows_per_launch=_histogram(counters.rows_per_submission, counters.segments),
             ops_per_launch=_histogram(counters.ops_per_launch, counters.ops),
         )
+
+
+def _totals(engine: Engine) -> Totals:
+    counters, sessions = engine.counters, engine.sessions.values()
+    return Totals(
+        ops=counters.ops,
+        segments=counters.segments,
+        rows=counters.segments,
+        launches=counters.launches,
+        submissions=counters.submissions,
+        received_bytes=sum(session.bytes_in for session in sessions) + engine.closed_bytes_in,
+        sent_bytes=sum(session.bytes_out for session in sessions) + engine.closed_bytes_out,
+        failures=dict(counters.failures),
+        compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
+    )
+
+
+def _phases(engine: Engine) -> Phases:
+    counters = engine.counters
+    return Phases(
+        decode=_phase_total(counters.decode),
+        queue=_phase_total(counters.queue),
+        plan=_phase_total(counters.plan),
+        launch=PhaseTotal(counters.submissions, engine.device_busy_ns),
+        device=_phase_total(counters.device),
+        copy_out=_phase_total(counters.copy_out),
+    )
 
 
 def _session_view(session: Session, now_ns: int) -> SessionView:

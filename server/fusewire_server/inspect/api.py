@@ -91,7 +91,8 @@ def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None,
         openapi_url=None,
     )
     _add_health(app, read_snapshot, authenticator)
-    _add_inspection(app, read_snapshot)
+    _add_sessions(app, read_snapshot)
+    _add_programs(app, read_snapshot)
     _add_operation(app, control)
     app.add_exception_handler(_Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
@@ -148,7 +149,7 @@ def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authen
         return JSONResponse(_readiness(stats).model_dump(), status)
 
 
-def _add_inspection(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+def _add_sessions(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
     @app.get("/v1/stats")
     async def stats() -> Stats:
         """The server as a whole: totals, times by phase, memory, histograms."""
@@ -164,6 +165,8 @@ def _add_inspection(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
         """One session, by its shown id."""
         return _session_of(read_snapshot(), session)
 
+
+def _add_programs(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
     @app.get("/v1/programs")
     async def programs() -> Programs:
         """Every program: its size, tier, hits and times."""
