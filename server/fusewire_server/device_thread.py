@@ -375,10 +375,8 @@ class DeviceThread:
         """For the values of one run. They are counted closely only where that decides: it takes as long as many ops."""
         size_bytes = at_most_bytes if self._fits(at_most_bytes) else intermediate_bytes(program)
         if not self._fits(size_bytes):
-            limit = self._device.info.memory_bytes
             raise OutOfMemory(
-                f"op by op the intermediate values take {size_bytes} bytes beside the {self._live_bytes} bytes in use; "
-                f"device.memory_bytes = {limit}"
+                f"op by op the intermediate values take {size_bytes} bytes beside the {self._live_bytes} bytes in use"
             )
         self._reserved_bytes = size_bytes
 

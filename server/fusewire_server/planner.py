@@ -28,6 +28,7 @@ from fusewire_server.turns import Turns
 LENGTH_BYTES = 4
 # How often a request is asked that ends the worker: that may have been the machine's fault, or be the program's.
 MOST_ATTEMPTS = 3
+GONE_WITHIN_S = 1.0  # how soon a killed process is known to have ended
 
 # What asking raises if the process dies, cannot be started, or answers what is no plan.
 _WORKER_FAILED = (asyncio.IncompleteReadError, OSError, ValueError, TypeError, KeyError, msgpack.UnpackException)
@@ -219,7 +220,9 @@ class _Worker:
             return
         with suppress(ProcessLookupError):  # all of them have ended
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        with suppress(TimeoutError):  # of one that is killed while it starts, a loop may never hear
+            async with asyncio.timeout(GONE_WITHIN_S):
+                await process.wait()
 
     async def _running(self) -> asyncio.subprocess.Process:
         """One that died between requests is replaced. Its group was empty, and its number may be another's by now."""

@@ -240,6 +240,23 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
     run(test())
 
 
+def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wait_for_ever(_process: asyncio.subprocess.Process) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    monkeypatch.setattr("fusewire_server.planner.GONE_WITHIN_S", 0.01)
+
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            with monkeypatch.context() as patched:
+                patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
+                await refusal(one, b"die")
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
 def test_stopping_ends_a_worker_that_is_busy(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
