@@ -38,20 +38,19 @@ FLAGS = (
 )
 
 _COMPILERS = ("cc", "gcc", "clang")
-# Less than the planner's usual deadline: whoever waits for a compiler ends it and removes its files, whereas a planner
-# that is ended itself leaves both behind.
-COMPILE_TIMEOUT_S = 25
+_USUAL_TIMEOUT_S = 120.0
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C compiler on this machine and where its results are kept."""
+    """A C compiler on this machine, where its results are kept, and how long it may take for one unit."""
 
     compiler: str
     version: str
     cache: BinaryCache
+    timeout_s: float = _USUAL_TIMEOUT_S
 
 
 def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
@@ -110,7 +109,7 @@ def _start(text: str, toolchain: Toolchain) -> _Compilation:
 
 def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
     """Waits for every compiler, then raises for the first that failed."""
-    failures = [_failure(compilation) for compilation in compilations]
+    failures = [_failure(compilation, toolchain.timeout_s) for compilation in compilations]
     for compilation, unit, failure in zip(compilations, units, failures, strict=True):
         if failure is None:
             toolchain.cache.publish(compilation.library, unit)
@@ -120,13 +119,13 @@ def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], t
         raise ServerFault(failure)
 
 
-def _failure(compilation: _Compilation) -> str | None:
+def _failure(compilation: _Compilation, timeout_s: float) -> str | None:
     try:
-        errors = compilation.process.communicate(timeout=COMPILE_TIMEOUT_S)[1]
+        errors = compilation.process.communicate(timeout=timeout_s)[1]
     except subprocess.TimeoutExpired:
         compilation.process.kill()
         compilation.process.communicate()
-        return f"the compiler did not end within {COMPILE_TIMEOUT_S} s"
+        return f"the compiler did not end within {timeout_s:g} s"
     if compilation.process.returncode != 0:
         return f"the compiler ended with {compilation.process.returncode}: {errors.strip()[:2000]}"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from fusewire_kernels.binary_cache import Compiled
@@ -29,8 +30,11 @@ class CCompiler:
         return Compiled(compile_kernels(sources, self._toolchain), fresh)
 
 
-def compiler_of(dialect: str, architecture: str) -> DialectCompiler:
-    """The compiler of a dialect; `architecture` matters to "cuda" alone. Raises ServerFault if there is none."""
+def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:
+    """The compiler of a dialect. Raises ServerFault if there is none.
+
+    `architecture` matters to "cuda" alone. `timeout_s` ends a compiler that is a process of its own.
+    """
     if dialect == "cuda":
         from fusewire_kernels.compile_cuda import CudaCompiler  # noqa: PLC0415 - needs NVRTC
 
@@ -38,4 +42,4 @@ def compiler_of(dialect: str, architecture: str) -> DialectCompiler:
     toolchain = find_compiler()
     if toolchain is None:
         raise ServerFault("the C compiler that was found at start is gone")
-    return CCompiler(toolchain)
+    return CCompiler(toolchain if timeout_s is None else replace(toolchain, timeout_s=timeout_s))

@@ -234,6 +234,7 @@ class _Worker:
                 settings.architecture,
                 str(settings.memory_bytes),
                 str(self._niceness),
+                str(settings.deadline_s),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,

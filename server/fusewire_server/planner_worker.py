@@ -25,15 +25,18 @@ from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
 from fusewire_server.planner import LENGTH_BYTES
 
+# Of the deadline: a compiler that takes longer is ended and its files removed, rather than the worker killed with it.
+_COMPILING_SHARE = 0.8
+
 
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until they end."""
-    dialect, architecture, memory_bytes, niceness = arguments
+    dialect, architecture, memory_bytes, niceness, deadline_s = arguments
     os.nice(int(niceness))
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer
-    compiler = compiler_of(dialect, architecture)
+    compiler = compiler_of(dialect, architecture, _COMPILING_SHARE * float(deadline_s))
     _tidy_cache()
     gc.freeze()
     gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fusewire_kernels.compile import (
-    COMPILE_TIMEOUT_S,
     Toolchain,
     compile_kernels,
     compile_library,
@@ -19,7 +18,6 @@ from fusewire_kernels.compile import (
 )
 from fusewire_kernels.plan import KernelSource
 from fusewire_protos.errors import ServerFault
-from fusewire_server import config
 from tests.kernels.problems import toolchain_in
 
 
@@ -82,8 +80,15 @@ def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(
     assert list(toolchain.cache.folder.iterdir()) == []
 
 
-def test_a_compiler_is_given_less_time_than_a_plan() -> None:
-    assert config.Planner().deadline_s > COMPILE_TIMEOUT_S
+def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    sleeper = tmp_path / "cc"
+    sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
+    sleeper.chmod(0o755)
+    with pytest.raises(ServerFault, match=r"within 0\.1 s"):
+        compile_kernels([_source(1)], replace(toolchain, compiler=str(sleeper), timeout_s=0.1))
+    assert list(toolchain.cache.folder.iterdir()) == []
 
 
 def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolchain: Toolchain) -> None:

@@ -95,7 +95,7 @@ def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             planned = await answer(one, b"first")
-            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), "15"), 3, 4, 1)
+            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), "15", str(DEADLINE_S)), 3, 4, 1)
             await answer(one, b"second")
         assert asked(tmp_path) == ["first", "second"]
 
