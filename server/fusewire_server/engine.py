@@ -32,7 +32,18 @@ from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.uploads import Uploads
-from fusewire_server.work import NO_WORK, Amount, Beside, Failure, Fetching, Row, Submission, Value, ValueState
+from fusewire_server.work import (
+    NO_WORK,
+    Amount,
+    Beside,
+    Failure,
+    Fetching,
+    Row,
+    Submission,
+    Value,
+    ValueState,
+    failure_of,
+)
 
 log = logging.getLogger("fusewire.engine")
 
@@ -359,7 +370,7 @@ class Engine:
         self._intake.poison_from_inputs(row, taken)
         if not row.outputs or any(value.state is not ValueState.FAILED for value in row.outputs):
             return True
-        self._drop(row, _failure_of(row.outputs[0]), taken)
+        self._drop(row, failure_of(row.outputs[0]), taken)
         return False
 
     def _drop(self, row: Row, failure: Failure, taken: Taken) -> None:
@@ -533,11 +544,6 @@ class _Told(NamedTuple):
 def _is_last_read(value: Value) -> bool:
     """Whether a row about to run is the last that reads a value, and reads it as one input only."""
     return not value.is_named and value.readers == 1 and value.state is ValueState.READY
-
-
-def _failure_of(value: Value) -> Failure:
-    assert value.failure is not None, "a failed value carries its failure"
-    return value.failure
 
 
 def _raise(error: BaseException) -> None:
