@@ -5,23 +5,28 @@ in repeats of powers of two; a body begins where the fewest values cross, so tha
 different ways cut it alike. What stands before the first body, behind the last, or in no loop at all is cut as
 *fragments*.
 
+A program that reads at one place of its loop has its bodies turned: they end where it reads, so that what is read
+ends a body and no body is cut in two. Where it reads is seen from the ops alone, never from how long they took.
+
 A boundary is *settled* when one more body has been recorded behind it: by then the names that the last body bound
 are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
-its own, for its liveness differs.
+its own, for its liveness differs; unless a value is asked for, as then the last bodies are seen at the same place each
+time.
 
-Bodies are remembered: a loop that comes again is recognised by its first whole body.
+Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
+segment and consists of shorter ones for the most part is cut into those.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
-from fusewire._period import Period, choose_rotation, find_period
+from fusewire._period import Period, choose_rotation, find_period, ops_in_loops
 from fusewire._tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
@@ -30,6 +35,7 @@ FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
 HISTORY_OPS = 4096  # the longest body that can be found is half of it
 KNOWN_BODIES = 32
 
+_READS_THAT_TURN = 2  # at one place of a loop; a single one may be its last
 _ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
@@ -38,14 +44,19 @@ class Reach(Enum):
 
     SETTLED = "settled"  # whole bodies at settled boundaries
     PAUSED = "paused"  # all, unless the end is a body that is surely being completed
-    EVERYTHING = "everything"
+    AGED = "aged"  # all, whatever the program is about to do
+    EVERYTHING = "everything"  # all, as a value is asked for
 
 
 class Piece(NamedTuple):
     """The next ops to become a segment."""
 
     ops: int
-    is_fragment: bool
+    bodies: int = 0  # how many whole ones
+
+    @property
+    def is_fragment(self) -> bool:
+        return self.bodies == 0
 
 
 class Past(NamedTuple):
@@ -64,10 +75,12 @@ class Cutter:
     def __init__(self) -> None:
         self._body: Integers | None = None
         self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
+        self._reads: list[int] = []  # with a body: ops from each read to its next beginning
         self._known: OrderedDict[bytes, None] = OrderedDict()  # the bytes of bodies
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
-        self._sent: deque[Integers] = deque()  # pieces, as many as a search needs
+        self._sent: tuple[Integers, ...] = ()  # pieces, as many as a search needs
         self._sent_ops = 0  # in those
+        self._of_loops: dict[int, bool] = {}  # by length: whether a loop too long for a segment consists of loops
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -82,6 +95,14 @@ class Cutter:
         settled = (self._lead_ops or self._least_repeats(least_ops) * len(self._body)) + len(self._body) + 1
         return max(settled, unsent_ops + 1)
 
+    def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
+        """False if `next_piece` would give none, or would only be asked too early."""
+        if reach is not Reach.SETTLED:
+            return True
+        if self._body is None:
+            return unsent_ops >= LEAST_SEGMENT_OPS
+        return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
+
     def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
         """The first piece of `unsent`, which becomes a segment; None if all of it should wait.
 
@@ -90,6 +111,7 @@ class Cutter:
         """
         self._unsent = unsent
         if not len(unsent):
+            self._note_end(reach)
             return None
         if self._is_broken(unsent):
             self._leave(unsent, look_back)
@@ -101,12 +123,14 @@ class Cutter:
 
     def cut(self, piece: Piece) -> None:
         """Takes note that `piece`, the last one given, has become a segment."""
-        self._sent.append(self._unsent[: piece.ops])
-        self._sent_ops += piece.ops
-        while self._sent_ops - len(self._sent[0]) >= HISTORY_OPS:
-            self._sent_ops -= len(self._sent.popleft())
-        if self._body is not None:
-            self._lead_ops = (self._lead_ops - piece.ops) % len(self._body)
+        sent, sent_ops = (*self._sent, self._unsent[: piece.ops]), self._sent_ops + piece.ops
+        while sent_ops - len(sent[0]) >= HISTORY_OPS:
+            sent_ops -= len(sent[0])
+            sent = sent[1:]
+        lead_ops = self._lead_ops - piece.ops
+        if self._body is not None and lead_ops < 0:
+            lead_ops %= len(self._body)
+        self._sent, self._sent_ops, self._lead_ops = sent, sent_ops, lead_ops  # at once: a signal handler may raise
 
     def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
@@ -114,18 +138,29 @@ class Cutter:
         bodies = looped // length
         runs_on = lead + looped >= len(unsent)
         is_within_body = runs_on and (looped % length > 0 or len(unsent) < lead)
-        takes_all = reach is Reach.EVERYTHING or (reach is Reach.PAUSED and not is_within_body)
+        takes_all = reach in (Reach.AGED, Reach.EVERYTHING) or (reach is Reach.PAUSED and not is_within_body)
         if bodies == 0:
-            return Piece(len(unsent), is_fragment=True) if takes_all else None
+            return Piece(min(len(unsent), LARGEST_SEGMENT_OPS)) if takes_all else None
         if lead:
             is_due = takes_all or len(unsent) > lead + length
-            return Piece(lead, is_fragment=True) if is_due else None
+            return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
-        ready = max(settled, bodies - 1, 1) if takes_all else settled
+        ready = max(settled, _ready_at_once(bodies, reach)) if takes_all else settled
         if ready < (self._least_repeats(least_ops) if runs_on and not takes_all else 1):
             return None
         repeats = min(_power_of_two_up_to(ready), _largest_repeats(length))
-        return Piece(repeats * length, is_fragment=False)
+        return Piece(repeats * length, repeats)
+
+    def _note_end(self, reach: Reach) -> None:
+        """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
+        if reach is not Reach.EVERYTHING or self._body is None:
+            return
+        lead = self._lead_ops
+        self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
+        if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
+            return
+        self._known.pop(self._body.tobytes(), None)
+        self._begin(np.roll(self._body, lead), 0)
 
     def _least_repeats(self, least_ops: int) -> int:
         assert self._body is not None
@@ -142,7 +177,7 @@ class Cutter:
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
         """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
         assert self._body is not None
-        left, self._body, self._lead_ops = self._body, None, 0
+        left, self._body = self._body, None
         self._known.pop(left.tobytes(), None)
         self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
         if self._body is None or len(self._body) <= len(left):
@@ -152,24 +187,38 @@ class Cutter:
         """Recognises a loop that is known, or finds a new one."""
         raw = unsent.tobytes()
         found = [(lead, -len(known), known) for known in self._known if (lead := _find(known, raw)) is not None]
-        if not found:
+        if found:
+            lead, _, known = min(found)
+            self._begin(np.frombuffer(known, np.int64), lead)
+        else:
             self._search(unsent, look_back, longest=HISTORY_OPS // 2)
-            return
-        lead, _, known = min(found)
-        self._body, self._lead_ops = np.frombuffer(known, np.int64), lead
-        self._known.move_to_end(known)
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> None:
         signatures = np.concatenate((*self._sent, unsent))[-HISTORY_OPS:]
-        period = find_period(signatures)
-        if period is None or period.length > longest:
+        period = find_period(signatures, longest)
+        if (
+            period is not None
+            and period.length > LARGEST_SEGMENT_OPS
+            and self._is_of_loops(signatures[-period.length :])
+        ):
+            period = find_period(signatures, LARGEST_SEGMENT_OPS)
+        if period is None:
             return
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
         start = len(signatures) - 2 * length + rotation
-        self._body = signatures[start : start + length]
-        self._lead_ops = _lead(len(unsent), period, -rotation % length)
-        self._remember(self._body)
+        self._begin(signatures[start : start + length], _lead(len(unsent), period, -rotation % length))
+
+    def _is_of_loops(self, body: Integers) -> bool:
+        """Whether shorter loops make up most of a long body. That takes long to see, and is remembered."""
+        length = len(body)
+        if length not in self._of_loops:
+            self._of_loops[length] = 2 * ops_in_loops(body, LARGEST_SEGMENT_OPS) >= length
+        return self._of_loops[length]
+
+    def _begin(self, body: Integers, lead_ops: int) -> None:
+        self._body, self._lead_ops, self._reads = body, lead_ops, []
+        self._remember(body)
 
     def _remember(self, body: Integers) -> None:
         self._known[body.tobytes()] = None
@@ -180,8 +229,15 @@ class Cutter:
 
 def _piece_of_no_loop(ops: int, reach: Reach) -> Piece | None:
     if reach is Reach.SETTLED:
-        return Piece(FRAGMENT_OPS, is_fragment=True) if ops >= FRAGMENT_OPS else None
-    return Piece(min(ops, LARGEST_SEGMENT_OPS), is_fragment=True)
+        return Piece(FRAGMENT_OPS) if ops >= FRAGMENT_OPS else None
+    return Piece(min(ops, LARGEST_SEGMENT_OPS))
+
+
+def _ready_at_once(bodies: int, reach: Reach) -> int:
+    """How many of the last bodies may go now that no more are awaited."""
+    if reach is Reach.EVERYTHING and bodies == _power_of_two_up_to(bodies):
+        return bodies
+    return max(bodies - 1, 1)
 
 
 def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:

@@ -23,13 +23,13 @@ class Period(NamedTuple):
     coverage: int
 
 
-def find_period(items: Integers) -> Period | None:
-    """The period that explains the longest tail of `items`; of equally good ones the shortest."""
+def find_period(items: Integers, longest: int) -> Period | None:
+    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest."""
     if len(items) < LEAST_COVERAGE:
         return None
     best = Period(0, 0)
     for length in _lengths_worth_a_try(items):
-        if best.coverage == len(items):
+        if length > longest or best.coverage == len(items):
             break
         if length <= best.coverage - best.length:
             continue  # what repeats so often besides repeats every multiple of `best.length`, and nothing else
@@ -52,6 +52,16 @@ def choose_rotation(records: Sequence[Record], first: int) -> int:
     ranks = _ranks(flat[places_of_signatures(flat)])
     ranked = ranks.astype(">u4").tobytes()  # bytes are compared as their numbers are
     return min(candidates.tolist(), key=lambda offset: ranked[4 * offset : 4 * (offset + length)])
+
+
+def ops_in_loops(body: Integers, longest: int) -> int:
+    """How many ops of `body` belong to loops within it whose bodies are of at most `longest` ops."""
+    is_in_loop = np.zeros(len(body), bool)
+    for end in range(LEAST_COVERAGE, len(body) + 1, LEAST_COVERAGE // 2):
+        found = find_period(body[:end], longest)
+        if found is not None:
+            is_in_loop[end - found.coverage : end] = True
+    return int(np.count_nonzero(is_in_loop))
 
 
 def _lengths_worth_a_try(items: Integers) -> Iterator[int]:

@@ -25,12 +25,14 @@ import numpy.typing as npt
 
 from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
 from fusewire._positions import Positions, users_position
-from fusewire._segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_bodies, structure_of
+from fusewire._signature import signature_of
 from fusewire._tape import Integers, Record, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))  # the functions that append to a tape
+_MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 10_000_000  # a body being recorded is worth waiting for a thread that lost its turn
 
@@ -79,6 +81,13 @@ class Draft(NamedTuple):
     later: Integers  # the records behind the piece
 
 
+class _Unsent(NamedTuple):
+    """What is recorded and not sent, as far as it has been taken in."""
+
+    records: Integers
+    end: int  # the number of the op behind
+
+
 class Recorder:
     """Created by its session, for the thread with this identifier. `index` is from 1, unique in the session."""
 
@@ -86,7 +95,6 @@ class Recorder:
         "_cutter",
         "_dead",
         "_foreign",
-        "_heard",
         "_mark",
         "_next_look",
         "_next_upload",
@@ -120,8 +128,7 @@ class Recorder:
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
-        self._unsent: Integers = np.empty(0, np.int64)  # the records from `sent` on, as far as heard
-        self._heard = self.first  # the number of the first op not heard
+        self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
         self._foreign: list[tuple[int, object]] = []  # arrays of other recorders, kept until their op is sent
         self._patterns: dict[int, Pattern] = {}  # the last of each length, of which there are LARGEST_SEGMENT_OPS
@@ -181,26 +188,35 @@ class Recorder:
 
     def draft(self, reach: Reach) -> Draft | None:
         """The next segment, or None if what is unsent should wait."""
-        self._take_buried()  # before the tape is read: what is dead now was last used on what we see of it
-        self._hear()
-        first, unsent = self.sent, self._unsent
+        if not self._cutter.may_cut(self.tape.end - self.sent, reach):
+            return None
+        deaths = len(self.buried)  # before the tape is read: what is dead now was last used on what we see of it
+        tape, first, (unsent, end) = self.tape, self.sent, self._hear()
         places = places_of_signatures(unsent)
-        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, self._look_back)
+        signatures = unsent[places]
+
+        def look_back(ops: int) -> Past:
+            return Past(tape.between(end - ops, end), end - ops)
+
+        piece = self._cutter.next_piece(signatures, reach, self._least_ops, look_back)
         if piece is None:
             return None
-        end = places[piece.ops] if piece.ops < len(places) else len(unsent)
-        here, later = unsent[:end], unsent[end:]
+        self._take_buried(deaths)
+        here, later = _split(unsent, places, piece.ops)
         structure = self._structure(here, first, piece.ops)
         liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
-        records = self.tape.between(first, first + piece.ops)
-        return Draft(piece, first, records, structure, liveness, self.tape.values_of(here), later)
+        if _is_kept_now_and_then(piece, liveness, signatures):
+            liveness = spread_over_bodies(liveness, first, piece.ops, piece.bodies)
+        records = tape.between(first, first + piece.ops)
+        return Draft(piece, first, records, structure, liveness, tape.values_of(here), later)
 
     def commit(self, draft: Draft) -> None:
-        """Takes note that `draft`, drawn up under this hold of the lock, has become a segment."""
+        """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""
         self._dead = draft.liveness.waiting
-        self._cutter.cut(draft.piece)
-        self.sent = draft.first + draft.piece.ops
-        self._unsent = draft.later
+        self._unsent = self._unsent._replace(records=draft.later)
+        if self.sent == draft.first:
+            self._cutter.cut(draft.piece)
+            self.sent = draft.first + draft.piece.ops
         sent_foreign = sum(number < self.sent for number, _ in self._foreign)
         del self._foreign[:sent_foreign]  # in place: the recording thread may be appending
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
@@ -208,11 +224,10 @@ class Recorder:
 
     def take_frees(self) -> list[int]:
         """Dead handles that no unsent op takes; they count as told."""
-        self._take_buried()
+        self._take_buried(len(self.buried))
         if not len(self._dead):
             return []
-        self._hear()
-        liveness = liveness_of(self.sent, 0, (), self._dead, self._unsent)
+        liveness = liveness_of(self.sent, 0, (), self._dead, self._hear().records)
         self._dead = liveness.waiting
         return liveness.freed
 
@@ -225,7 +240,7 @@ class Recorder:
         age_ns = now_ns - self._waiting_since_ns
         if age_ns < _AGE_NS:
             return None
-        return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.EVERYTHING
+        return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.AGED
 
     def ripens_in_ns(self, now_ns: int) -> int:
         """How long until the age of the unsent ops matters; never longer than ops may wait at all."""
@@ -248,23 +263,20 @@ class Recorder:
         self._patterns[ops] = Pattern(structure)
         return structure
 
-    def _take_buried(self) -> None:
-        taken = self.buried[:]
-        del self.buried[: len(taken)]
+    def _take_buried(self, deaths: int) -> None:
+        taken = self.buried[:deaths]
+        del self.buried[:deaths]
         if taken:
-            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, len(taken))))
+            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, deaths)))
 
-    def _hear(self) -> None:
+    def _hear(self) -> _Unsent:
         """Takes in what has been recorded since the last time."""
-        tape = self.tape
+        tape, (known, heard) = self.tape, self._unsent
         end = tape.end
-        if end > self._heard:
-            new = flatten(tape.between(self._heard, end))
-            self._unsent = np.concatenate((self._unsent, new)) if len(self._unsent) else new
-            self._heard = end
-
-    def _look_back(self, ops: int) -> Past:
-        return Past(self.tape.between(self._heard - ops, self._heard), self._heard - ops)
+        if end > heard:
+            new = flatten(tape.between(heard, end))
+            self._unsent = _Unsent(np.concatenate((known, new)) if len(known) else new, end)
+        return self._unsent
 
     def _trim(self) -> None:
         """Drops sent records that no search needs; called by the recording thread, which owns the tape."""
@@ -284,6 +296,27 @@ class Recorder:
         self._mark = min(mark for mark in marks if mark >= end)
         if self.checkpoint:
             self.checkpoint = self._mark
+
+
+def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Integers]:
+    """The first `ops` records, and those behind them."""
+    end = places[ops] if ops < len(places) else len(flat)
+    return flat[:end], flat[end:]
+
+
+def _is_kept_now_and_then(piece: Piece, liveness: Liveness, signatures: Integers) -> bool:
+    """Whether the user keeps results of bodies whose names have been bound anew; such as are small.
+
+    A name may well follow the loop one body behind, so what is kept of the last body alone does not count.
+    """
+    if piece.bodies < 2 or not liveness.kept:
+        return False
+    body_ops = piece.ops // piece.bodies
+    if liveness.kept[0] >= piece.ops - body_ops or len(signatures) < piece.ops + body_ops:
+        return False
+    places = {index % body_ops for index in liveness.kept}
+    body_bytes = sum(signature_of(signatures[place]).result.spec.size_bytes for place in places)
+    return body_bytes * piece.bodies <= _MOST_SPREAD_BYTES
 
 
 def _is_interrupting() -> bool:

@@ -69,6 +69,7 @@ class Liveness(NamedTuple):
     dying: list[int]  # inputs that nothing takes any more
     freed: list[int]  # handles dead and not concerned with this piece
     waiting: Integers  # dead, and yet taken by an op behind the piece, or born there
+    kept: tuple[int, ...]  # op indices of results that the user still holds, and that no op behind the piece takes
 
 
 class Template(NamedTuple):
@@ -107,15 +108,34 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
     dead_relative = dead - first
     is_inside = (dead_relative >= 0) & (dead_relative < ops)
     is_live[dead_relative[is_inside]] = False
+    is_kept = is_live.copy()
     later_relative = later - first
     taken_later = later_relative[(later_relative >= 0) & (later_relative < ops)]
     died_but_taken = taken_later[~is_live[taken_later]]
     is_live[taken_later] = True
+    is_kept[taken_later] = False
 
     is_born_later = (dead_relative >= ops) & (dead < _first_upload(first))
     old = _sort_out(dead[~is_inside & ~is_born_later].tolist(), inputs, later)
     waiting = np.concatenate((dead[is_born_later], np.unique(died_but_taken) + first, np.array(old.waiting, np.int64)))
-    return Liveness(tuple(np.flatnonzero(is_live).tolist()), old.dying, old.freed, waiting)
+    return Liveness(
+        tuple(np.flatnonzero(is_live).tolist()), old.dying, old.freed, waiting, tuple(np.flatnonzero(is_kept).tolist())
+    )
+
+
+def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) -> Liveness:
+    """As if what the user keeps of some bodies of a piece were kept of each, and dropped where it is not.
+
+    Which bodies those are differs from piece to piece; spread, they are all of one program.
+    """
+    body_ops = ops // bodies
+    places = {index % body_ops for index in liveness.kept}
+    spread = {start + place for start in range(0, ops, body_ops) for place in places}
+    dropped = sorted(spread.difference(liveness.live))
+    if not dropped:
+        return liveness
+    live = tuple(sorted(spread.union(liveness.live)))
+    return liveness._replace(live=live, freed=[*liveness.freed, *(first + index for index in dropped)])
 
 
 def build_template(records: Sequence[Record], structure: Structure, live: tuple[int, ...]) -> Template:

@@ -62,6 +62,8 @@ class Feed:
                 self.cut()
 
     def _next(self, reach: Reach, least_ops: int) -> Piece | None:
+        if not self.cutter.may_cut(len(self.places) - self.sent, reach):
+            return None
         unsent = np.array([signature(place) for place in self.places[self.sent :]], np.int64)
         return self.cutter.next_piece(unsent, reach, least_ops, self._look_back)
 
@@ -87,7 +89,7 @@ def test_a_boundary_is_cut_only_once_one_more_body_is_recorded() -> None:
     feed.record(BODY)
     assert feed.cut(least_ops=96) == []
     feed.record(BODY[:1])
-    assert feed.cut(least_ops=96) == [Piece(96, is_fragment=False)]
+    assert feed.cut(least_ops=96) == [Piece(96, bodies=16)]
 
 
 def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
@@ -105,19 +107,65 @@ def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
 def test_short_credit_makes_segments_large() -> None:
     feed = Feed()
     feed.record(BODY * 400)
-    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, is_fragment=False)
+    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, bodies=128)
 
 
-def test_a_demand_cuts_the_last_body_alone_and_what_follows_as_a_fragment() -> None:
+def test_a_demand_cuts_bodies_in_few_pieces_and_what_follows_as_a_fragment() -> None:
     feed = Feed()
-    feed.record(BODY * 12 + BODY[:2])
+    feed.record(BODY * 13 + BODY[:2])
     assert feed.cut(Reach.EVERYTHING) == [
-        Piece(8 * 6, is_fragment=False),
-        Piece(2 * 6, is_fragment=False),
-        Piece(6, is_fragment=False),
-        Piece(6, is_fragment=False),
-        Piece(2, is_fragment=True),
+        Piece(8 * 6, bodies=8),
+        Piece(4 * 6, bodies=4),
+        Piece(6, bodies=1),
+        Piece(2),
     ]
+
+
+def test_a_demand_for_a_power_of_two_of_bodies_is_one_piece() -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, bodies=16)]
+
+
+@pytest.mark.parametrize("reach", [Reach.PAUSED, Reach.AGED])
+def test_age_cuts_the_last_body_alone(reach: Reach) -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    assert feed.cut(reach)[-1] == Piece(6, bodies=1)
+
+
+def read_loop(feed: Feed, reads: Sequence[int], times: int, reach: Reach = Reach.EVERYTHING) -> None:
+    """Runs a loop of six ops on, and asks for a value after so many ops in turn, again and again."""
+    for ops in list(reads) * times:
+        begun = len(feed.places)
+        feed.run([BODY[place % 6] for place in range(begun, begun + ops)])
+        feed.cut(reach)
+
+
+@pytest.mark.parametrize("bodies", [1, 10, 50])
+@pytest.mark.parametrize("prologue", range(6))
+def test_bodies_are_turned_to_end_where_values_are_read(prologue: int, bodies: int) -> None:
+    feed = Feed()
+    read_loop(feed, [prologue + 6 * 12], 1)
+    read_loop(feed, [6 * bodies], 4)
+    seen = len(feed.pieces)
+    read_loop(feed, [6 * bodies], 4)
+    assert not any(piece.is_fragment for piece in feed.pieces[seen:])
+    assert len(set(feed.pieces[seen:])) <= 3
+
+
+@pytest.mark.parametrize(
+    ("reads", "reach"), [([10, 8], Reach.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, Reach.AGED)], ids=["read", "aged"]
+)
+def test_only_reads_at_one_place_turn_bodies(reads: list[int], reach: Reach) -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    read_loop(feed, reads, 3, reach)
+    feed.record([BODY[place % 6] for place in range(len(feed.places), len(feed.places) + 6 * 20)])
+    whole = next(piece for piece in feed.cut() if not piece.is_fragment)
+    begin = feed.sent - sum(piece.ops for piece in feed.pieces[feed.pieces.index(whole, -3) :])
+    assert feed.places[begin % 6] == BODY[0]
 
 
 def test_bodies_behind_which_enough_was_recorded_need_no_last_one_of_its_own() -> None:
@@ -125,7 +173,7 @@ def test_bodies_behind_which_enough_was_recorded_need_no_last_one_of_its_own() -
     feed.record(BODY * 16)
     feed.cut(least_ops=LARGEST_SEGMENT_OPS)
     feed.record(list(range(50, 60)))
-    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, is_fragment=False), Piece(10, is_fragment=True)]
+    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, bodies=16), Piece(10)]
 
 
 def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
@@ -133,7 +181,7 @@ def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
     feed.record(BODY * 12 + BODY[:2])
     feed.cut(Reach.EVERYTHING)
     feed.record(BODY[2:] + BODY * 20)
-    assert feed.cut()[:2] == [Piece(4, is_fragment=True), Piece(16 * 6, is_fragment=False)]
+    assert feed.cut()[:2] == [Piece(4), Piece(16 * 6, bodies=16)]
 
 
 def test_a_pause_at_the_end_of_a_body_cuts_all_of_it() -> None:
@@ -157,8 +205,8 @@ def test_a_loop_that_comes_again_is_recognised_by_its_first_body() -> None:
     feed.cut(Reach.EVERYTHING)
     feed.record(list(range(70, 80)))
     feed.cut(Reach.EVERYTHING)
-    feed.record([90, 91, *BODY, *BODY[:1]])
-    assert feed.cut(Reach.SETTLED, least_ops=1) == [Piece(2, is_fragment=True)]
+    feed.record([90, 91, *BODY * 11])
+    assert feed.cut(Reach.SETTLED, least_ops=1)[0] == Piece(2)
 
 
 def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
@@ -172,7 +220,7 @@ def test_a_body_longer_than_a_fragment_is_found_in_what_was_sent() -> None:
     body = [place * place % 9973 for place in range(700)]
     feed = Feed()
     feed.run(body * 6)
-    assert Piece(700, is_fragment=False) in feed.pieces
+    assert Piece(700, bodies=1) in feed.pieces
 
 
 def test_no_body_longer_than_half_the_history_is_looked_for() -> None:
@@ -185,8 +233,44 @@ def test_equal_layers_do_not_hide_the_step_they_stand_in() -> None:
     step = [20, 21] + [1, 2, 3] * 30 + [30, 31, 32]
     feed = Feed()
     feed.run(step * 12)
-    assert Piece(len(step), is_fragment=False) in feed.pieces[-6:]
+    assert Piece(len(step), bodies=1) in feed.pieces[-6:]
     assert [piece for piece in feed.pieces[-3:] if piece.ops % len(step)] == []
+
+
+STEP = list(range(10))
+
+
+def test_a_loop_too_long_for_a_segment_is_cut_into_the_loop_within_it() -> None:
+    feed = Feed()
+    for _ in range(5):
+        feed.run(STEP * 128 + [40])
+        feed.cut(Reach.EVERYTHING)
+    assert all(len(STEP) * piece.bodies == piece.ops for piece in feed.pieces if not piece.is_fragment)
+    assert {piece.ops for piece in feed.pieces if piece.is_fragment} == {1}
+
+
+def test_a_loop_too_long_for_a_segment_without_loops_in_it_is_one_piece() -> None:
+    body = [place * place % 9973 for place in range(1500)]
+    feed = Feed()
+    feed.run(body * 6)
+    assert Piece(1500, bodies=1) in feed.pieces
+    assert all(piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces if piece.is_fragment)
+
+
+@given(
+    prologue=st.integers(0, 100),
+    looks=st.lists(st.tuples(st.integers(1, 100), st.sampled_from([Reach.SETTLED, Reach.PAUSED])), max_size=30),
+)
+def test_whenever_the_device_idles_a_loop_gives_whole_bodies(prologue: int, looks: list[tuple[int, Reach]]) -> None:
+    feed = Feed()
+    feed.run(list(range(100, 100 + prologue)) + BODY * 40)
+    feed.cut()
+    begun = len(feed.pieces)
+    for ops, reach in looks:
+        read_loop_on = len(feed.places) - prologue
+        feed.run([BODY[place % 6] for place in range(read_loop_on, read_loop_on + ops)])
+        feed.cut(reach)
+    assert all(piece.ops == 6 * piece.bodies for piece in feed.pieces[begun:])
 
 
 @pytest.mark.parametrize("prologue", [[], [40], list(range(40, 77)), BODY[3:]])

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._period import LEAST_COVERAGE, Period, choose_rotation, find_period
+from fusewire._period import LEAST_COVERAGE, Period, choose_rotation, find_period, ops_in_loops
 from fusewire._signature import intern_signature, intern_spec
 from fusewire._tape import FIRST_HANDLE, Record
 from fusewire_protos import dtypes
@@ -24,7 +24,7 @@ def op(name: str, *operands: int) -> Record:
 
 
 def period_of(items: list[int]) -> Period | None:
-    return find_period(np.array(items, np.int64))
+    return find_period(np.array(items, np.int64), len(items))
 
 
 def test_the_period_of_a_loop_behind_a_prologue_is_found() -> None:
@@ -60,6 +60,17 @@ def test_the_period_found_is_one(body: list[int], prologue: list[int]) -> None:
     covered = items[-found.coverage :]
     assert covered[found.length :] == covered[: -found.length]
     assert found.length <= len(body)
+
+
+def test_no_longer_period_is_found_than_is_asked_for() -> None:
+    step = [7, 8, 9, *[1, 2] * 40]
+    assert find_period(np.array(step * 4, np.int64), 4) == Period(2, 80)
+
+
+def test_the_ops_in_inner_loops_are_counted() -> None:
+    body = np.array([*range(100, 200), *[1, 2] * 100, *range(200, 300), *[3, 4, 5] * 60], np.int64)
+    assert ops_in_loops(body, 100) >= 200 + 180 - LEAST_COVERAGE
+    assert ops_in_loops(np.arange(1000), 100) == 0
 
 
 def longest_coverage(items: list[int]) -> int:

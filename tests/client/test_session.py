@@ -136,6 +136,62 @@ def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_program
     assert len(peer.session.stats.fragment_programs) <= 6
 
 
+@pytest.mark.parametrize("interval", [3, 10, 37])
+def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: int) -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    kept = []
+    for step in range(4 * STEPS):
+        h = cell(h, w, b, r)
+        if step % interval == 0:
+            kept.append(h)
+    peer.transport.step()
+    bodies = whole_bodies(peer)
+    lengths = [len(program.ops) for program in bodies]
+    assert max(lengths.count(length) for length in lengths) <= 2
+    assert len(peer.server.values) <= len(kept) + 5 + 6  # as well as the operands, and what is not told to be dead yet
+
+
+def test_a_name_that_follows_one_body_behind_keeps_nothing_of_the_others() -> None:
+    peer = connect(is_manual=True)
+    x, step = peer.session.array(H), peer.session.array(H * 0.01)
+    before = x
+    for _ in range(400):
+        before, x = x, x + step - before * 0.5
+    peer.transport.step()
+    assert {len(program.live) for program in whole_bodies(peer)} == {2}
+
+
+def test_large_results_kept_now_and_then_are_not_stored_for_every_body() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(np.zeros(1 << 16, np.float32))
+    kept = []
+    for step in range(400):
+        x = x * 0.5 + 1
+        if step % 50 == 0:
+            kept.append(x)
+    peer.transport.step()
+    assert max(len(program.live) for program in whole_bodies(peer)) <= 1 + len(kept)
+
+
+@pytest.mark.parametrize("interval", [1, 10, 50])
+def test_a_loop_read_in_the_midst_of_its_products_settles_on_few_programs(interval: int) -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    settled = 0
+    for step in range(8 * interval + 80):
+        h = fw.tanh((h * r) @ w + b)
+        if step % interval == interval - 1:
+            future = h.future()
+            peer.transport.step()
+            future.result(0)
+        if step == 4 * interval + 60:
+            settled = len(peer.server.segments)
+    used = {segment.program for segment in peer.server.segments[settled:]}
+    assert len(used) <= 3
+    assert not used & {new.number for new in peer.server.new_programs if new.is_fragment}
+
+
 def test_clients_with_other_prologues_share_their_programs() -> None:
     shared = []
     for prologue in (0, 1, 37):
