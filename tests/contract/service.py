@@ -86,7 +86,7 @@ class Service:
         self.wait_until(lambda: sum(told["in_flight_ops"] for told in self.sessions()) == ops, f"{ops} ops in flight")
 
     def wait_until_planned(self) -> None:
-        """Returns once every program but fragments runs as a fused plan."""
+        """Returns once every program but fragments, and what sessions that are gone left behind, has its fused plan."""
         self.wait_until_told()
         self.wait_until(lambda: all(map(_is_planned, self.programs().values())), "a plan for every program")
 
@@ -118,4 +118,4 @@ def serving(backend: str, *, cache: Path, environment: Mapping[str, str] | None 
 
 
 def _is_planned(program: dict[str, Any]) -> bool:
-    return bool(program["is_fragment"] or program["tier"] > 0)
+    return bool(program["is_fragment"] or program["state"] == "unplanned" or program["tier"] > 0)

@@ -22,6 +22,7 @@ def _run_loop(service: Service) -> None:
         for _ in range(_STEPS):
             h = fw.tanh(h @ w + b)
         h.numpy()
+        service.wait_until_planned()
 
 
 def _largest(service: Service) -> dict[str, Any]:
@@ -33,7 +34,6 @@ def _largest(service: Service) -> dict[str, Any]:
 def _planned(service: Service) -> dict[str, Any]:
     """The detail of the loop's largest program, once it is planned."""
     _run_loop(service)
-    service.wait_until_planned()
     return service.program(_largest(service)["digest"])
 
 
