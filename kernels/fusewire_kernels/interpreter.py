@@ -57,9 +57,10 @@ class Steps:
         self.library = library
         self._kernel_of = kernel_of
         self._is_library_exact = is_library_exact
+        self._first_result = program.first_result
         self._dying = _dying(program)
         self._steps: list[Step] = []
-        self._numbers = [*range(program.first_result)]  # of values in a run, by operand number of the program
+        self._numbers = [*range(self._first_result)]  # of values in a run, by operand number of the program
         self._starts = 0  # slice starts of the ops that are ready
 
     def __iter__(self) -> Iterator[Step]:
@@ -71,34 +72,40 @@ class Steps:
 
     def live(self) -> list[int]:
         """The numbers of the live results, once all steps have been iterated over."""
-        return [self._numbers[self.program.first_result + index] for index in self.program.live]
+        return [self._numbers[self._first_result + index] for index in self.program.live]
 
     def _prepare_next(self) -> bool:
         """Makes an op ready; False if all are. If that raises, it is tried again when a run next comes to the op."""
-        index = len(self._numbers) - self.program.first_result
-        if index == len(self.program.ops):
+        program, numbers = self.program, self._numbers
+        index = len(numbers) - self._first_result
+        if index == len(program.ops):
             return False
-        op = self.program.ops[index]
-        specs = tuple([self.program.specs[operand] for operand in op.operands])
-        operands = tuple([self._numbers[operand] for operand in op.operands])
-        if op.op.category is Category.COMPOSITE:
-            *steps, last = self._expanded(expand(op.op, specs, op.attributes), operands)
-        else:
-            *steps, last = self._converted(op, specs, operands)
-        self._numbers.append(self._next_number + len(steps))
-        dying = tuple([self._numbers[operand] for operand in self._dying[index]])
-        self._steps += [*steps, last._replace(dying=last.dying + dying)]
+        op = program.ops[index]
+        specs = tuple([program.specs[operand] for operand in op.operands])
+        operands = tuple([numbers[operand] for operand in op.operands])
+        *steps, last = self._made_ready(op, specs, operands)
+        numbers.append(self._next_number + len(steps))
+        dying = tuple([numbers[operand] for operand in self._dying[index]])
+        self._steps += steps
+        self._steps.append(last._replace(dying=last.dying + dying) if dying else last)
         self._starts = last.end_start
         return True
 
+    def _made_ready(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
+        if op.op.category is Category.COMPOSITE:
+            return self._expanded(expand(op.op, specs, op.attributes), operands)
+        if op.op.category is Category.MOVE and self._kernel_of is not None and not self._is_library_exact:
+            return self._converted(op, specs, operands)
+        end_start = self._starts + op.op.starts(op.attributes)
+        return [Step(self._prepared(op, specs), operands, self._starts, end_start, ())]
+
     def _converted(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
-        """An op behind the conversions of its operands that are not left to the library."""
+        """A move behind the conversions of its operands, which are not left to the library."""
         ready, ready_specs, steps = list(operands), list(specs), []
-        if self._kernel_of is not None and not self._is_library_exact:
-            for position, cast in converted_first(op.op, specs, op.attributes):
-                steps.append(Step(self._prepared(cast, (specs[position],)), (operands[position],), 0, 0, ()))
-                ready[position] = self._next_number + len(steps) - 1
-                ready_specs[position] = infer(cast.op, (specs[position],), cast.attributes)
+        for position, cast in converted_first(op.op, specs, op.attributes):
+            steps.append(Step(self._prepared(cast, (specs[position],)), (operands[position],), 0, 0, ()))
+            ready[position] = self._next_number + len(steps) - 1
+            ready_specs[position] = infer(cast.op, (specs[position],), cast.attributes)
         first = self._next_number
         made_here = tuple(range(first, first + len(steps)))
         end_start = self._starts + op.op.starts(op.attributes)
@@ -130,7 +137,7 @@ class Steps:
 
     @property
     def _next_number(self) -> int:
-        return self.program.first_result + len(self._steps)
+        return self._first_result + len(self._steps)
 
 
 def execute(
