@@ -11,7 +11,7 @@ from bisect import insort
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.graph import INPUT, Graph
 from fusewire_kernels.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES
@@ -34,7 +34,7 @@ class _Hole(NamedTuple):
 def arrange(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> Arena:
     """Offsets for all buffers that are neither inputs nor live results."""
     outputs = set(graph.outputs)
-    interior = [value for value in lifetimes if value not in outputs and graph.values[value].form is not Form.INPUT]
+    interior = [value for value in lifetimes if value not in outputs and graph.values[value].form is not INPUT]
     interior.sort(key=lambda value: lifetimes[value].first_write)
     arranger = _Arranger(graph, tasks, lifetimes)
     for value in interior:
@@ -48,29 +48,29 @@ class _Arranger:
         self.offset_of: dict[int, int] = {}
         self._graph, self._tasks, self._lifetimes = graph, tasks, lifetimes
         self._holes: list[_Hole] = []  # by offset, never adjacent
-        self._alive: set[int] = set()  # what lies in the arena
+        self._alive: dict[int, int] = {}  # what lies in the arena, and the last launch that uses it
         self._ending: list[tuple[int, int]] = []  # of the same, (last launch, value), soonest first
 
     def place(self, value: int) -> None:
         """Gives a buffer its offset. Buffers come in the order in which they are first written."""
         lifetime = self._lifetimes[value]
-        self._give_back_before(lifetime.first_write)
-        source = self._source_to_overwrite(value)
+        launch, group = lifetime.writes[0]
+        self._give_back_before(launch)
+        source = self._source_to_overwrite(value, launch, self._tasks[group])
         if source is None:
             self.offset_of[value] = self._take(self._size(value))
         else:
             self.offset_of[value] = self.offset_of[source]
-            self._ending.remove((self._lifetimes[source].last_use, source))
-            self._alive.remove(source)
-        self._alive.add(value)
-        insort(self._ending, (lifetime.last_use, value))
+            self._ending.remove((launch, source))
+            del self._alive[source]
+        last_use = self._alive[value] = lifetime.last_use
+        insort(self._ending, (last_use, value))
 
-    def _source_to_overwrite(self, value: int) -> int | None:
-        launch, group = self._lifetimes[value].writes[0]
-        task = self._tasks[group]
+    def _source_to_overwrite(self, value: int, launch: int, task: Task) -> int | None:
+        """What ends in the launch that first writes a value, where the value may lie."""
+        alive = self._alive
         for source, _ in task.operands[: len(task.operands) - task.outputs]:
-            is_ending = source in self._alive and self._lifetimes[source].last_use == launch
-            if is_ending and may_overwrite(self._graph, self._tasks, self._lifetimes, source, value):
+            if alive.get(source) == launch and may_overwrite(self._graph, self._tasks, self._lifetimes, source, value):
                 return source
         return None
 
@@ -100,7 +100,7 @@ class _Arranger:
     def _give_back_before(self, launch: int) -> None:
         while self._ending and self._ending[0][0] < launch:
             _, value = self._ending.pop(0)
-            self._alive.remove(value)
+            del self._alive[value]
             self._give_back(_Hole(self.offset_of[value], self._size(value)))
 
     def _give_back(self, hole: _Hole) -> None:

@@ -17,7 +17,7 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.donate import donations
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fuse import Fusion, fuse, separate
-from fusewire_kernels.graph import Form, Graph, Operand, build_graph
+from fusewire_kernels.graph import CONSTANT, Graph, build_graph
 from fusewire_kernels.kernel import Kernel
 from fusewire_kernels.lifetimes import Lifetime, lifetimes
 from fusewire_kernels.lower import Task, lower
@@ -38,6 +38,8 @@ from fusewire_kernels.plan import (
 )
 from fusewire_kernels.schedule import Batch, one_by_one, schedule
 from fusewire_protos.program import Program
+
+_make = tuple.__new__  # of a NamedTuple that every operand needs: its own constructor takes twice the time
 
 
 class Design(NamedTuple):
@@ -126,31 +128,31 @@ class _Columns:
         self._base = {number: 1 + number for number in range(len(program.inputs) + len(program.scalars))}
         self._base.update((value, first_output + position) for position, value in enumerate(plan.graph.outputs))
         for number, value in enumerate(values):
-            if value.form is Form.CONSTANT:
+            if value.form is CONSTANT:
                 self._base[number] = self._new(ConstantColumn(value.constant, value.dtype))
         self._offset_of = plan.arena.offset_of
-        self._itemsize = [value.dtype.itemsize_bytes for value in values]
+        self._itemsize_bytes = [value.dtype.itemsize_bytes for value in values]
         self._views: dict[Column, int] = {}
 
     def refs(self, task: Task) -> tuple[OperandRef, ...]:
         """Where each operand of a task lies."""
-        return tuple([self._ref(operand) for operand in task.operands])
+        refs = []
+        for value, (_, _, offset, moves) in task.operands:
+            column = self._base.get(value, ARENA_COLUMN)
+            offset_bytes = offset * self._itemsize_bytes[value] if offset else 0
+            if column == ARENA_COLUMN:
+                offset_bytes += self._offset_of[value]
+            if moves:
+                terms = tuple([move.in_bytes(self._itemsize_bytes[value]) for move in moves])
+                column, offset_bytes = self._view(ViewColumn(column, offset_bytes, terms)), 0
+            refs.append(_make(OperandRef, (column, offset_bytes)))
+        return tuple(refs)
 
-    def _ref(self, operand: Operand) -> OperandRef:
-        value, layout = operand
-        column = self._base.get(value, ARENA_COLUMN)
-        itemsize_bytes = self._itemsize[value]
-        offset_bytes = layout.offset * itemsize_bytes
-        if column == ARENA_COLUMN:
-            offset_bytes += self._offset_of[value]
-        if not layout.moves:
-            return OperandRef(column, offset_bytes)
-        terms = tuple([move.in_bytes(itemsize_bytes) for move in layout.moves])
-        view = ViewColumn(column, offset_bytes, terms)
+    def _view(self, view: ViewColumn) -> int:
         known = self._views.get(view)
         if known is None:
             known = self._views[view] = self._new(view)
-        return OperandRef(known, 0)
+        return known
 
     def _new(self, column: Column) -> int:
         self.columns.append(column)
@@ -158,10 +160,6 @@ class _Columns:
 
 
 def _cost(plan: Design) -> Cost:
-    operations = moved_bytes = 0
-    values = plan.graph.values
-    for task in plan.tasks:
-        operations += task.lowered.operations
-        for (value, _), elements in zip(task.operands, task.lowered.moved_elements, strict=True):
-            moved_bytes += elements * values[value].dtype.itemsize_bytes
+    operations = sum([batch.lowered.operations * len(batch.groups) for batch in plan.batches])
+    moved_bytes = sum([batch.lowered.moved_bytes * len(batch.groups) for batch in plan.batches])
     return Cost(operations, moved_bytes)

@@ -6,7 +6,7 @@ that first writes it, the one task that reads the input must be the one that wri
 
 from __future__ import annotations
 
-from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.graph import INPUT, Graph
 from fusewire_kernels.lifetimes import Lifetime, have_equal_items, may_overwrite
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import Donation
@@ -16,7 +16,7 @@ MOST_FOR_A_RESULT = 4
 
 def donations(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> tuple[Donation, ...]:
     """The legal pairs, at most a few for each result: those that are read last come first."""
-    inputs = [value for value in lifetimes if graph.values[value].form is Form.INPUT]
+    inputs = [value for value in lifetimes if graph.values[value].form is INPUT]
     inputs.sort(key=lambda value: lifetimes[value].last_use, reverse=True)
     found: list[Donation] = []
     for position, result in enumerate(graph.outputs):

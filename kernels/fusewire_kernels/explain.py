@@ -5,7 +5,7 @@ read the same input are not one.
 from __future__ import annotations
 
 from fusewire_kernels.fuse import Fusion
-from fusewire_kernels.graph import Form, Graph
+from fusewire_kernels.graph import INPUT, PRODUCT, Graph
 from fusewire_kernels.groups import Group
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
@@ -18,7 +18,7 @@ def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str
 
     Ops are named as "name #index in the program".
     """
-    names = [f"{op.op.name} #{index}" for index, op in enumerate(program.ops)]
+    names = [f"{op.name} #{index}" for index, (op, _, _) in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
     lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
     if len(lines) > _MOST_LINES:
@@ -28,8 +28,9 @@ def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
     """The ops, each once, whose values a group computes."""
-    numbers = [number for number, _ in (*sorted(group.inlined), *group.members)]
-    return " + ".join(dict.fromkeys([names[graph.values[number].origin] for number in numbers]))
+    members = [*sorted(group.inlined), *group.members] if group.inlined else group.members
+    values = graph.values
+    return " + ".join(dict.fromkeys([names[values[number].origin] for number, _ in members]))
 
 
 def _describe(batch: Batch, ops_of: list[str]) -> str:
@@ -44,7 +45,7 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     times: dict[tuple[str, str, str], int] = {}
     values = fusion.graph.values
     for value, producer, reason in fusion.refusals:
-        if fusion.group_of[value] == fusion.group_of[producer] or values[value].form is Form.PRODUCT:
+        if fusion.group_of[value] == fusion.group_of[producer] or values[value].form is PRODUCT:
             continue
         ops = (values[value].origin, values[producer].origin)
         kind = (program.ops[ops[0]].op.name, program.ops[ops[1]].op.name, reason)
@@ -77,7 +78,7 @@ def _inputs_of(fusion: Fusion, batch: Batch) -> list[int]:
     values = fusion.graph.values
     members = [number for group in batch.groups for number, _ in fusion.groups[group].members]
     operands = [operand.value for number in members for operand in values[number].operands]
-    return [value for value in dict.fromkeys(operands) if values[value].form is Form.INPUT]
+    return [value for value in dict.fromkeys(operands) if values[value].form is INPUT]
 
 
 def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:

@@ -19,14 +19,39 @@ from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
-from fusewire_kernels.graph import LEAVES, SLOTS, Form, Graph, Operand, Value
+from fusewire_kernels.graph import (
+    ASSEMBLY,
+    GATHER,
+    INDEX,
+    INPUT,
+    LEAVES,
+    POINTWISE,
+    PRODUCT,
+    REDUCTION,
+    SLOTS,
+    Graph,
+    Operand,
+    Value,
+)
 from fusewire_kernels.groups import Access, Group, Groups, Member
-from fusewire_kernels.needs import Needs, is_crowded, meet, misfit, needs_of, positions_of, turned_of
+from fusewire_kernels.needs import (
+    Needs,
+    has_room,
+    is_crowded,
+    is_plain,
+    meet,
+    misfit,
+    needs_of,
+    positions_of,
+    turned_of,
+)
 from fusewire_kernels.placement import Partial, Placement
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
 
-_INLINED_FORMS = (Form.POINTWISE, Form.INDEX)
+_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
+
+_INLINED_FORMS = (POINTWISE, INDEX)
 
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 
@@ -91,8 +116,9 @@ class _Fuser:
         self._refusals: list[Refusal] = []
 
     def run(self) -> Fusion:
+        is_needed = self._graph.is_needed
         for number, value in enumerate(self._values):
-            if self._graph.is_needed[number]:
+            if is_needed[number]:
                 self._add(number, value)
         for number in self._graph.outputs:
             if self._nodes_inside[number]:
@@ -100,11 +126,14 @@ class _Fuser:
         return self._fusion()
 
     def _add(self, number: int, value: Value) -> None:
-        if value.form in LEAVES:
+        form = value.form
+        if form in LEAVES:
             return
-        if value.form is Form.ASSEMBLY:
+        if form is POINTWISE and self._is_fusing and self._join_where_its_operands_lie(number, value):
+            return
+        if form is ASSEMBLY:
             self._writers[number] = []
-        elif value.form is Form.PRODUCT:
+        elif form is PRODUCT:
             self._begin_product(number, value)
         elif self._is_fusing and self._can_inline(value):
             self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
@@ -150,16 +179,16 @@ class _Fuser:
 
     def _begin_product(self, number: int, value: Value) -> None:
         self._materialise_operands(value)
-        links = self._links(value)
         group = self._groups.new(prod(value.shape))
         group.is_product = True
         self._groups.add(group, Member(number, ()))
-        self._groups.wait(group, links.blocked)
-        self._groups.wait(group, links.partials)
+        for base, _ in value.operands:
+            computed = self._writers.get(base) or ((base,) if self._groups.of(base) is not None else ())
+            self._groups.wait(group, [self._group(one).number for one in computed])
 
     def _place(self, number: int, value: Value) -> None:
         links = self._links(value)
-        group = self._join_one(number, value, links) if self._is_fusing else None
+        group = self._join_one(number, value, links) if self._is_fusing and links.partials else None
         if group is None:
             group = self._begin(number, value)
         elif len(links.partials) > 1:
@@ -169,6 +198,53 @@ class _Fuser:
         self._groups.wait(group, (*links.blocked, *links.partials))
         for blocked, reason in links.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
+
+    def _join_where_its_operands_lie(self, number: int, value: Value) -> bool:
+        """Places a pointwise value that reads members of one group, all in its own shape and at the same points.
+
+        So most values are placed. They bring nothing to a group without a walk but what they read from memory. Whatever
+        is less plain is left for `_place`, which does the same with these.
+        """
+        home = self._home(value)
+        if home is None:
+            return False
+        group, placement = home
+        accesses = self._accesses_of_inputs(value, placement)
+        if accesses is None or not has_room(group, len(accesses)):
+            return False
+        group.accesses |= accesses
+        self._count_uses(group, number)
+        self._groups.add(group, _make(Member, (number, placement)))
+        self._placement[number] = placement
+        return True
+
+    def _home(self, value: Value) -> tuple[Group, Placement] | None:
+        """The one group, and the one placement in it, of all operands that are in groups, if they are read whole."""
+        shape, whole = value.shape, views.dense(value.shape)
+        home, placement = None, None
+        for base, layout in value.operands:
+            group = self._groups.of(base)
+            if group is None:
+                continue
+            if layout is not whole or self._values[base].shape != shape:
+                return None
+            if home is None:
+                home, placement = group, self._placement[base]
+            elif home is not group or placement != self._placement[base]:
+                return None
+        return None if home is None or placement is None else (home, placement)
+
+    def _accesses_of_inputs(self, value: Value, placement: Placement) -> set[Access] | None:
+        """The program's inputs that a value reads, or None if other operands belong to no group either."""
+        accesses: set[Access] = set()
+        for operand in value.operands:
+            base = operand[0]
+            if self._groups.of(base) is not None or self._values[base].form in SLOTS:
+                continue
+            if self._values[base].form is not INPUT:
+                return None
+            accesses.add(_make(Access, (operand, placement)))
+        return accesses
 
     def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
         """Makes the value a member of the latest group that takes it."""
@@ -202,7 +278,7 @@ class _Fuser:
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str) or misfit(group, needs) is not None:
+        if isinstance(needs, str) or not (is_plain(needs) or misfit(group, needs) is None):
             self._materialise_operands(value)
             self._groups.wait(group, self._links(value).partials)
             self._groups.wait(group, self._links(value).blocked)
@@ -214,16 +290,19 @@ class _Fuser:
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
         meet(group, needs)
-        if self._outer_uses[number]:
-            group.exposed.add(number)
-        self._take_uses(group, number, group)
+        self._count_uses(group, number)
         self._groups.add(group, Member(number, placement))
         self._placement[number] = placement_of_result(value, placement)
 
+    def _count_uses(self, group: Group, number: int) -> None:
+        """`number` becomes a member of the group, for others to read."""
+        if self._outer_uses[number]:
+            group.exposed.add(number)
+        self._take_uses(group, number, group)
+
     def _take_uses(self, group: Group, number: int, producer: Group) -> None:
         """What `number`, a member of `group`, reads of the group `producer` is now read inside."""
-        for operand in self._values[number].operands:
-            base = operand.value
+        for base, _ in self._values[number].operands:
             if self._groups.of(base) is producer:
                 self._outer_uses[base] -= 1
                 if not self._outer_uses[base]:
@@ -232,8 +311,9 @@ class _Fuser:
     def _links(self, value: Value) -> _Links:
         partials: dict[int, Partial] = {}
         blocked: dict[int, str] = {}
+        is_gather = value.form is GATHER
         for position, operand in enumerate(value.operands):
-            base, is_data = operand.value, value.gathered is not None and position == 0
+            base, is_data = operand.value, is_gather and position == 0
             if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
@@ -247,7 +327,7 @@ class _Fuser:
             blocked[self._group(store).number] = "it overwrites a part of what that stores"
         for number in blocked:
             partials.pop(number, None)
-        return _Links(partials, blocked)
+        return _make(_Links, (partials, blocked))
 
     def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
@@ -270,7 +350,7 @@ class _Fuser:
 
     def _needs(self, group: Group, value: Value, placement: Placement) -> Needs | str:
         walk = group.walk
-        if value.form is Form.REDUCTION:
+        if value.form is REDUCTION:
             walk = places.walk_of_axes(value.domain, placement, value.axes)
             if walk is None:
                 return "what it reduces is not evenly apart"
@@ -288,8 +368,8 @@ class _Fuser:
             breaks |= places.breaks_of(self._values[number].shape, place)
             uncut |= positions_of(self._values[number], place)
         turned = turned_of(value, placement)
-        is_reduction = value.form is Form.REDUCTION
-        return Needs(walk, breaks, uncut, accesses, turned, inlined, 1, int(value.target is None), int(is_reduction))
+        exposed, reductions = int(value.target is None), int(value.form is REDUCTION)
+        return _make(Needs, (walk, breaks, uncut, accesses, turned, inlined, 1, exposed, reductions))
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
@@ -391,8 +471,8 @@ def _uses(graph: Graph) -> list[int]:
     uses = [0] * len(graph.values)
     for value, is_needed in zip(graph.values, graph.is_needed, strict=True):
         if is_needed:
-            for operand in value.operands:
-                uses[operand.value] += 1
+            for base, _ in value.operands:
+                uses[base] += 1
     for number in graph.outputs:
         uses[number] += 1
     return uses
@@ -400,12 +480,15 @@ def _uses(graph: Graph) -> list[int]:
 
 def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:
     is_stored = [False] * len(graph.values)
+    values = graph.values
     for index, group in enumerate(groups):
         for number, placement in group.members:
-            for operand in graph.values[number].operands:
-                is_elsewhere = group_of[operand.value] not in (None, index)
-                if is_elsewhere and inlined_as(graph.values, group, operand, placement) is None:
-                    is_stored[operand.value] = True
+            for operand in values[number].operands:
+                owner = group_of[operand[0]]
+                if owner is None or owner == index:
+                    continue
+                if not group.inlined or inlined_as(values, group, operand, placement) is None:
+                    is_stored[operand[0]] = True
     for number in graph.outputs:
-        is_stored[number] = graph.values[number].form is not Form.ASSEMBLY
+        is_stored[number] = graph.values[number].form is not ASSEMBLY
     return tuple(is_stored)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 from typing import NamedTuple
 
@@ -47,8 +47,13 @@ class Form(Enum):
     STORE = "store"
 
 
-SLOTS = (Form.SCALAR, Form.CONSTANT)  # what stands in the slot table itself
-LEAVES = (Form.INPUT, *SLOTS)  # what is not computed
+# Python 3.11 takes longer to look up a member of an enum than to make a tuple.
+INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
+
+_make = tuple.__new__  # of a NamedTuple that every op needs: its own constructor takes twice the time
+
+SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
+LEAVES = (INPUT, *SLOTS)  # what is not computed
 
 
 class Operand(NamedTuple):
@@ -105,15 +110,8 @@ class Graph(NamedTuple):
 
 def build_graph(program: Program) -> Graph:
     """The graph of a program."""
-    needed = needed_ops(program)
-    builder = _Builder(program, needed)
-    first_start = 0
-    for index, op in enumerate(program.ops):
-        if needed[index]:
-            builder.add_op(index, op, first_start)
-        else:
-            builder.skip_op()
-        first_start += op.op.starts(op.attributes)
+    builder = _Builder(program, needed_ops(program))
+    builder.add_ops()
     outputs = builder.outputs()
     return Graph(tuple(builder.values), outputs, _needed_values(builder.values, outputs))
 
@@ -139,60 +137,62 @@ class _Builder:
         self.values: list[Value] = []
         self._program = program
         self._origin = 0
-        self._first_start = 0
+        self._first_start = 0  # of the op that is being added
         self._casts: dict[tuple[Operand, DType], Operand] = {}
         self._leaves: dict[tuple[Form, int | float, DType], Operand] = {}
         self._stores_of: dict[int, list[int]] = {}  # of each assembly
-        self._uses = _count_uses(program, needed)
+        self._needed = needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
-        self._numbered: list[Operand | None] = []
+        self._numbered: dict[int, Operand] = {}
         for number, spec in enumerate(program.inputs):
-            self._numbered.append(self._add(Value(Form.INPUT, spec.dtype, spec.shape, 0, number=number)))
+            self._numbered[number] = self._add(Value(INPUT, spec.dtype, spec.shape, 0, number=number))
         for number, dtype in enumerate(program.scalars):
-            self._numbered.append(self._add(Value(Form.SCALAR, dtype, (), 0, number=number)))
+            value = Value(SCALAR, dtype, (), 0, number=number)
+            self._numbered[len(program.inputs) + number] = self._add(value)
 
     # ---- the ops of the program ----
 
-    def add_op(self, index: int, op: ProgramOp, first_start: int) -> None:
-        """Adds what op `index` becomes; its slice starts are numbered from `first_start`."""
-        self._origin, self._first_start = index, first_start
-        operands = [self._operand(number) for number in op.operands]
-        spec = self._program.specs[len(self._numbered)]
-        self._numbered.append(self._result(op, operands, spec))
-
-    def skip_op(self) -> None:
-        """Numbers an op whose result nothing needs."""
-        self._numbered.append(None)
+    def add_ops(self) -> None:
+        """Adds what each op becomes that something live needs."""
+        numbered, specs = self._numbered, self._program.specs
+        number = self._program.first_result
+        for index, op in enumerate(self._program.ops):
+            if self._needed[index]:
+                self._origin = index
+                operands = [numbered[operand] for operand in op.operands]
+                numbered[number] = self._result(op, operands, specs[number])
+            number += 1
+            if op.op.has_region:
+                self._first_start += op.op.starts(op.attributes)
 
     def outputs(self) -> tuple[int, ...]:
         """The value of each live result: the one that holds it if that is a whole buffer, otherwise a copy."""
         found: list[int] = []
         for index in self._program.live:
             self._origin = index
-            operand = self._operand(self._program.first_result + index)
+            operand = self._numbered[self._program.first_result + index]
             if operand.value in found or not self._is_whole_result(operand):
                 operand = self._copy(operand)
             found.append(operand.value)
         return tuple(found)
 
-    def _operand(self, number: int) -> Operand:
-        operand = self._numbered[number]
-        assert operand is not None, "what is needed was built"
-        return operand
-
     def _result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        if prod(spec.shape) == 0:
-            return self._add(Value(Form.ASSEMBLY, spec.dtype, spec.shape, self._origin))
+        if 0 in spec.shape:
+            return self._add(Value(ASSEMBLY, spec.dtype, spec.shape, self._origin))
         return _MAKER_OF[op.op](self, op, operands, spec)
 
     # ---- one kind of op each ----
 
     def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         wanted, result = self._signature(op, operands)
-        if op.op.name == "astype":
+        name, shape = op.op.name, spec.shape
+        if name == "astype":
             return self._cast(operands[0], result)
-        ready = tuple([self._fit(operand, dtype, spec.shape) for operand, dtype in zip(operands, wanted, strict=True)])
-        return self._point(op.op.name, ready, wanted[-1], result, spec.shape)
+        values = self.values
+        for position, (number, layout) in enumerate(operands):
+            if layout.shape != shape or values[number].dtype is not wanted[position]:
+                operands[position] = self._fit(operands[position], wanted[position], shape)
+        return self._point(name, tuple(operands), wanted[-1], result, shape)
 
     def composite(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         specs = tuple([Spec(self.values[operand.value].dtype, operand.layout.shape) for operand in operands])
@@ -216,7 +216,7 @@ class _Builder:
             operand = self._copy(Operand(operand.value, views.transpose(operand.layout, kept + axes)))
             axes = tuple(range(len(kept), len(shape)))
         kept_shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
-        value = Value(Form.REDUCTION, result, kept_shape, self._origin, (operand,), op.op.name, wanted[0], axes=axes)
+        value = Value(REDUCTION, result, kept_shape, self._origin, (operand,), op.op.name, wanted[0], axes=axes)
         return self._viewed(self._add(value), spec.shape)
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
@@ -226,7 +226,7 @@ class _Builder:
         if walked_a.shape[-1] == 0:
             return self._fit(self._constant(0, result), result, spec.shape)
         matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
-        return self._add(Value(Form.PRODUCT, result, spec.shape, self._origin, matrices, "matmul", result))
+        return self._add(Value(PRODUCT, result, spec.shape, self._origin, matrices, "matmul", result))
 
     def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         return self._viewed(operands[0], spec.shape)
@@ -274,7 +274,7 @@ class _Builder:
         picked = Gathered(shape[axis], strides[axis])
         picks = (walked, position)
         return self._add(
-            Value(Form.GATHER, spec.dtype, spec.shape, self._origin, picks, "gather", spec.dtype, gathered=picked)
+            Value(GATHER, spec.dtype, spec.shape, self._origin, picks, "gather", spec.dtype, gathered=picked)
         )
 
     def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
@@ -301,22 +301,24 @@ class _Builder:
 
     def _add(self, value: Value) -> Operand:
         self.values.append(value)
-        return Operand(len(self.values) - 1, views.dense(value.shape))
+        return _make(Operand, (len(self.values) - 1, views.dense(value.shape)))
 
     def _point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
     ) -> Operand:
-        return self._add(Value(Form.POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype))
+        fields = (POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype, 0, 0, (), None, None, ())
+        return self._add(_make(Value, fields))
 
     def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
-        return _signature(op.op, tuple([self.values[operand.value].dtype for operand in operands]), op.attributes)
+        values = self.values
+        return _signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
 
     def _cast(self, operand: Operand, dtype: DType) -> Operand:
         source = self.values[operand.value].dtype
         if source is dtype:
             return operand
         if prod(operand.layout.shape) == 0:
-            return self._add(Value(Form.ASSEMBLY, dtype, operand.layout.shape, self._origin))
+            return self._add(Value(ASSEMBLY, dtype, operand.layout.shape, self._origin))
         known = self._casts.get((operand, dtype))
         if known is None:
             known = self._casts[operand, dtype] = self._point("cast", (operand,), source, dtype, operand.layout.shape)
@@ -327,22 +329,23 @@ class _Builder:
 
         A slot is cast before; an array after, so that the cast has the points of what needs it and fuses with it.
         """
+        number, layout = operand
         if self._is_slot(operand):
-            cast = self._cast(Operand(operand.value, views.dense(())), dtype)
-            return Operand(cast.value, views.broadcast_to(cast.layout, shape))
-        if operand.layout.shape != shape:
-            operand = Operand(operand.value, views.broadcast_to(operand.layout, shape))
+            number, layout = self._cast(Operand(number, views.dense(())), dtype)
+            return _make(Operand, (number, views.broadcast_to(layout, shape)))
+        if layout.shape != shape:
+            operand = _make(Operand, (number, views.broadcast_to(layout, shape)))
         return self._cast(operand, dtype)
 
     def _constant(self, value: int | float, dtype: DType) -> Operand:
-        return self._leaf(Value(Form.CONSTANT, dtype, (), self._origin, constant=value), value)
+        return self._leaf(Value(CONSTANT, dtype, (), self._origin, constant=value), value)
 
     def _index(self, shape: Shape, axis: int) -> Operand:
         """The position along an axis, at every point of `shape`."""
         extent = shape[axis]
         if extent == 1:
             return self._fit(self._constant(0, dtypes.int64), dtypes.int64, shape)
-        vector = self._leaf(Value(Form.INDEX, dtypes.int64, (extent,), self._origin, body="index"), extent)
+        vector = self._leaf(Value(INDEX, dtypes.int64, (extent,), self._origin, body="index"), extent)
         return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
 
     def _leaf(self, value: Value, name: int | float) -> Operand:
@@ -371,7 +374,7 @@ class _Builder:
         return self._viewed(self._copy(operand), shape)
 
     def _assembly(self, dtype: DType, shape: Shape) -> Operand:
-        result = self._add(Value(Form.ASSEMBLY, dtype, shape, self._origin))
+        result = self._add(Value(ASSEMBLY, dtype, shape, self._origin))
         self._stores_of[result.value] = []
         return result
 
@@ -381,7 +384,7 @@ class _Builder:
             return
         self._stores_of[assembly].append(len(self.values))
         dtype, target = self.values[assembly].dtype, Operand(assembly, region)
-        self._add(Value(Form.STORE, dtype, region.shape, self._origin, (source,), target=target, after=after))
+        self._add(Value(STORE, dtype, region.shape, self._origin, (source,), target=target, after=after))
 
     def _copy(self, operand: Operand) -> Operand:
         """A buffer of its own that holds the elements of a view in C order."""
@@ -403,6 +406,10 @@ class _Builder:
     def _is_ours_alone(self, target: Operand, number: int) -> bool:
         """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
         return self._owner.get(target.value) == number and self._uses[number] == 1
+
+    @cached_property
+    def _uses(self) -> list[int]:
+        return _count_uses(self._program, self._needed)
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
@@ -426,8 +433,8 @@ def _needed_values(values: list[Value], outputs: tuple[int, ...]) -> tuple[bool,
         if value.target is not None:
             is_needed[number] = is_needed[value.target.value]
         if is_needed[number]:
-            for operand in value.operands:
-                is_needed[operand.value] = True
+            for base, _ in value.operands:
+                is_needed[base] = True
     return tuple(is_needed)
 
 

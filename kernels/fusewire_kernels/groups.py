@@ -38,10 +38,10 @@ class Group:
     walk: Walk | None = None
     members: list[Member] = field(default_factory=list)
     breaks: frozenset[int] = frozenset()
-    uncut: set[Walk] = field(default_factory=set)  # axes whose position is asked for: each must be one loop
+    uncut: frozenset[Walk] = frozenset()  # axes whose position is asked for: each must be one loop
     accesses: set[Access] = field(default_factory=set)
-    turned: set[Access] = field(default_factory=set)  # to members that lie in another order than the space
-    inlined: set[Member] = field(default_factory=set)
+    turned: frozenset[Access] = frozenset()  # to members that lie in another order than the space
+    inlined: frozenset[Member] = frozenset()
     exposed: set[int] = field(default_factory=set)  # members that others may read, so that each may be stored
     reductions: int = 0
     waits_for: set[int] = field(default_factory=set)  # groups that must end before it begins

@@ -36,22 +36,24 @@ class Lifetime:
 
     @property
     def last_use(self) -> int:
-        return max((self.reads or self.writes)[-1].launch, (self.writes or self.reads)[-1].launch)
+        return max((self.reads or self.writes)[-1][0], (self.writes or self.reads)[-1][0])
 
 
 def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int, Lifetime]:
     """The lifetime of every value that has a buffer and is used."""
     found: dict[int, Lifetime] = {}
+    values = graph.values
     for launch, batch in enumerate(batches):
         for group in batch.groups:
-            task, use = tasks[group], Use(launch, group)
-            first_output = len(task.operands) - task.outputs
-            for position, operand in enumerate(task.operands):
-                if graph.values[operand.value].form in SLOTS:
-                    continue
-                lifetime = found.get(operand.value)
+            use = Use(launch, group)
+            _, operands, outputs = tasks[group]
+            first_output = len(operands) - outputs
+            for position, (value, _) in enumerate(operands):
+                lifetime = found.get(value)
                 if lifetime is None:
-                    lifetime = found[operand.value] = Lifetime()
+                    if values[value].form in SLOTS:
+                        continue
+                    lifetime = found[value] = Lifetime()
                 (lifetime.writes if position >= first_output else lifetime.reads).append(use)
     return found
 
@@ -67,23 +69,30 @@ def may_overwrite(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime
     kernel = task.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner:
         return False
-    readers = {use.group for use in lifetimes[source].reads if use.launch == written.launch}
-    if readers != {written.group} or not have_equal_items(graph, source, target):
+    if not have_equal_items(graph, source, target):
         return False
-    first_output = len(task.operands) - task.outputs
-    reads = [position for position in range(first_output) if task.operands[position].value == source]
-    writes = [
-        position for position in range(first_output, len(task.operands)) if task.operands[position].value == target
-    ]
-    if len(reads) != 1 or len(writes) != 1 or kernel.inputs[reads[0]].kind is not ArgumentKind.ARRAY:
+    # Launches are in order, so that the reads of this one are the last.
+    for launch, group in reversed(lifetimes[source].reads):
+        if launch != written.launch:
+            break
+        if group != written.group:
+            return False
+    buffers = [value for value, _ in task.operands]
+    first_output = len(buffers) - task.outputs
+    inputs, outputs = buffers[:first_output], buffers[first_output:]
+    if inputs.count(source) != 1 or outputs.count(target) != 1:
         return False
-    is_alike = task.lowered.strides[reads[0]] == task.lowered.strides[writes[0]]
-    return is_alike and all(_is_whole(graph, task, position) for position in (reads[0], writes[0]))
+    read, write = inputs.index(source), first_output + outputs.index(target)
+    if kernel.inputs[read].kind is not ArgumentKind.ARRAY or task.lowered.strides[read] != task.lowered.strides[write]:
+        return False
+    return _is_whole(graph, task, read) and _is_whole(graph, task, write)
 
 
 def have_equal_items(graph: Graph, a: int, b: int) -> bool:
     """Whether two buffers are equal in number and size of elements."""
     one, other = graph.values[a], graph.values[b]
+    if one.shape == other.shape and one.dtype is other.dtype:
+        return True
     return one.dtype.itemsize_bytes == other.dtype.itemsize_bytes and prod(one.shape) == prod(other.shape)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fusewire_kernels import views
 from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
-from fusewire_kernels.graph import SLOTS, Form, Gathered, Operand, Value
+from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
 from fusewire_kernels.groups import Group
 from fusewire_kernels.kernel import (
     Argument,
@@ -30,12 +30,14 @@ from fusewire_kernels.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
+_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
+
 
 class Lowered(NamedTuple):
     """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
 
-    `buffers`: of each argument, which of the recipe's buffers it is. `operations` and `moved_elements` are counts for
-    one instance, the latter of each argument.
+    `buffers`: of each argument, which of the recipe's buffers it is. `operations`, `moved_elements` (of each argument)
+    and `moved_bytes` (of all) are counts for one instance.
     """
 
     kernel: Kernel
@@ -44,6 +46,7 @@ class Lowered(NamedTuple):
     buffers: tuple[int, ...]
     operations: int
     moved_elements: tuple[int, ...]
+    moved_bytes: int
 
 
 class Task(NamedTuple):
@@ -120,7 +123,8 @@ def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
     kernel, sizes = _product_kernel(a, b, dtype)
     results = prod(a.shape[:-1]) * b.shape[-1]
     moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
-    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), 2 * results * a.shape[-1], moved)
+    moved_bytes = sum(moved) * dtype.itemsize_bytes
+    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), 2 * results * a.shape[-1], moved, moved_bytes)
 
 
 def _product_kernel(a: Layout, b: Layout, dtype: DType) -> tuple[ProductKernel, tuple[int, ...]]:
@@ -168,8 +172,7 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
 def _lower_loops(fusion: Fusion, index: int) -> Task:
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
-    for number, placement in group.members:
-        writer.add(number, placement)
+    writer.write()
     recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
     lowered = _lowered_loops(recipe)
     return Task(lowered, tuple([writer.buffers[buffer] for buffer in lowered.buffers]), len(writer.stores))
@@ -181,43 +184,48 @@ class _RecipeWriter:
         self.stores: list[tuple[int | Walked, Walked]] = []
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
-        self._group_of, self._index = fusion.group_of, index
         self._group = fusion.groups[index]
         self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
-    def add(self, number: int, placement: Placement) -> None:
-        """Writes the steps of a member, and a store of it where it needs one."""
-        value = self._values[number]
-        if value.target is not None:
-            target = self._walked(value.target, placement)
-            self.stores.append((self._operand(value.operands[0], placement), target))
-            return
-        step = self._step_of[number] = self._step(value, placement)
-        if self._is_stored[number]:
-            kept = placement_of_result(value, placement)
-            self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
+    def write(self) -> None:
+        """Writes the steps of all members, and a store of each that needs one."""
+        values, is_stored = self._values, self._is_stored
+        for number, placement in self._group.members:
+            value = values[number]
+            if value.target is not None:
+                target = self._walked(value.target, placement)
+                self.stores.append((self._operand(value.operands[0], placement), target))
+                continue
+            step = self._step_of[number] = self._step(value, placement)
+            if is_stored[number]:
+                kept = placement_of_result(value, placement)
+                self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
 
     def _step(self, value: Value, placement: Placement) -> int:
-        if value.gathered is not None:
+        body, form = value.body, value.form
+        if form is GATHER:
             data, position = value.operands
-            operands: tuple[int | Walked, ...] = (
+            read: list[int | Walked] = [
                 self._walked(data, placement, value.gathered),
                 self._operand(position, placement),
-            )
+            ]
         else:
-            operands = tuple([self._operand(operand, placement) for operand in value.operands])
-        axis = Walk(value.shape[0], placement[0]) if value.body == "index" else None
-        is_reduction = value.form is Form.REDUCTION
-        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, operands, axis))
+            read = [self._operand(operand, placement) for operand in value.operands]
+        axis = Walk(value.shape[0], placement[0]) if form is INDEX else None
+        is_reduction = form is REDUCTION
+        fields = (body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
+        self.steps.append(_make(Step, fields))
         return len(self.steps) - 1
 
     def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
-        base = operand.value
-        if self._group_of[base] == self._index:
-            return self._step_of[base]
-        if self._values[base].form in SLOTS:
+        own = self._step_of.get(operand[0])
+        if own is not None:
+            return own
+        if self._values[operand[0]].form in SLOTS:
             return self._slot(operand)
+        if not self._group.inlined:
+            return self._walked(operand, placement)
         member = inlined_as(self._values, self._group, operand, placement)
         if member is None:
             return self._walked(operand, placement)
@@ -231,12 +239,14 @@ class _RecipeWriter:
         return Walked(self._buffer(whole), self._values[operand.value].dtype, is_slot=True)
 
     def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
-        layout, dtype = operand.layout, self._values[operand.value].dtype
-        return Walked(self._buffer(operand), dtype, False, layout.shape, layout.strides, placement, gathered)
+        value, (shape, strides, _, _) = operand
+        dtype = self._values[value].dtype
+        return _make(Walked, (self._buffer(operand), dtype, False, shape, strides, placement, gathered))
 
     def _buffer(self, operand: Operand) -> int:
         """The number of a place in memory: a value's buffer from an offset on."""
-        key = (operand.value, operand.layout.offset, operand.layout.moves)
+        value, (_, _, offset, moves) = operand
+        key = (value, offset, moves)
         known = self._buffer_of.get(key)
         if known is None:
             known = self._buffer_of[key] = len(self.buffers)
@@ -291,13 +301,15 @@ class _KernelWriter:
         has_inner = self._recipe.walk is not None
         kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
         arguments = [*self._inputs, *self._outputs]
+        moved = tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments])
         return Lowered(
             kernel,
             self._sizes(),
             tuple([self._moves.get(argument, ()) for argument in arguments]),
             tuple([argument.buffer for argument in arguments]),
             max(len(self._nodes), 1) * self._recipe.elements,
-            tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments]),
+            moved,
+            sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
         )
 
     def _add_step(self, step: Step) -> int:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
-from fusewire_kernels.graph import Form, Operand, Value
+from fusewire_kernels.graph import INDEX, REDUCTION, Operand, Value
 from fusewire_kernels.groups import Access, Group, Member
 from fusewire_kernels.placement import Placement, Walk
 
@@ -38,14 +38,27 @@ class Needs(NamedTuple):
 
 def turned_of(value: Value, placement: Placement) -> frozenset[Access]:
     """A store of the value, should it be needed, if its points are not in the order of the space."""
-    if placement == views.dense_strides(value.shape) or value.target is not None or value.form is Form.REDUCTION:
+    if placement == views.dense_strides(value.shape) or value.target is not None or value.form is REDUCTION:
         return frozenset()
     return frozenset((Access(Operand(0, views.dense(value.shape)), placement),))
 
 
 def positions_of(value: Value, placement: Placement) -> frozenset[Walk]:
     """The axis whose position a value asks for, if it does."""
-    return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is Form.INDEX else frozenset()
+    return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is INDEX else frozenset()
+
+
+def is_plain(needs: Needs) -> bool:
+    """Whether a value with these needs is one that reads arrays at the points at which it is computed."""
+    return needs.walk is None and not needs.inlined and not needs.uncut
+
+
+def has_room(group: Group, accesses: int) -> bool:
+    """Whether a group that has no walk takes one more value, which may be stored, and so many arrays that it reads."""
+    if group.walk is not None or group.is_product:
+        return False
+    has_nodes = len(group.members) + len(group.inlined) < MOST_NODES
+    return has_nodes and len(group.accesses) + len(group.exposed) + accesses < MOST_ARGUMENTS
 
 
 def misfit(group: Group, needs: Needs) -> str | None:

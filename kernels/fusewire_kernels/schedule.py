@@ -23,8 +23,8 @@ def schedule(fusion: Fusion, tasks: list[Task]) -> list[Batch]:
     """All groups in as few launches as their levels allow."""
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
     levels = _levels(fusion)
-    for group, task in enumerate(tasks):
-        members.setdefault((levels[group], task.lowered.kernel.key, task.lowered.sizes), []).append(group)
+    for group, (lowered, _, _) in enumerate(tasks):
+        members.setdefault((levels[group], lowered.kernel.key, lowered.sizes), []).append(group)
     ordered = sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
     return [Batch(tasks[groups[0]].lowered, tuple(groups)) for groups in ordered]
 
@@ -37,5 +37,5 @@ def one_by_one(tasks: list[Task]) -> list[Batch]:
 def _levels(fusion: Fusion) -> list[int]:
     levels: list[int] = []
     for waits_for in fusion.waits_for:
-        levels.append(1 + max((levels[other] for other in waits_for), default=0))
+        levels.append(1 + max([levels[other] for other in waits_for], default=0))
     return levels
