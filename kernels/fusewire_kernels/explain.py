@@ -5,15 +5,16 @@ read the same input are not one.
 from __future__ import annotations
 
 from fusewire_kernels.fuse import Fusion
-from fusewire_kernels.graph import INPUT, PRODUCT, Graph
+from fusewire_kernels.graph import PRODUCT, Graph
 from fusewire_kernels.groups import Group
+from fusewire_kernels.lower import Task
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
 
 _MOST_LINES = 400
 
 
-def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str, ...]:
+def explain(program: Program, fusion: Fusion, tasks: list[Task], batches: list[Batch]) -> tuple[str, ...]:
     """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
 
     Ops are named as "name #index in the program".
@@ -23,7 +24,11 @@ def explain(program: Program, fusion: Fusion, batches: list[Batch]) -> tuple[str
     lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} launches more"]
-    return (*lines, *_refusals(program, names, fusion), *_apart(fusion, batches)[:_MOST_LINES])
+    return (
+        *lines,
+        *_refusals(program, names, fusion),
+        *_apart(fusion, tasks, batches, len(program.inputs))[:_MOST_LINES],
+    )
 
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
@@ -57,15 +62,16 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     ]
 
 
-def _apart(fusion: Fusion, batches: list[Batch]) -> list[str]:
+def _apart(fusion: Fusion, tasks: list[Task], batches: list[Batch], inputs: int) -> list[str]:
     """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
     first_reader: dict[int, int] = {}
     lines = []
     for number, batch in enumerate(batches):
-        readers = [(first_reader.setdefault(value, number), value) for value in _inputs_of(fusion, batch)]
-        others = [(other, value) for other, value in readers if other != number]
-        if others and not _waits(fusion, batch, batches[min(others)[0]]):
-            other, value = min(others)
+        # Inputs are the first values of a graph.
+        read = {value for group in batch.groups for value, _ in tasks[group].operands if value < inputs}
+        readers = [(first_reader.setdefault(value, number), value) for value in read]
+        other, value = min(readers, default=(number, 0))
+        if other != number and not _waits(fusion, batch, batches[other]):
             shared = (
                 f"launch {number} apart from launch {other}, which reads input {fusion.graph.values[value].number} too"
             )
@@ -73,18 +79,13 @@ def _apart(fusion: Fusion, batches: list[Batch]) -> list[str]:
     return lines
 
 
-def _inputs_of(fusion: Fusion, batch: Batch) -> list[int]:
-    """The program's inputs that a launch reads, by value."""
-    values = fusion.graph.values
-    members = [number for group in batch.groups for number, _ in fusion.groups[group].members]
-    operands = [operand.value for number in members for operand in values[number].operands]
-    return [value for value in dict.fromkeys(operands) if values[value].form is INPUT]
-
-
 def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:
     """Whether a launch waits for another one, directly or not."""
-    bits = sum(1 << fusion.groups[group].number for group in other.groups)
-    return any(fusion.groups[group].ancestors & bits for group in batch.groups)
+    groups = fusion.groups
+    bits = 0
+    for group in other.groups:
+        bits |= 1 << groups[group].number
+    return any(groups[group].ancestors & bits for group in batch.groups)
 
 
 def _difference(batch: Batch, other: Batch) -> str:

@@ -238,12 +238,11 @@ class _Fuser:
         """The program's inputs that a value reads, or None if other operands belong to no group either."""
         accesses: set[Access] = set()
         for operand in value.operands:
-            base = operand[0]
-            if self._groups.of(base) is not None or self._values[base].form in SLOTS:
-                continue
-            if self._values[base].form is not INPUT:
+            form = self._values[operand[0]].form
+            if form is INPUT:
+                accesses.add(_make(Access, (operand, placement)))
+            elif form not in SLOTS and self._groups.of(operand[0]) is None:
                 return None
-            accesses.add(_make(Access, (operand, placement)))
         return accesses
 
     def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
