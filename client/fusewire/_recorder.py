@@ -74,11 +74,16 @@ class Draft(NamedTuple):
 
     piece: Piece
     first: int
-    records: list[Record]
+    tape: Tape
     structure: Structure
     liveness: Liveness
     values: list[Scalar]
     later: Integers  # the records behind the piece
+
+    @property
+    def records(self) -> list[Record]:
+        """Of the piece; asked for only if its program is new."""
+        return self.tape.between(self.first, self.first + self.piece.ops)
 
 
 class _Unsent(NamedTuple):
@@ -207,8 +212,7 @@ class Recorder:
         liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
         if _is_kept_now_and_then(piece, liveness, signatures):
             liveness = spread_over_bodies(liveness, first, piece.ops, piece.bodies)
-        records = tape.between(first, first + piece.ops)
-        return Draft(piece, first, records, structure, liveness, tape.values_of(here), later)
+        return Draft(piece, first, tape, structure, liveness, tape.values_of(here), later)
 
     def commit(self, draft: Draft) -> None:
         """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""

@@ -38,28 +38,31 @@ class Pattern:
 
     def __init__(self, structure: Structure) -> None:
         self._key = structure.key
-        self._normal = np.frombuffer(structure.key, np.int64)
-        is_outside = self._normal >= _OUTSIDE
-        self._signatures = np.flatnonzero((self._normal >= 0) & (self._normal < _INSIDE))
-        self._inside = np.flatnonzero((self._normal >= _INSIDE) & ~is_outside)
+        normal = np.frombuffer(structure.key, np.int64)
+        is_outside = normal >= _OUTSIDE
+        is_inside = (normal >= _INSIDE) & ~is_outside
+        self._values = np.flatnonzero(normal < 0)
         self._outside = np.flatnonzero(is_outside)
-        self._slots = self._normal[self._outside] - _OUTSIDE
+        self._slots = normal[self._outside] - _OUTSIDE
         self._first_uses = self._outside[np.unique(self._slots, return_index=True)[1]]
+        # Times the number of the first op and added up, a piece's records but for values and inputs.
+        self._is_inside = is_inside.astype(np.int64)
+        self._rest = normal - _INSIDE * self._is_inside
 
     def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
         """The structure of a piece, if it is this one."""
-        if len(flat) != len(self._normal):
+        if len(flat) != len(self._rest):
             return None
-        if not np.array_equal(flat[self._signatures], self._normal[self._signatures]):
+        inputs = flat[self._first_uses]
+        expected = self._is_inside * first
+        expected += self._rest
+        expected[self._outside] = inputs[self._slots]
+        expected[self._values] = flat[self._values]
+        if not (expected == flat).all():
             return None
-        if not np.array_equal(flat[self._inside] - (first - _INSIDE), self._normal[self._inside]):
-            return None
-        outside, inputs = flat[self._outside], flat[self._first_uses]
-        is_elsewhere = (outside < first) | (outside >= first + ops)
-        if not (np.array_equal(outside, inputs[self._slots]) and is_elsewhere.all()):
-            return None
-        listed = inputs.tolist()
-        return Structure(self._key, listed) if len(set(listed)) == len(listed) else None
+        listed: list[int] = inputs.tolist()
+        is_elsewhere = not any(first <= handle < first + ops for handle in listed)
+        return Structure(self._key, listed) if is_elsewhere and len(set(listed)) == len(listed) else None
 
 
 class Liveness(NamedTuple):
@@ -105,22 +108,20 @@ def structure_of(flat: Integers, first: int, ops: int) -> Structure:
 def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, later: Integers) -> Liveness:
     """`dead`: all handles of the recorder known to be dead and not yet told; `later`: the records behind the piece."""
     is_live = np.ones(ops, bool)
-    dead_relative = dead - first
-    is_inside = (dead_relative >= 0) & (dead_relative < ops)
-    is_live[dead_relative[is_inside]] = False
+    dead_here, elsewhere = _part(dead, first, ops)
+    is_live[dead_here] = False
     is_kept = is_live.copy()
-    later_relative = later - first
-    taken_later = later_relative[(later_relative >= 0) & (later_relative < ops)]
-    died_but_taken = taken_later[~is_live[taken_later]]
+    taken_later, _ = _part(later, first, ops)
+    died_but_taken = set(taken_later[~is_live[taken_later]].tolist())
     is_live[taken_later] = True
     is_kept[taken_later] = False
+    live, kept = tuple(is_live.nonzero()[0].tolist()), tuple(is_kept.nonzero()[0].tolist())
 
-    is_born_later = (dead_relative >= ops) & (dead < _first_upload(first))
-    old = _sort_out(dead[~is_inside & ~is_born_later].tolist(), inputs, later)
-    waiting = np.concatenate((dead[is_born_later], np.unique(died_but_taken) + first, np.array(old.waiting, np.int64)))
-    return Liveness(
-        tuple(np.flatnonzero(is_live).tolist()), old.dying, old.freed, waiting, tuple(np.flatnonzero(is_kept).tolist())
-    )
+    born_later = range(first + ops, _first_upload(first))
+    old = _sort_out([handle for handle in elsewhere.tolist() if handle not in born_later], inputs, later)
+    waiting = [handle for handle in elsewhere.tolist() if handle in born_later]
+    waiting += [*(first + index for index in sorted(died_but_taken)), *old.waiting]
+    return Liveness(live, old.dying, old.freed, np.array(waiting, np.int64), kept)
 
 
 def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) -> Liveness:
@@ -185,6 +186,13 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
         else:
             old.freed.append(handle)
     return old
+
+
+def _part(handles: Integers, first: int, ops: int) -> tuple[Integers, Integers]:
+    """The op indices of those that are results of a piece, and the others."""
+    relative = handles - first
+    is_here = relative.view(np.uint64) < ops  # a negative one is large without its sign
+    return relative[is_here], handles[~is_here]
 
 
 def _first_upload(number: int) -> int:

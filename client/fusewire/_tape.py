@@ -49,8 +49,10 @@ class Tape:
 
     def values_of(self, operands: Integers) -> list[Scalar]:
         """The values that the negative ones among `operands` refer to, in order."""
-        shift = -1 - self.value_origin
         values = self.values
+        if not values:
+            return []
+        shift = -1 - self.value_origin
         return [values[shift - operand] for operand in operands[operands < 0].tolist()]
 
     def without(self, records: int, *, unsent: int) -> Tape:
