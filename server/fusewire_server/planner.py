@@ -30,9 +30,6 @@ LENGTH_BYTES = 4
 MOST_ATTEMPTS = 3
 GONE_WITHIN_S = 1.0  # how soon a killed process is known to have ended
 
-# What asking raises if the process dies, cannot be started, or answers what is no plan.
-_WORKER_FAILED = (asyncio.IncompleteReadError, OSError, ValueError, TypeError, KeyError, msgpack.UnpackException)
-
 
 class PlannerRefusal(Exception):
     """No plan came of a program: the compiler failed, or took too long or too much memory again and again."""
@@ -75,11 +72,9 @@ class PlanRequest:
 class Planner:
     """The loop's side of the workers. Owned by the loop thread."""
 
-    URGENT_NICENESS, USUAL_NICENESS = 10, 15  # of their workers
-
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings, self.URGENT_NICENESS)
-        self._usual = _Lane(settings, self.USUAL_NICENESS)
+        self._urgent = _Lane(settings)
+        self._usual = _Lane(settings)
 
     def start(self) -> None:
         """Begins to serve requests; each worker is started with its first."""
@@ -119,10 +114,10 @@ class Planner:
 class _Lane:
     """The requests that one worker serves."""
 
-    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+    def __init__(self, settings: PlannerSettings) -> None:
         self.turns: Turns[PlanRequest] = Turns()
         self._deadline_s = settings.deadline_s
-        self._worker = _Worker(settings, niceness)
+        self._worker = _Worker(settings)
         self._wanted = asyncio.Event()
         self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
@@ -179,11 +174,11 @@ class _Lane:
                 planned = await self._worker.ask(request.raw)
         except TimeoutError:
             return f"planning took longer than planner.deadline_s = {self._deadline_s}"
-        except _WORKER_FAILED as error:
-            return f"the planner process died, or answers what is no plan: {type(error).__name__}"
         except PlannerRefusal as refusal:
             _refuse(request, str(refusal))
             return None
+        except Exception as error:  # noqa: BLE001 - a process that dies makes pipes raise many things; it is replaced
+            return f"the planner process died, or answers what is no plan: {type(error).__name__}"
         if not request.answer.done():
             request.answer.set_result(planned)
         return None
@@ -198,9 +193,8 @@ class _Lane:
 class _Worker:
     """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
 
-    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+    def __init__(self, settings: PlannerSettings) -> None:
         self._settings = settings
-        self._niceness = niceness
         self._process: asyncio.subprocess.Process | None = None
 
     async def ask(self, raw: bytes) -> Planned:
@@ -233,7 +227,6 @@ class _Worker:
                 settings.dialect,
                 settings.architecture,
                 str(settings.memory_bytes),
-                str(self._niceness),
                 str(settings.deadline_s),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,

@@ -7,7 +7,6 @@ bound on its memory: what exceeds it is a refusal, as is whatever the compiler r
 from __future__ import annotations
 
 import gc
-import os
 import resource
 import sys
 import time
@@ -23,16 +22,18 @@ from fusewire_kernels.plan_codec import encode_plan
 from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program import ProgramLimits, decode
+from fusewire_server.courtesy import give_way
 from fusewire_server.planner import LENGTH_BYTES
 
+NICENESS = 10  # lower still, and a busy machine would never come to planning
 # Of the deadline: a compiler that takes longer is ended and its files removed, rather than the worker killed with it.
 _COMPILING_SHARE = 0.8
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until they end."""
-    dialect, architecture, memory_bytes, niceness, deadline_s = arguments
-    os.nice(int(niceness))
+    dialect, architecture, memory_bytes, deadline_s = arguments
+    give_way(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer
@@ -58,12 +59,12 @@ def _tidy_cache() -> None:
 def _answer(raw: bytes, dialect: str, compiler: DialectCompiler) -> tuple[Any, ...]:
     """(plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
 
-    Planning is told in the processor's time: at this priority the clock would count what others do.
+    Planning is told in its thread's processor time: at this priority the clock would count what others do.
     """
-    began_ns = time.process_time_ns()
+    began_ns = time.thread_time_ns()
     try:
         plan = build_plan(decode(raw, _UNLIMITED), dialect)
-        planned_ns = time.process_time_ns() - began_ns
+        planned_ns = time.thread_time_ns() - began_ns
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)
     except (FusewireError, CaseError) as error:

@@ -95,7 +95,7 @@ def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             planned = await answer(one, b"first")
-            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), "15", str(DEADLINE_S)), 3, 4, 1)
+            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S)), 3, 4, 1)
             await answer(one, b"second")
         assert asked(tmp_path) == ["first", "second"]
 
@@ -175,6 +175,22 @@ def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
         async with planner(tmp_path) as one:
             assert (await answer(one, b"die-once")).plan == PLAN
         assert asked(tmp_path) == ["die-once"] * 2
+
+    run(test())
+
+
+def test_whatever_a_broken_pipe_raises_the_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            worker = one._usual._worker
+            asking = worker.ask
+
+            async def ask(raw: bytes) -> Planned:
+                monkeypatch.setattr(worker, "ask", asking)
+                raise RuntimeError("the handler is closed")
+
+            monkeypatch.setattr(worker, "ask", ask)
+            assert (await answer(one, b"next")).plan == PLAN
 
     run(test())
 
