@@ -10,8 +10,7 @@ ends a body and no body is cut in two. Where it reads is seen from the ops alone
 
 A boundary is *settled* when one more body has been recorded behind it: by then the names that the last body bound
 are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
-its own, for its liveness differs; unless a value is asked for, as then the last bodies are seen at the same place each
-time.
+its own, for its liveness differs.
 
 Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
 segment and consists of shorter ones for the most part is cut into those.
@@ -145,7 +144,7 @@ class Cutter:
             is_due = takes_all or len(unsent) > lead + length
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
-        ready = max(settled, _ready_at_once(bodies, reach)) if takes_all else settled
+        ready = max(settled, bodies - 1, 1) if takes_all else settled
         if ready < (self._least_repeats(least_ops) if runs_on and not takes_all else 1):
             return None
         repeats = min(_power_of_two_up_to(ready), _largest_repeats(length))
@@ -231,13 +230,6 @@ def _piece_of_no_loop(ops: int, reach: Reach) -> Piece | None:
     if reach is Reach.SETTLED:
         return Piece(FRAGMENT_OPS) if ops >= FRAGMENT_OPS else None
     return Piece(min(ops, LARGEST_SEGMENT_OPS))
-
-
-def _ready_at_once(bodies: int, reach: Reach) -> int:
-    """How many of the last bodies may go now that no more are awaited."""
-    if reach is Reach.EVERYTHING and bodies == _power_of_two_up_to(bodies):
-        return bodies
-    return max(bodies - 1, 1)
 
 
 def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:

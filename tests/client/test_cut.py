@@ -110,28 +110,17 @@ def test_short_credit_makes_segments_large() -> None:
     assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, bodies=128)
 
 
-def test_a_demand_cuts_bodies_in_few_pieces_and_what_follows_as_a_fragment() -> None:
+@pytest.mark.parametrize("reach", [Reach.AGED, Reach.EVERYTHING])
+def test_what_takes_all_cuts_the_last_body_alone_and_what_follows_as_a_fragment(reach: Reach) -> None:
     feed = Feed()
-    feed.record(BODY * 13 + BODY[:2])
-    assert feed.cut(Reach.EVERYTHING) == [
+    feed.record(BODY * 12 + BODY[:2])
+    assert feed.cut(reach) == [
         Piece(8 * 6, bodies=8),
-        Piece(4 * 6, bodies=4),
+        Piece(2 * 6, bodies=2),
+        Piece(6, bodies=1),
         Piece(6, bodies=1),
         Piece(2),
     ]
-
-
-def test_a_demand_for_a_power_of_two_of_bodies_is_one_piece() -> None:
-    feed = Feed()
-    feed.record(BODY * 16)
-    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, bodies=16)]
-
-
-@pytest.mark.parametrize("reach", [Reach.PAUSED, Reach.AGED])
-def test_age_cuts_the_last_body_alone(reach: Reach) -> None:
-    feed = Feed()
-    feed.record(BODY * 16)
-    assert feed.cut(reach)[-1] == Piece(6, bodies=1)
 
 
 def read_loop(feed: Feed, reads: Sequence[int], times: int, reach: Reach = Reach.EVERYTHING) -> None:
