@@ -34,7 +34,7 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))  # the functions that append to a tape
 _MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
 _AGE_NS = 1_000_000
-_AGE_WITHIN_BODY_NS = 10_000_000  # a body being recorded is worth waiting for a thread that lost its turn
+_AGE_WITHIN_BODY_NS = 25_000_000  # a body being recorded is worth waiting for a thread that lost its turn
 
 
 class Owner(Protocol):

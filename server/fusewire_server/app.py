@@ -37,7 +37,7 @@ PUBLISH_EVERY_S = 0.1
 STOP_DEADLINE_S = 5.0
 STOP_GRACE_S = 0.2  # for what is being written when the process ends
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
-SWITCH_INTERVAL_S = 0.0005
+SWITCH_INTERVAL_S = 0.0001
 
 
 def run(config: Config) -> int:
