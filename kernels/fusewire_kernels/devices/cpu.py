@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ DEFAULT_CACHED_BYTES = 1 << 30
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python names it from 3.13 on
+_SMALL_BYTES = 4096  # are copied sooner than NumPy is asked to, while no other thread runs
 _UNBOUNDED_ROWS = 1 << 31  # rows share the arena
 
 
@@ -50,14 +51,13 @@ class ReachedFence:
 _REACHED = ReachedFence()
 
 
-@dataclass(frozen=True)
-class HostCopy:
+class HostCopy(NamedTuple):
     """A value copied when it was asked for: the block may be reused at once."""
 
-    copied: npt.NDArray[np.uint8]
+    copied: bytes | memoryview
 
     def data(self) -> memoryview:
-        return self.copied.data
+        return memoryview(self.copied)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +131,11 @@ class CpuDevice:
         return self._pool.adopt(staged.owner, len(staged.memory))
 
     def read(self, block: Block, size_bytes: int) -> HostCopy:
+        if size_bytes <= _SMALL_BYTES:
+            return HostCopy(bytes(block.owner[:size_bytes]))
         copied = np.empty(size_bytes, np.uint8)
         _copy(copied, np.frombuffer(block.owner, np.uint8)[:size_bytes])
-        return HostCopy(copied)
+        return HostCopy(copied.data)
 
     def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:
         return np.ndarray(spec.shape, dtypes.to_numpy(spec.dtype), block.owner)
