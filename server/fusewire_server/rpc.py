@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import islice
 
 import grpc
 from google.protobuf.message import DecodeError
 
 from fusewire_protos.errors import CaseError, Unauthenticated
-from fusewire_protos.frames import PROTOCOL_VERSION
+from fusewire_protos.frames import PROTOCOL_VERSION, decode_programs
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access import Access
 from fusewire_server.bulk import Bulk
@@ -125,7 +127,10 @@ class _Stream:
     async def _read(self) -> None:
         try:
             async for raw in self._frames:
-                if not self._is_current or not self._apply(raw):
+                frame = _parse(raw, self._engine.config.limits.message_bytes)
+                if frame.programs:
+                    await self._read_ahead(frame.programs)
+                if not self._is_current or not self._apply(frame, len(raw)):
                     return
         except CaseError as error:
             self._end(error)
@@ -151,25 +156,34 @@ class _Stream:
         """False once another connection has taken the session over."""
         return self._session.epoch == self._epoch
 
-    def _apply(self, raw: bytes) -> bool:
+    async def _read_ahead(self, programs: bytes) -> None:
+        """Checks new programs one by one before their frame is applied, so that others' frames come between.
+
+        What is wrong with them is told when the frame is applied.
+        """
+        with suppress(Exception):
+            for program in islice(decode_programs(programs), self._engine.config.limits.programs):
+                self._engine.programs.intern(program.raw, is_fragment=program.is_fragment)
+                await asyncio.sleep(0)
+
+    def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
         """Applies a frame of the client; False if it was the last. Raises CaseError.
 
         A frame that was applied in part cannot be sent again, so a fault of ours ends the session too.
         """
         try:
-            return self._take(raw)
+            return self._take(frame, size_bytes)
         except CaseError:
             raise
         except Exception as error:
             log.exception("a frame could not be applied")
             raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
 
-    def _take(self, raw: bytes) -> bool:
+    def _take(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
         session, engine = self._session, self._engine
-        frame = _parse(raw, self._engine.config.limits.message_bytes)
         if frame.HasField("hello"):
             raise CaseError("out_of_turn", "a second hello in one stream")
-        session.bytes_in += len(raw)
+        session.bytes_in += size_bytes
         engine.acknowledge(session, frame.acknowledged)
         if frame.number:
             engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors)

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from itertools import count, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ from fusewire_server.auth import Authenticator, Scope, mint, revoke
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
 from fusewire_server.inspect.api import create_app
+from fusewire_server.programs import ProgramEntry
 from fusewire_server.publisher import Publisher
 from fusewire_server.session import SessionState
 from fusewire_server.settings import KIB, MIB, Address
@@ -244,6 +246,37 @@ def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
             assert (peer.welcome.credit.ops, peer.welcome.limits.handles, peer.welcome.epoch) == (77, 88, 1)
             assert (len(peer.welcome.session_id), len(peer.welcome.server_instance)) == (16, 16)
             await peer.works(100)
+
+    run(test())
+
+
+def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            turns = count()
+
+            async def take_turns() -> None:
+                while True:
+                    await asyncio.sleep(0)
+                    next(turns)
+
+            other = asyncio.create_task(take_turns())
+            read_at: dict[bytes, int] = {}
+            intern = here.engine.programs.intern
+
+            def watched(raw: bytes, *, is_fragment: bool) -> ProgramEntry:
+                read_at.setdefault(raw, next(turns))
+                return intern(raw, is_fragment=is_fragment)
+
+            here.engine.programs.intern = watched  # type: ignore[method-assign]
+            programs = [new(100 + length, chain(["negative"] * length)) for length in range(2, 6)]
+            await peer.send(segment(102, 100, 10), Fetch(1, 101), programs=programs)
+            assert (await peer.result(1)).inline
+            other.cancel()
+            turns_between = [later - sooner for sooner, later in pairwise(read_at.values())]
+            assert len(turns_between) == len(programs) - 1
+            assert min(turns_between) > 1
 
     run(test())
 
