@@ -136,8 +136,9 @@ def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> Non
     assert claim_of(garbage, ProgramLimits()).live == ()
 
 
-def test_measured_time_is_smoothed() -> None:
+@pytest.mark.parametrize(("measured_ns", "estimate_ns"), [(1600, 900), (300, 300)])
+def test_a_longer_time_is_smoothed_and_a_shorter_one_believed(measured_ns: int, estimate_ns: int) -> None:
     entry = ProgramEntry(b"", b"", addition(), is_fragment=False)
     entry.measured(800)
-    entry.measured(1600)
-    assert entry.row_ns == 900
+    entry.measured(measured_ns)
+    assert entry.row_ns == estimate_ns
