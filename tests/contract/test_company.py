@@ -23,6 +23,7 @@ from tests.contract.service import Service, serving
 
 CLIENTS = 8
 _RESULT_WITHIN_S = 30.0
+_ATTEMPTS = 8
 _ROOT = Path(__file__).parents[2]
 
 Array = npt.NDArray[Any]
@@ -82,11 +83,15 @@ def unhurried(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_rows_of_one_launch_give_each_client_what_it_gets_alone(unhurried: Service, name: str) -> None:
     clients = [Client(name, seed) for seed in range(CLIENTS)]
     alone = _alone(unhurried, clients)
-    before = unhurried.programs()  # told since all of that ended
-    assert _released_together(unhurried, clients) == alone
-    unhurried.wait_until_told()
-    # A client that is cut at another moment sends its largest segments in another order, and is joined by few in those.
-    assert CLIENTS in _rows_a_launch(before, unhurried.programs()), "no program ran only in launches of all clients"
+    # Where a client's first ops are cut is a matter of time. One cut otherwise has its segments in another order, and
+    # is joined by few: then all do it again.
+    for _ in range(_ATTEMPTS):
+        before = unhurried.programs()  # told since all of that ended
+        assert _released_together(unhurried, clients) == alone
+        unhurried.wait_until_told()
+        if CLIENTS in _rows_a_launch(before, unhurried.programs()):
+            return
+    pytest.fail("no program ran only in launches of all clients")
 
 
 def test_clients_of_other_programs_change_no_bytes(service: Service) -> None:
@@ -275,10 +280,10 @@ def _released_together(service: Service, clients: Sequence[Client]) -> list[byte
     """What each gets when the work of all is at the server before any of it runs."""
     with ExitStack() as stack:
         sessions = [stack.enter_context(service.connect()) for _ in clients]
-        with service.held(), ThreadPoolExecutor(len(clients)) as pool:
-            fetched = list(
-                pool.map(lambda client, session: client.loop(session, client.seed).future(), clients, sessions)
-            )
+        with service.held():
+            fetched = [
+                client.loop(session, client.seed).future() for client, session in zip(clients, sessions, strict=True)
+            ]
             service.wait_until_in_flight(sum(session.stats.in_flight.ops for session in sessions))
         return [future.result(_RESULT_WITHIN_S).tobytes() for future in fetched]
 
