@@ -71,10 +71,6 @@ def test_a_cancelled_sleeper_wakes_at_once() -> None:
     run(sleep())
 
 
-async def _wait(alarm: Alarm) -> None:
-    await alarm
-
-
 def test_a_time_that_has_passed_rings_too_and_may_be_set_again() -> None:
     async def sleep() -> None:
         loop = asyncio.get_running_loop()
@@ -84,3 +80,7 @@ def test_a_time_that_has_passed_rings_too_and_may_be_set_again() -> None:
         await alarm
 
     run(sleep())
+
+
+async def _wait(alarm: Alarm) -> None:
+    await alarm
