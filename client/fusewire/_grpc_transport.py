@@ -7,6 +7,7 @@ as bytes, both ways: what is in them is the session's business.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -61,7 +62,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class IoThread:
-    """The thread that owns the sockets of this process's sessions, and its event loop, which never ends.
+    """The thread that owns the sockets of this process's sessions, and its event loop, which ends with the process.
 
     gRPC has one poller a process: what it brings for a loop that was closed would be raised in another's, and what
     it brought with it would be lost.
@@ -71,6 +72,11 @@ class IoThread:
         self.loop = new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
         self.thread.start()
+
+    def end(self, timeout_s: float) -> None:
+        """Stops the loop and waits for the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(timeout_s)
 
 
 _io_threads: dict[int, IoThread] = {}  # by process: a fork has the parent's entry, and not its thread
@@ -90,6 +96,13 @@ def io_thread() -> IoThread:
         if process not in _io_threads:
             _io_threads[process] = IoThread()
         return _io_threads[process]
+
+
+@atexit.register  # runs after the sessions have been closed, for that is registered later
+def _end_io_thread() -> None:
+    """A thread that is inside gRPC or the event loop while the interpreter is torn down may crash the process."""
+    if os.getpid() in _io_threads:
+        _io_threads[os.getpid()].end(_PARTING_S)
 
 
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:

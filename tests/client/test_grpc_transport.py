@@ -404,3 +404,17 @@ def test_without_a_target_the_error_says_where_to_name_one(monkeypatch: pytest.M
     monkeypatch.delenv("FUSEWIRE_TARGET", raising=False)
     with pytest.raises(fw.ConfigurationError, match="FUSEWIRE_TARGET"):
         fw.connect()
+
+
+def test_no_thread_of_ours_is_left_when_the_interpreter_is_torn_down(server: Server) -> None:
+    program = (
+        "import atexit, threading\n"
+        "def tell():  # registered first, so that it is called last\n"
+        "    print([thread.name for thread in threading.enumerate() if 'fusewire' in thread.name])\n"
+        "atexit.register(tell)\n"
+        "import fusewire as fw, numpy as np\n"
+        f"session = fw.connect({server.target!r})\n"
+        "print(float(session.array(np.ones(3)).sum().numpy(timeout=20)))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("3.0\n[]\n", "", 0)
