@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from tests.contract.chains import CHAINS, FLOATS, Chain, rnn_steps, training_step
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.rows import random_row
 from tests.effort import of_a_hundred
+from tests.kernels.programs import Writer
 from tests.strategies import Work, programs
 
 pytestmark = pytest.mark.timeout(300)  # while nothing is in the cache, all of it is compiled
@@ -33,3 +36,12 @@ def test_a_chain_gives_the_same_bytes_in_every_manner(runner: Runner, chain: Cha
 @pytest.mark.parametrize("chain", [rnn_steps, training_step])
 def test_a_chain_with_a_state_has_results_that_are_written_over_inputs(runner: Runner, chain: Chain) -> None:
     assert all(runner.heirs(chain(dtype)) for dtype in FLOATS), "running it donated would show nothing"
+
+
+@pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.int64], ids=lambda dtype: dtype.name)
+def test_the_least_integer_is_its_own_absolute_value_whatever_takes_it(runner: Runner, dtype: DType) -> None:
+    writer = Writer()
+    magnitude = writer.abs(writer.input(3, dtype=dtype))
+    program = writer.program(magnitude, writer.sigmoid(magnitude), writer.exp(magnitude))
+    least = np.iinfo(dtypes.to_numpy(dtype)).min
+    assert_one_meaning(runner, [Work(program, (np.array([least, -1, 7], dtypes.to_numpy(dtype)),), (), ())])

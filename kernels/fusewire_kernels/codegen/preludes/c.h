@@ -27,6 +27,9 @@
 #define fw_copysign_f32(magnitude, sign) __builtin_copysignf((magnitude), (sign))
 #define fw_copysign_f64(magnitude, sign) __builtin_copysign((magnitude), (sign))
 
+#define fw_opaque_i32(x) (x)
+#define fw_opaque_i64(x) (x)
+
 FW_FN uint32_t fw_bits_f32(float x) {
     uint32_t bits;
     __builtin_memcpy(&bits, &x, sizeof bits);

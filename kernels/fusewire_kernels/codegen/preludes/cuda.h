@@ -43,6 +43,18 @@ typedef unsigned long long uint64_t;
 #define fw_copysign_f32(magnitude, sign) copysignf((magnitude), (sign))
 #define fw_copysign_f64(magnitude, sign) copysign((magnitude), (sign))
 
+/* Hides from the compiler where a value comes from. Seeing an integer's absolute value converted to a float, the
+ * assembler converts the integer and takes the float's, which makes the least integer positive. */
+FW_FN int32_t fw_opaque_i32(int32_t x) {
+    asm("" : "+r"(x));
+    return x;
+}
+
+FW_FN int64_t fw_opaque_i64(int64_t x) {
+    asm("" : "+l"(x));
+    return x;
+}
+
 FW_FN uint32_t fw_bits_f32(float x) {
     return __float_as_uint(x);
 }

@@ -704,8 +704,10 @@ FW_FLOAT_ARITHMETIC(f64, double)
 
 #define FW_SIGNED_ARITHMETIC(I, T, U) \
     FW_INTEGER_ARITHMETIC(I, T, U) \
+    /* the least integer stays what it is, as NumPy's does */ \
     FW_FN T fw_abs_##I(T x) { \
-        return x < 0 ? fw_negative_##I(x) : x; \
+        U sign = (U)fw_opaque_##I(x >> (8 * sizeof x - 1)); \
+        return (T)(((U)x ^ sign) - sign); \
     } \
     FW_FN T fw_sign_##I(T x) { \
         return (T)((x > 0) - (x < 0)); \
