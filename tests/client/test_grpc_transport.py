@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import threading
@@ -151,27 +150,6 @@ def test_the_token_travels_with_every_call(server: Server) -> None:
 def test_a_token_may_end_in_a_newline(server: Server) -> None:
     with fw.connect(server.target, token="secret\n", timeout=20):  # noqa: S106  # a made-up one
         assert server.metadata[0]["authorization"] == "Bearer secret"
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("needs the openssl command to make a certificate")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1"]
-    command += [
-        "-subj",
-        "/CN=localhost",
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        str(key),
-        "-out",
-        str(cert),
-    ]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
-    return cert, key
 
 
 def test_a_server_is_trusted_for_its_certificate(certificate: tuple[Path, Path]) -> None:
