@@ -262,9 +262,11 @@ class GrpcTransport:
 
     async def _carry_upload(self, upload: UploadQueue, metadata: tuple[tuple[str, str], ...]) -> None:
         call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
+        offset = 0
         try:
             while (chunk := await upload.next()) is not None:
-                await call.write(encode_chunk(chunk))
+                await call.write(encode_chunk(offset, chunk))
+                offset += len(chunk)
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
@@ -277,7 +279,7 @@ class GrpcTransport:
         filled = 0
         try:
             while (raw := await call.read()) is not _END:
-                chunk = np.frombuffer(decode_chunk(raw), np.uint8)
+                chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
                 np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
                 filled += len(chunk)
         except (grpc.aio.AioRpcError, ValueError):

@@ -1,43 +1,72 @@
 """A bulk chunk as bytes, without the copies that building a message makes.
 
-`Chunk` has one field, so its bytes are a short head followed by the data. Both functions below produce and read
-exactly what the generated class would; a test holds them to it.
+`Chunk` has two fields, of which the data are the last, so its bytes are a short head followed by the data. Both
+functions below produce and read exactly what the generated class would; a test holds them to it.
+
+A chunk says where in its value it belongs. Whoever receives chunks knows how many bytes the ones before brought, and
+takes no other chunk than the one that begins there.
 """
 
 from __future__ import annotations
 
-_TAG = 0x0A  # field 1, length-delimited
+_OFFSET_TAG = 0x08  # field 1, varint
+_DATA_TAG = 0x12  # field 2, length-delimited
+_OFFSET_DIGITS, _LENGTH_DIGITS = 9, 5  # base 128
 
 
-def encode_chunk(data: memoryview | bytes) -> bytes:
-    """The bytes of `Chunk(data=data)`; `data` is copied once."""
-    return b"".join((_head(len(data)), data))
+class ChunkOrderError(ValueError):
+    """A chunk of another place than where the one before it ended: out of order, repeated, or behind one left out."""
 
 
-def decode_chunk(raw: bytes) -> memoryview:
-    """The data of a chunk, as a view of `raw`. Raises ValueError if `raw` is no such message."""
-    if not raw:
-        return memoryview(raw)
-    if raw[0] != _TAG:
-        raise ValueError("a chunk holds one field of bytes")
-    length, start = _varint(raw, 1)
-    if start + length != len(raw):
-        raise ValueError(f"a chunk of {len(raw)} bytes declares {length} of data after {start} of head")
-    return memoryview(raw)[start:]
+def encode_chunk(offset: int, data: memoryview | bytes) -> bytes:
+    """The bytes of `Chunk(offset=offset, data=data)`; `data` is copied once."""
+    return b"".join((_head(offset, len(data)), data))
 
 
-def _head(length: int) -> bytes:
-    head = bytearray((_TAG,))
-    while length > 0x7F:
-        head.append(length & 0x7F | 0x80)
-        length >>= 7
-    head.append(length)
+def decode_chunk(raw: bytes, offset: int) -> memoryview:
+    """The data of the chunk that begins at `offset`, as a view of `raw`.
+
+    Raises ChunkOrderError if it begins elsewhere, ValueError if `raw` is no chunk.
+    """
+    given, position = _field(raw, 0, _OFFSET_TAG, _OFFSET_DIGITS)
+    length, position = _field(raw, position, _DATA_TAG, _LENGTH_DIGITS)
+    if position + length != len(raw):
+        raise ValueError(
+            f"a chunk of {len(raw)} bytes holds {length} of data after {position} of head, or other fields"
+        )
+    if given != offset:
+        raise ChunkOrderError(f"a chunk begins at byte {given} where byte {offset} is next")
+    return memoryview(raw)[position:]
+
+
+def _head(offset: int, length: int) -> bytes:
+    """What stands before the data; as in every message, a field of nothing is left out."""
+    head = bytearray()
+    for tag, value in ((_OFFSET_TAG, offset), (_DATA_TAG, length)):
+        if value:
+            head.append(tag)
+            _append_varint(head, value)
     return bytes(head)
 
 
-def _varint(raw: bytes, position: int) -> tuple[int, int]:
+def _append_varint(head: bytearray, value: int) -> None:
+    while value > 0x7F:
+        head.append(value & 0x7F | 0x80)
+        value >>= 7
+    head.append(value)
+
+
+def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, int]:
+    """The number of the field at `position`, and where it ends; 0 if that field was left out."""
+    if position < len(raw) and raw[position] == tag:
+        return _varint(raw, position + 1, most_digits)
+    return 0, position
+
+
+def _varint(raw: bytes, position: int, most_digits: int) -> tuple[int, int]:
+    """The number that begins at `position`, and where it ends."""
     value = 0
-    for shift in range(0, 35, 7):
+    for shift in range(0, 7 * most_digits, 7):
         if position >= len(raw):
             break
         byte = raw[position]
@@ -45,4 +74,4 @@ def _varint(raw: bytes, position: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, position
-    raise ValueError("a chunk's length is cut off or too long")
+    raise ValueError("a number in a chunk's head is cut off or too long")

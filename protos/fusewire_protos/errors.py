@@ -152,6 +152,7 @@ CASES: tuple[Case, ...] = (
     Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, foreign or freed"),
     Case(27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"),
     Case(28, "upload_failed", _O, "DATA_LOSS", UploadFailed, "stalled, or other bytes than declared"),
+    Case(29, "chunk_order", _O, "DATA_LOSS", UploadFailed, "an upload's chunk out of order, repeated or left out"),
     Case(30, "quota_live_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.live_bytes is reached"),
     Case(31, "quota_handles", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.handles is reached"),
     Case(32, "quota_array_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.array_bytes is exceeded"),

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 import numpy as np
 
 from fusewire_kernels.devices.base import Staged
-from fusewire_protos.chunks import decode_chunk, encode_chunk
+from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
 from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
@@ -111,43 +111,39 @@ class Bulk:
         except OutOfMemory as error:
             self._engine.upload_failed(session, value, str(error), case="out_of_memory")
             await refuse(context, "out_of_memory", str(error))
-        except _UploadBroken as broken:
-            self._engine.upload_failed(session, value, str(broken))
-            await refuse(context, "upload_failed", str(broken))
+        except CaseError as error:
+            self._engine.upload_failed(session, value, error.text, case=error.case.name)
+            await refuse(context, error.case.name, error.text)
         except asyncio.CancelledError:
             self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
             raise
         self._engine.uploaded(session, value, staged)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """All bytes of an upload in one piece of host memory. Raises _UploadBroken, or OutOfMemory."""
+        """All bytes of an upload in one piece of host memory. Raises OutOfMemory, or CaseError for one that lies."""
         size_bytes = value.spec.size_bytes
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)
         filled = 0
         async for chunk in self._data_of(chunks):
             if filled + len(chunk) > size_bytes:
-                raise _UploadBroken(f"more than the {size_bytes} bytes declared")
+                raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
             # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
             np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
             filled += len(chunk)
         if filled != size_bytes:
-            raise _UploadBroken(f"{filled} bytes came for an upload declared as {size_bytes}")
-        try:
-            validate.check_uploaded(value.spec.dtype, staged.memory)
-        except CaseError as error:
-            raise _UploadBroken(error.text) from None
+            raise CaseError("upload_failed", f"{filled} bytes came for an upload declared as {size_bytes}")
+        validate.check_uploaded(value.spec.dtype, staged.memory)
         return staged
 
     async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
-        """What each chunk holds. Raises _UploadBroken for one that is none, and if they come too slowly."""
+        """What each chunk holds. Raises CaseError for one that is not the next, and if they come too slowly."""
         loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
         due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+        offset = 0
         while (raw := await self._next_chunk(chunks, due_s)) is not None:
-            try:
-                chunk = decode_chunk(raw)
-            except ValueError as error:
-                raise _UploadBroken(str(error)) from None
+            chunk = _data_at(offset, raw)
+            offset += len(chunk)
             owed_bytes -= len(chunk)
             if owed_bytes <= 0:
                 due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
@@ -160,14 +156,14 @@ class Bulk:
         except TimeoutError:
             stall_s = self._limits.upload_stall_s
             text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came for limits.upload_stall_s = {stall_s}"
-            raise _UploadBroken(text) from None
+            raise CaseError("upload_failed", text) from None
 
     async def _send(self, beside: Beside, context: Context) -> None:
         data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
         for start in range(0, len(data), step):
             try:
                 async with asyncio.timeout(unread_s):
-                    await context.write(encode_chunk(data[start : start + step]))
+                    await context.write(encode_chunk(start, data[start : start + step]))
             except TimeoutError:
                 raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
 
@@ -176,5 +172,11 @@ class _Unread(Exception):
     """A download that its client does not read."""
 
 
-class _UploadBroken(Exception):
-    """An upload that stalled or is not what was declared; the text says which."""
+def _data_at(offset: int, raw: bytes) -> memoryview:
+    """The data of the chunk that begins there. Raises CaseError for any other, and for what is none."""
+    try:
+        return decode_chunk(raw, offset)
+    except ChunkOrderError as error:
+        raise CaseError("chunk_order", str(error)) from None
+    except ValueError as error:
+        raise CaseError("upload_failed", str(error)) from None

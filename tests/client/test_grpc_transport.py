@@ -35,6 +35,7 @@ class Server:
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
         self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down
+        self.arrange: Callable[[list[bytes]], list[bytes]] = lambda chunks: chunks  # and of its chunks
         self.take_upload: Callable[[], object] = lambda: None  # comes before the bytes of each upload are read
         self._owed: SimpleQueue[bytes | None] = SimpleQueue()
         self._declared = threading.Event()
@@ -78,15 +79,17 @@ class Server:
         own = dict(context.invocation_metadata())
         self.metadata.append(own)
         self.take_upload()
-        raw = b"".join(bytes(decode_chunk(chunk)) for chunk in chunks)
+        raw = b""
+        for chunk in chunks:
+            raw += decode_chunk(chunk, len(raw))
         assert self._declared.wait(10)
         self._owe(self.memory.upload(int(own["fusewire-handle"]), raw))
         return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
 
     def _download(self, raw: bytes, context: Any) -> Iterator[bytes]:
         value = self.alter(self.memory.beside[wire.DownloadRequest.FromString(raw).fetch])
-        for start in range(0, len(value), 4096):
-            yield encode_chunk(value[start : start + 4096])
+        chunks = [encode_chunk(start, value[start : start + 4096]) for start in range(0, len(value), 4096)]
+        yield from self.arrange(chunks)
 
     def _owe(self, frames: list[bytes]) -> None:
         for raw in frames:
@@ -135,6 +138,28 @@ def test_a_large_value_may_be_written_to(server: Server) -> None:
 )
 def test_a_value_that_is_not_as_long_as_declared_is_an_error(server: Server, alter: Callable[[bytes], bytes]) -> None:
     server.alter = alter
+    with fw.connect(server.target) as session:
+        with pytest.raises(fw.SessionLost, match="while the value travelled"):
+            session.array(LARGE).numpy(timeout=20)
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda chunks: [*chunks[:3], chunks[4], chunks[3], *chunks[5:]],
+        lambda chunks: chunks[::-1],
+        lambda chunks: [*chunks[:3], chunks[2], *chunks[4:]],
+        lambda chunks: chunks[1:],
+        lambda chunks: [*chunks[:3], *chunks[4:]],
+        lambda chunks: [*chunks, chunks[-1]],
+    ],
+    ids=["exchanged", "backwards", "again for another", "the first left out", "one left out", "the last again"],
+)
+def test_a_value_whose_chunks_are_out_of_order_is_an_error(
+    server: Server, arrange: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    server.arrange = arrange
     with fw.connect(server.target) as session:
         with pytest.raises(fw.SessionLost, match="while the value travelled"):
             session.array(LARGE).numpy(timeout=20)

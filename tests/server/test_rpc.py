@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc
 import msgpack
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 DEADLINE_S = 10.0
 SERVICE = "/fusewire.v1.Fusewire/"
+Message = TypeVar("Message", bytes, pb.Chunk)
 NEGATE, BAD = 1, 9
 DATA = np.arange(4, dtype=np.float32).tobytes()
 LARGE = Spec(dtypes.uint8, (3 * INLINE_BYTES + 5,))
@@ -138,17 +139,23 @@ class Peer:
 
     # ---- bulk ----
 
-    def upload(
-        self, handle: int, chunks: Sequence[bytes] | AsyncIterator[bytes], session_id: bytes | None = None
-    ) -> Any:
-        method = self.channel.stream_unary(SERVICE + "Upload", _chunk, pb.UploadReceipt.FromString)
+    def upload(self, handle: int, data: Sequence[bytes] | AsyncIterator[bytes], session_id: bytes | None = None) -> Any:
+        """A call that brings these bytes, each piece a chunk in its place."""
+        return self.upload_chunks(handle, in_order(data), session_id)
+
+    def upload_chunks(self, handle: int, chunks: AsyncIterator[pb.Chunk], session_id: bytes | None = None) -> Any:
+        method = self.channel.stream_unary(
+            SERVICE + "Upload",
+            request_serializer=pb.Chunk.SerializeToString,
+            response_deserializer=pb.UploadReceipt.FromString,
+        )
         session = (session_id or self.session_id).hex()
         addressed = (*self.metadata, ("fusewire-session", session), ("fusewire-handle", str(handle)))
-        return method(chunks if isinstance(chunks, AsyncIterator) else _stream(chunks), metadata=addressed)
+        return method(chunks, metadata=addressed)
 
     async def download(self, fetch: int) -> bytes:
         async with asyncio.timeout(DEADLINE_S):
-            return b"".join([chunk.data async for chunk in self.unread_download(fetch)])
+            return await all_of(self.unread_download(fetch))
 
     def unread_download(self, fetch: int) -> Any:
         """A call that brings an answer to whoever reads it."""
@@ -168,13 +175,26 @@ def case_of(number: int) -> str:
     return next(case.name for case in CASES if case.code == number)
 
 
-def _chunk(data: bytes) -> bytes:
-    return pb.Chunk(data=data).SerializeToString()
+async def stream(items: Sequence[Message]) -> AsyncIterator[Message]:
+    for item in items:
+        yield item
 
 
-async def _stream(chunks: Sequence[bytes]) -> AsyncIterator[bytes]:
-    for chunk in chunks:
-        yield chunk
+async def in_order(data: Sequence[bytes] | AsyncIterator[bytes]) -> AsyncIterator[pb.Chunk]:
+    """Each piece as a chunk in its place."""
+    offset = 0
+    async for piece in data if isinstance(data, AsyncIterator) else stream(data):
+        yield pb.Chunk(offset=offset, data=piece)
+        offset += len(piece)
+
+
+async def all_of(download: Any) -> bytes:
+    """The value that a download brings, each chunk in its place."""
+    value = b""
+    async for chunk in download:
+        assert chunk.offset == len(value)
+        value += chunk.data
+    return value
 
 
 async def status_of(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str]:
@@ -412,6 +432,7 @@ FAILURES: dict[str, tuple[tuple[Entry, ...], list[NewProgram]]] = {
     "unknown_handle": ((segment(NEGATE, 100, 999), Fetch(1, 100)), []),
     "bad_binding": ((Segment(NEGATE, 100, (10,), (1.0,), (), ()), Fetch(1, 100)), []),
     "upload_failed": ((upload(20, Spec(dtypes.uint8, (3,))), Fetch(1, 20)), []),
+    "chunk_order": ((upload_beside(20), Fetch(1, 20)), []),
     "quota_live_bytes": ((*[segment(NEGATE, 100 + index, 10) for index in range(3)], Fetch(1, 102)), []),
     "quota_handles": ((*[upload(20 + index, Spec(dtypes.uint8, (0,))) for index in range(9)], Fetch(1, 28)), []),
     "quota_array_bytes": ((upload_beside(20, LARGE), Fetch(1, 20)), []),
@@ -419,6 +440,8 @@ FAILURES: dict[str, tuple[tuple[Entry, ...], list[NewProgram]]] = {
     "out_of_memory": ((segment(NEGATE, 100, 10), Fetch(1, 100)), []),
     "cancelled": ((upload_beside(20), segment(NEGATE, 100, 20), Cancel(), Fetch(1, 100)), []),
 }
+# What a call then brings for value 20.
+BESIDE: dict[str, Sequence[pb.Chunk]] = {"chunk_order": [pb.Chunk(offset=1, data=DATA)]}
 TIGHT = SMALL | {"array_bytes": 2 * SIZE_BYTES, "live_bytes": 3 * SIZE_BYTES, "program_ops": 8}
 
 
@@ -428,10 +451,7 @@ def test_an_operation_case_fails_its_value_and_everything_else_goes_on(case: str
         memory_bytes = 2 * SIZE_BYTES if case == "out_of_memory" else 1 << 40
         async with server(memory_bytes=memory_bytes, **(TIGHT | {"program_bytes": KIB})) as here:
             neighbour, peer = await here.peer(), await here.peer()
-            entries, programs = FAILURES[case]
-            tensors = [b""] if case == "quota_handles" else [DATA]
-            await peer.send(*entries, programs=programs, tensors=tensors)
-            assert await peer.failure(1) == case
+            await cause(case, peer, here)
             await peer.send(Free((20, 100, 101, 102, *range(21, 29))), Fetch(2, 10))
             assert (await peer.result(2)).inline == DATA
             if case != "out_of_memory":
@@ -508,6 +528,9 @@ async def cause(case: str, culprit: Peer, here: Server) -> None:
         return
     entries, programs = FAILURES[case]
     await culprit.send(*entries, programs=programs, tensors=[b""] if case == "quota_handles" else [DATA])
+    if case in BESIDE:
+        status, _ = await status_of(culprit.upload_chunks(20, stream(BESIDE[case])))
+        assert status.name == BY_NAME[case].status
     assert await culprit.failure(1) == case
 
 
@@ -684,6 +707,48 @@ def test_an_upload_that_lies_or_stalls_fails_its_dependents_only(chunks: Callabl
     run(test())
 
 
+# By what is wrong: the order of an upload's ten chunks.
+DISORDERS = {
+    "two exchanged": [0, 1, 2, 4, 3, 5, 6, 7, 8, 9],
+    "backwards": [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+    "one again": [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9],
+    "one again and one left out": [0, 1, 2, 2, 4, 5, 6, 7, 8, 9],
+    "the first left out": [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    "one left out": [0, 1, 2, 3, 5, 6, 7, 8, 9],
+    "all again": [*range(10), *range(10)],
+}
+
+
+@pytest.mark.parametrize("disorder", list(DISORDERS))
+def test_an_upload_whose_chunks_are_out_of_order_fails_its_dependents_only(disorder: str) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            chunks = [chunk async for chunk in in_order(pieces(LARGE_BYTES))]
+            await status_of(peer.upload_chunks(20, stream([chunks[index] for index in DISORDERS[disorder]])))
+            assert await peer.failure(1) == "chunk_order"
+            await peer.works(100)
+
+    run(test())
+
+
+def test_chunks_of_one_upload_that_overlap_are_refused_though_every_byte_came() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            chunks = [pb.Chunk(data=LARGE_BYTES[:100]), pb.Chunk(offset=99, data=LARGE_BYTES[99:])]
+            status, details = await status_of(peer.upload_chunks(20, stream(chunks)))
+            assert (status, details) == (
+                grpc.StatusCode.DATA_LOSS,
+                "chunk_order: a chunk begins at byte 99 where byte 100 is next",
+            )
+            assert await peer.failure(1) == "chunk_order"
+
+    run(test())
+
+
 def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
     async def test() -> None:
         async with server() as here:
@@ -740,7 +805,7 @@ def test_a_download_that_nobody_reads_is_given_up() -> None:
             session = here.engine.sessions[peer.session_id]
             await until(lambda: here.engine.carriers.count(session) == 1)
             await until(lambda: here.engine.carriers.count(session) == 0)
-            status, details = await status_of(_all_of(call))
+            status, details = await status_of(all_of(call))
             assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
             assert session.state is SessionState.OPEN
 
@@ -754,16 +819,12 @@ async def large_answer(peer: Peer, spec: Spec) -> None:
     assert (await peer.result(1)).beside_bytes == spec.size_bytes
 
 
-async def _all_of(call: Any) -> bytes:
-    return b"".join([chunk.data async for chunk in call])
-
-
 def test_the_calls_beside_its_stream_end_with_their_session() -> None:
     async def test() -> None:
         async with server() as here:
             peer = await here.peer()
             await large_answer(peer, Spec(dtypes.uint8, (8 * MIB,)))
-            calls = [peer.upload(30, never()), peer.upload(40, never()), _all_of(peer.unread_download(1))]
+            calls = [peer.upload(30, never()), peer.upload(40, never()), all_of(peer.unread_download(1))]
             await peer.send(upload_beside(40, LARGE))
             session = here.engine.sessions[peer.session_id]
             await until(lambda: here.engine.carriers.count(session) == 3)
@@ -889,9 +950,9 @@ async def call(channel: grpc.aio.Channel, method: MethodDescriptor, metadata: tu
     name = name_of(method)
     bytes_channel: Any = channel  # whose serialisers the stubs do not let be left out
     if method.client_streaming and method.server_streaming:
-        await bytes_channel.stream_stream(name)(_stream([b""]), metadata=metadata).read()
+        await bytes_channel.stream_stream(name)(stream([b""]), metadata=metadata).read()
     elif method.client_streaming:
-        await bytes_channel.stream_unary(name)(_stream([b""]), metadata=metadata)
+        await bytes_channel.stream_unary(name)(stream([b""]), metadata=metadata)
     elif method.server_streaming:
         await bytes_channel.unary_stream(name)(b"", metadata=metadata).read()
     else:

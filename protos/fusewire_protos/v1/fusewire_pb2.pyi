@@ -147,10 +147,12 @@ class Goodbye(_message.Message):
     def __init__(self, code: _Optional[int] = ..., text: _Optional[str] = ...) -> None: ...
 
 class Chunk(_message.Message):
-    __slots__ = ("data",)
+    __slots__ = ("offset", "data")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
     DATA_FIELD_NUMBER: _ClassVar[int]
+    offset: int
     data: bytes
-    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+    def __init__(self, offset: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class UploadReceipt(_message.Message):
     __slots__ = ("bytes",)

@@ -63,7 +63,7 @@ class FusewireServicer(object):
 
     def Upload(self, request_iterator, context):
         """The bytes of one upload declared in a session's stream; the call's metadata names session and handle
-        (`fusewire-session`, `fusewire-handle`). Chunks come in order.
+        (`fusewire-session`, `fusewire-handle`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
