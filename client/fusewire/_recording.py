@@ -56,8 +56,9 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
     op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False
 ) -> Callable[[R, Any], R]:
     """The function that records `op` of two operands; reflected, the first argument is the right operand."""
-    of_arrays: dict[tuple[ArraySpec, ArraySpec], tuple[int, ArraySpec]] = {}
-    of_scalars: dict[tuple[ArraySpec, type], tuple[int, ArraySpec, Canonical]] = {}
+    # By the left array's spec, then by what stands beside it: two look-ups cost half of one by a pair.
+    of_arrays: dict[ArraySpec, dict[ArraySpec, tuple[int, ArraySpec]]] = {}
+    of_scalars: dict[ArraySpec, dict[type, tuple[int, ArraySpec, Canonical]]] = {}
 
     def record_binary(self: R, other: Any) -> R:
         recorder = self._recorder
@@ -70,18 +71,19 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
             if other._recorder is not recorder:
                 return detour(self, other)
             try:
-                signature, spec = of_arrays[self._spec, other._spec]
+                signature, spec = of_arrays[self._spec][other._spec]
             except KeyError:
-                signature, spec = of_arrays[self._spec, other._spec] = _learn(op, self._spec, other._spec)
+                learnt = _learn(op, self._spec, other._spec)
+                signature, spec = of_arrays.setdefault(self._spec, {})[other._spec] = learnt
             records.append((signature, self._handle, other._handle))
         else:
             try:
-                signature, spec, canonical = of_scalars[self._spec, kind]
+                signature, spec, canonical = of_scalars[self._spec][kind]
             except KeyError:
                 if kind not in PYTHON_SCALARS:
                     return detour(self, other)
-                weak = of_scalars[self._spec, kind] = _learn_weak(op, self._spec, kind, is_reflected=is_reflected)
-                signature, spec, canonical = weak
+                weak = _learn_weak(op, self._spec, kind, is_reflected=is_reflected)
+                signature, spec, canonical = of_scalars.setdefault(self._spec, {})[kind] = weak
             values = tape.values
             values.append(canonical(other))
             records.append((signature, self._handle, -tape.value_origin - len(values)))

@@ -1,7 +1,8 @@
 """What recording an op costs the user's thread: dtype rule, handle, finaliser, and its part of cutting and sealing.
 
 The device is held, so that the server leaves the processor to the client; the client's own I/O thread works on. The
-thread never waits for credit: a turn records less than there is.
+thread never waits for credit: a turn records less than there is. The least that recording can be in Python is measured
+in turn with it, for the same processor may run at half its speed when others share it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 import fusewire as fw
 from loadtests.context import Context
-from loadtests.figure import Figure, Scenario, at_most
+from loadtests.figure import Figure, Peer, Scenario, at_most
+from loadtests.peers.bare_recording import record_bare
 from loadtests.programs import Floats, check_close
 from loadtests.service import Service
 from loadtests.turns import summarise
@@ -35,12 +37,13 @@ def _measure(context: Context) -> tuple[Figure, ...]:
     with context.session() as (service, session):
         _check(session)
         service.warm_up(lambda: _record_and_wait(session))
-        held = [_record_held(service, session) for _ in range(_TURNS)]
+        turns = [(_record_held(service, session), record_bare(_OPS)) for _ in range(_TURNS)]
         running = [_record_and_wait(session) for _ in range(_TURNS)]
-    elapsed_us = [turn.elapsed_us for turn in held]
-    processor_us = [turn.processor_us for turn in held]
+    elapsed_us = [held.elapsed_us for held, _ in turns]
+    processor_us = [held.processor_us for held, _ in turns]
+    bare_us = [bare for _, bare in turns]
     running_us = [turn.elapsed_us for turn in running]
-    summary = summarise(elapsed_us)
+    summary, bare = summarise(elapsed_us), summarise(bare_us).median
     return (
         Figure(
             name="record_op",
@@ -48,12 +51,13 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             value=summary.median,
             unit="µs",
             limit=at_most(1.3),
+            peer=Peer("bare Python", bare, summary.median / bare),
             spread=summary.spread,
             notes=(
                 f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
                 f"with the device at work: {summarise(running_us).median:.2f} µs",
             ),
-            raw={"held": elapsed_us, "held_processor": processor_us, "running": running_us},
+            raw={"held": elapsed_us, "held_processor": processor_us, "bare": bare_us, "running": running_us},
         ),
     )
 
