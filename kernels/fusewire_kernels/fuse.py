@@ -166,12 +166,15 @@ class _Fuser:
                 self._materialise(operand.value)
 
     def _inlined(self, operand: Operand, placement: Placement) -> Iterator[Member]:
-        """The members that an inlined operand brings into a group, met at the points of `placement`."""
+        """The members that an inlined operand brings into a group, met at the points of `placement`.
+
+        What it is made of comes with it, even if that has a buffer by now.
+        """
         value = self._values[operand.value]
         place = places.behind_view(operand.layout, value.shape, placement)
         assert place is not None, "only what can be placed is inlined"
         for inner in value.operands:
-            if self._nodes_inside[inner.value]:
+            if self._values[inner.value].form not in SLOTS:
                 yield from self._inlined(inner, place)
         yield Member(operand.value, place)
 

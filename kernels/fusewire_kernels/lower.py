@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fusewire_kernels import views
 from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
-from fusewire_kernels.groups import Group
+from fusewire_kernels.groups import Group, Member
 from fusewire_kernels.kernel import (
     Argument,
     ArgumentKind,
@@ -191,20 +191,20 @@ class _RecipeWriter:
     def write(self) -> None:
         """Writes the steps of all members, and a store of each that needs one."""
         values, is_stored = self._values, self._is_stored
-        for number, placement in self._group.members:
+        for member in self._group.members:
+            number, placement = member
             value = values[number]
             if value.target is not None:
                 target = self._walked(value.target, placement)
                 self.stores.append((self._operand(value.operands[0], placement), target))
                 continue
-            step = self._step_of[number] = self._step(value, placement)
+            step = self._step_of[number] = self._step_of[member] = self._step(value, placement)
             if is_stored[number]:
                 kept = placement_of_result(value, placement)
                 self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
 
     def _step(self, value: Value, placement: Placement) -> int:
-        body, form = value.body, value.form
-        if form is GATHER:
+        if value.form is GATHER:
             data, position = value.operands
             read: list[int | Walked] = [
                 self._walked(data, placement, value.gathered),
@@ -212,9 +212,12 @@ class _RecipeWriter:
             ]
         else:
             read = [self._operand(operand, placement) for operand in value.operands]
-        axis = Walk(value.shape[0], placement[0]) if form is INDEX else None
-        is_reduction = form is REDUCTION
-        fields = (body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
+        return self._add_step(value, placement, read)
+
+    def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
+        axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
+        is_reduction = value.form is REDUCTION
+        fields = (value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
         self.steps.append(_make(Step, fields))
         return len(self.steps) - 1
 
@@ -227,12 +230,19 @@ class _RecipeWriter:
         if not self._group.inlined:
             return self._walked(operand, placement)
         member = inlined_as(self._values, self._group, operand, placement)
-        if member is None:
-            return self._walked(operand, placement)
+        return self._walked(operand, placement) if member is None else self._inlined(member)
+
+    def _inlined(self, member: Member) -> int:
+        """The step of a value that is computed again; what it is made of is too, at its points."""
         known = self._step_of.get(member)
-        if known is None:
-            known = self._step_of[member] = self._step(self._values[member.value], member.placement)
-        return known
+        if known is not None:
+            return known
+        value, read = self._values[member.value], []
+        for operand in value.operands:
+            inner = inlined_as(self._values, self._group, operand, member.placement)
+            read.append(self._slot(operand) if inner is None else self._inlined(inner))
+        self._step_of[member] = self._add_step(value, member.placement, read)
+        return self._step_of[member]
 
     def _slot(self, operand: Operand) -> Walked:
         whole = Operand(operand.value, views.dense(()))

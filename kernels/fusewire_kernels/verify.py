@@ -12,7 +12,7 @@ from itertools import product
 from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
 from fusewire_kernels.donate import donations
-from fusewire_kernels.fuse import Fusion
+from fusewire_kernels.fuse import Fusion, inlined_as
 from fusewire_kernels.graph import SLOTS, Form, Graph, Operand
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.lifetimes import Lifetime, may_overwrite
@@ -60,6 +60,11 @@ def verify_fusion(fusion: Fusion) -> None:
                 is_inlined = any(member.value == operand.value for member in group.inlined)
                 _require(is_awaited or is_inlined, f"group {index} does not wait for value {operand.value}")
             done.add(number)
+        for number, placement in group.inlined:
+            for operand in values[number].operands:
+                is_inlined = inlined_as(values, group, operand, placement) is not None
+                is_slot = values[operand.value].form in SLOTS
+                _require(is_slot or is_inlined, f"group {index} computes value {number} again of what it lacks")
     computed = Counter(number for group in fusion.groups for number, _ in group.members)
     _require(all(times == 1 for times in computed.values()), "a value is computed twice")
     for number in fusion.graph.outputs:

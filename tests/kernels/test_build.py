@@ -157,6 +157,28 @@ def test_a_mask_made_of_positions_is_computed_where_it_is_used() -> None:
     _assert_means_the_same(program, random_inputs(program), [0, 1, -1e9])
 
 
+def test_what_is_computed_again_is_so_with_all_it_is_made_of_though_some_of_that_has_a_buffer() -> None:
+    writer = Writer()
+    x, y, indices = writer.input(4), writer.input(4), writer.input(3, dtype=dtypes.int64)
+    start, step = writer.scalar(), writer.scalar()
+    alike = writer.add(writer.exp(y), x)
+    ramp = writer.arange(start, step, length=4, dtype=dtypes.float32.code)
+    powers = writer.exp(ramp)
+    picked = writer.take(ramp, indices, axis=0)  # reads the ramp from memory
+    program = writer.program(alike, picked, writer.add(powers, x))
+    _assert_means_the_same(program, random_inputs(program), [1.0, 0.5])
+
+
+def test_what_is_computed_again_at_other_points_is_not_what_its_group_computes_itself() -> None:
+    writer = Writer()
+    x, s = writer.input(4, 4), writer.scalar()
+    rows = writer.multiply(writer.eye(rows=4, columns=4, diagonal=1, dtype=dtypes.float32.code), s)
+    columns = writer.exp(writer.transpose(rows, permutation=(1, 0)))
+    product = writer.matmul(rows, x)  # reads the rows from memory
+    program = writer.program(product, writer.add(rows, columns))
+    _assert_means_the_same(program, random_inputs(program), [2.0])
+
+
 def test_a_reshape_does_not_end_fusion() -> None:
     writer = Writer()
     x, bias, epsilon = writer.input(4, 12), writer.input(12), writer.scalar()

@@ -12,6 +12,7 @@ from fusewire_kernels.plan import Donation
 from fusewire_kernels.schedule import Batch
 from fusewire_kernels.verify import verify, verify_donations
 from fusewire_kernels.views import Layout
+from fusewire_protos import dtypes
 from fusewire_protos.errors import ServerFault
 from tests.kernels.programs import Writer
 
@@ -108,6 +109,18 @@ def test_a_member_before_its_operand_is_found() -> None:
     plan = _sound()
     max(plan.fusion.groups, key=lambda group: len(group.members)).members.reverse()
     with pytest.raises(ServerFault, match="comes before its operand"):
+        verify(plan)
+
+
+def test_a_value_that_is_computed_again_of_what_its_group_lacks_is_found() -> None:
+    writer = Writer()
+    x, start, step = writer.input(4), writer.scalar(), writer.scalar()
+    ramp = writer.arange(start, step, length=4, dtype=dtypes.float32.code)
+    plan = design(writer.program(writer.add(x, ramp)))
+    verify(plan)
+    (group,) = plan.fusion.groups
+    group.inlined = frozenset(sorted(group.inlined)[1:])
+    with pytest.raises(ServerFault, match="again of what it lacks"):
         verify(plan)
 
 
