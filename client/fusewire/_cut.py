@@ -226,6 +226,21 @@ class Cutter:
             self._known.popitem(last=False)
 
 
+def within(piece: Piece, ends: Integers, most_operands: int) -> Piece:
+    """As much of `piece` as one program may be: fewer bodies, else a part of a body; one op at least.
+
+    `ends`: how many operands the ops up to each op of the piece take, itself included.
+    """
+    fitting = max(int(np.searchsorted(ends, most_operands, side="right")), 1)
+    if fitting >= piece.ops:
+        return piece
+    bodies = fitting * piece.bodies // piece.ops
+    if bodies == 0:
+        return Piece(fitting)
+    repeats = _power_of_two_up_to(bodies)
+    return Piece(piece.ops // piece.bodies * repeats, repeats)
+
+
 def _piece_of_no_loop(ops: int, reach: Reach) -> Piece | None:
     if reach is Reach.SETTLED:
         return Piece(FRAGMENT_OPS) if ops >= FRAGMENT_OPS else None

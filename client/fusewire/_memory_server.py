@@ -29,17 +29,31 @@ Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequ
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
 _NOTHING = np.empty(0)  # stands for what a failed segment never made
-_LIMITS = wire.Limits(
-    message_bytes=4 << 20, array_bytes=1 << 30, programs=1024, program_ops=8192, program_bytes=1 << 20, chunk_bytes=4096
+LIMITS = wire.Limits(
+    message_bytes=4 << 20,
+    array_bytes=1 << 30,
+    programs=1024,
+    program_ops=8192,
+    program_operands=32768,
+    program_bytes=1 << 20,
+    chunk_bytes=4096,
 )
 
 
 class MemoryServer:
     """One session's server, without I/O: frames in, frames out."""
 
-    def __init__(self, execute: Execute, *, credit: Amount = CREDIT, holds_completion: bool = False) -> None:
+    def __init__(
+        self,
+        execute: Execute,
+        *,
+        credit: Amount = CREDIT,
+        limits: wire.Limits = LIMITS,
+        holds_completion: bool = False,
+    ) -> None:
         self._execute = execute
         self._credit = credit
+        self._limits = limits
         self._applied = 0
         self._sent = 0
         self._waiting: deque[Entry] = deque()  # in order; the first may wait for an upload beside the stream
@@ -65,7 +79,7 @@ class MemoryServer:
         self._applied = frame.number
         for new in frames.decode_programs(frame.programs):
             self.new_programs.append(new)
-            self.programs[new.number] = programs.decode(new.raw, ProgramLimits())
+            self.programs[new.number] = programs.decode(new.raw, self._program_limits())
         for entry in frames.decode_entries(frame.bindings):
             self.entries.append(entry)
             self._waiting.append(entry)
@@ -172,6 +186,10 @@ class MemoryServer:
             results=results,
         )
 
+    def _program_limits(self) -> ProgramLimits:
+        limits = self._limits
+        return ProgramLimits(limits.program_ops, limits.program_operands, limits.program_bytes, limits.array_bytes)
+
     def _welcome(self) -> wire.ServerFrame:
         return wire.ServerFrame(
             welcome=wire.Welcome(
@@ -180,7 +198,7 @@ class MemoryServer:
                 session_id=b"s" * 16,
                 epoch=1,
                 credit=wire.Credit(**self._credit._asdict()),
-                limits=_LIMITS,
+                limits=self._limits,
                 backend="memory",
             )
         )

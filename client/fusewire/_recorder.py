@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
+from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach, within
 from fusewire._positions import Positions, users_position
 from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_bodies, structure_of
 from fusewire._signature import signature_of
@@ -43,6 +43,10 @@ class Owner(Protocol):
     @property
     def is_credit_free(self) -> bool:
         """Whether nothing of the session is in flight."""
+
+    @property
+    def most_operands(self) -> int:
+        """How many operands the ops of one program may take together."""
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
@@ -206,6 +210,7 @@ class Recorder:
         piece = self._cutter.next_piece(signatures, reach, self._least_ops, look_back)
         if piece is None:
             return None
+        piece = self._fitting(piece, unsent, places)
         self._take_buried(deaths)
         here, later = _split(unsent, places, piece.ops)
         structure = self._structure(here, first, piece.ops)
@@ -257,6 +262,14 @@ class Recorder:
         """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
+    def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
+        """`piece`, or less of it if its ops take more operands than those of one program may."""
+        most_operands = self.owner.most_operands
+        if _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
+            return piece
+        ends = np.append(places, len(flat))[1 : piece.ops + 1]
+        return within(piece, ends - np.arange(1, piece.ops + 1), most_operands)
+
     def _structure(self, flat: Integers, first: int, ops: int) -> Structure:
         """In a loop pieces of one length are mostly of one structure."""
         known = self._patterns.get(ops)
@@ -304,8 +317,13 @@ class Recorder:
 
 def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Integers]:
     """The first `ops` records, and those behind them."""
-    end = places[ops] if ops < len(places) else len(flat)
+    end = _end_of(flat, places, ops)
     return flat[:end], flat[end:]
+
+
+def _end_of(flat: Integers, places: Integers, ops: int) -> int:
+    """How many integers the first `ops` records are."""
+    return int(places[ops]) if ops < len(places) else len(flat)
 
 
 def _is_kept_now_and_then(piece: Piece, liveness: Liveness, signatures: Integers) -> bool:

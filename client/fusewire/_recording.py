@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fusewire._errors import ArgumentError
+from fusewire._errors import ArgumentError, QuotaExceeded
 from fusewire._recorder import Recorder
 from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_signature
 from fusewire._tape import Tape
@@ -129,6 +129,7 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     """Records any op with at least one array among its operands, which are arrays and scalars."""
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
+    _check_count(op, len(operands), recorder.owner.most_operands)
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
     handles = [_admit(operand, recorder) for operand in operands if isinstance(operand, Recorded)]
@@ -222,6 +223,11 @@ def _learn_weak(op: Op, spec: ArraySpec, kind: type, *, is_reflected: bool) -> t
     operands: tuple[OperandSpec, ...] = (dtype, spec) if is_reflected else (spec, dtype)
     signature = intern_signature(op, operands, ())
     return signature.number, signature.result, canonical_of(dtype)
+
+
+def _check_count(op: Op, operands: int, most: int) -> None:
+    if operands > most:
+        raise QuotaExceeded(f"{op.name} of {operands} operands; limits.program_operands = {most}")
 
 
 def _operand_specs(op: Op, operands: Sequence[Operand]) -> tuple[OperandSpec, ...]:

@@ -178,6 +178,10 @@ class Session:
     def is_credit_free(self) -> bool:
         return self._link.credit.is_free
 
+    @property
+    def most_operands(self) -> int:
+        return self._link.limits.program_operands
+
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
         return self._recorders.own()

@@ -21,6 +21,8 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
 from fusewire_protos.shapes import Region, Shape, Spec
 
+_MOST_DESCRIBED = 8  # operands of an op in the text of an error
+
 Attributes = tuple[Any, ...]  # values as their `AttributeKind`s say, in the order of `Op.attributes`
 
 
@@ -108,8 +110,14 @@ def _infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
         shape = op.shape_rule(tuple(spec.shape for spec in operands), attributes)
         return Spec(result, shapes.check(shape))
     except (ShapeError, DtypeError, ArgumentError) as error:
-        described = ", ".join(f"{spec.dtype.name}{list(spec.shape)}" for spec in operands)
-        raise type(error)(f"{op.name}({described}): {error}") from None
+        raise type(error)(f"{op.name}({_described(operands)}): {error}") from None
+
+
+def _described(operands: tuple[Spec, ...]) -> str:
+    """The first of them, if they are many."""
+    named = [f"{spec.dtype.name}{list(spec.shape)}" for spec in operands[:_MOST_DESCRIBED]]
+    more = [f"… {len(operands)} in all"] if len(operands) > _MOST_DESCRIBED else []
+    return ", ".join([*named, *more])
 
 
 _infer_once = lru_cache(1 << 12)(_infer)  # bodies of loops repeat the same few ops

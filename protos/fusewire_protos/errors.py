@@ -162,7 +162,7 @@ CASES: tuple[Case, ...] = (
         _O,
         "RESOURCE_EXHAUSTED",
         QuotaExceeded,
-        "limits.program_ops, program_bytes or held_program_bytes",
+        "limits.program_ops, program_operands, program_bytes or held_program_bytes",
     ),
     Case(34, "out_of_memory", _O, "RESOURCE_EXHAUSTED", OutOfMemory, "the device has no room"),
     Case(35, "cancelled", _O, "CANCELLED", Cancelled, "given up on request"),

@@ -83,6 +83,7 @@ class ProgramLimits(NamedTuple):
     """How large a program may be; the names are those of the server's settings."""
 
     program_ops: int = 8192
+    program_operands: int = 32768
     program_bytes: int = 1 << 20
     array_bytes: int = 16 << 30
 
@@ -162,7 +163,19 @@ def _parts(raw: bytes, limits: ProgramLimits) -> tuple[Any, ...]:
         raise CaseError("undecodable_frame", "a program is a list of four lists")
     if not 0 < len(parts[2]) <= limits.program_ops:
         raise CaseError("quota_program", f"{len(parts[2])} ops; limits.program_ops = {limits.program_ops}")
+    _check_operands(parts, limits.program_operands)
     return parts
+
+
+def _check_operands(parts: tuple[Any, ...], most: int) -> None:
+    """Raises CaseError beyond `most`. A program whose ops take no more has no use for more inputs and scalars."""
+    inputs, scalars, ops, _ = parts
+    taken = sum([len(op[1]) for op in ops if type(op) is tuple and len(op) > 1 and type(op[1]) is tuple])
+    if taken > most:
+        raise CaseError("quota_program", f"{taken} operands of ops; limits.program_operands = {most}")
+    if len(inputs) + len(scalars) > most:
+        text = f"{len(inputs)} inputs and {len(scalars)} scalars; limits.program_operands = {most}"
+        raise CaseError("quota_program", text)
 
 
 def _quickly(parts: tuple[Any, ...], limits: ProgramLimits) -> Program | None:

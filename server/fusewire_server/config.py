@@ -88,6 +88,7 @@ class Limits:
     programs: Annotated[Count, "programs a session may number"] = 512
     held_program_bytes: Annotated[Bytes, "memory that the programs take which a session has numbered"] = 256 * MIB
     program_ops: Annotated[Count, "ops of a program"] = 8192
+    program_operands: Annotated[Count, "operands of all ops of a program, and its inputs and scalars"] = 32768
     program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
     credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
@@ -105,7 +106,7 @@ class Limits:
 
     def program_limits(self) -> ProgramLimits:
         """Those that bound a program by itself."""
-        return ProgramLimits(self.program_ops, self.program_bytes, self.array_bytes)
+        return ProgramLimits(self.program_ops, self.program_operands, self.program_bytes, self.array_bytes)
 
     def _check_order(self, smaller: str, larger: str, *, margin_bytes: int = 0) -> None:
         low, high = getattr(self, smaller), getattr(self, larger)

@@ -82,7 +82,7 @@ def _read(stream: BinaryIO) -> bytes | None:
 
 
 # The server has checked the program against its own limits before it asks.
-_UNLIMITED = ProgramLimits(program_ops=sys.maxsize, program_bytes=sys.maxsize, array_bytes=sys.maxsize)
+_UNLIMITED = ProgramLimits(*(sys.maxsize for _ in ProgramLimits._fields))
 
 
 if __name__ == "__main__":

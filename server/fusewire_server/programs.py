@@ -176,7 +176,8 @@ class Claim(NamedTuple):
 def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
     """The claim of a program that `limits` or the rules reject.
 
-    One that is only too large is counted as its client counts it, so that credit comes back in full.
+    One that is only too large is counted as its client counts it, so that credit comes back in full. One of too many
+    operands is not read for that: a client refuses such an op where it is recorded.
     """
     try:
         program = decode(raw, limits._replace(program_ops=sys.maxsize, array_bytes=sys.maxsize))

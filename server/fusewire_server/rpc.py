@@ -262,6 +262,7 @@ class _Stream:
                     program_ops=limits.program_ops,
                     program_bytes=limits.program_bytes,
                     chunk_bytes=limits.chunk_bytes,
+                    program_operands=limits.program_operands,
                 ),
                 backend=engine.device.info.backend,
                 server=f"fusewire {installed_version()}",

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from fusewire import Session
 from fusewire._connect import open_session
 from fusewire._credit import Amount
-from fusewire._memory_server import CREDIT, MemoryServer
+from fusewire._memory_server import CREDIT, LIMITS, MemoryServer
 from fusewire._memory_transport import MemoryTransport
 from fusewire_kernels.reference import twin
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
+from fusewire_protos.v1 import fusewire_pb2 as wire
 
 Host = npt.NDArray[Any]
 
@@ -45,11 +46,12 @@ def execute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], st
 def connect(
     *,
     credit: Amount = CREDIT,
+    limits: wire.Limits = LIMITS,
     is_manual: bool = False,
     holds_completion: bool = False,
     debug: bool = False,
 ) -> Peer:
     """A session on a server in memory."""
-    server = MemoryServer(execute, credit=credit, holds_completion=holds_completion)
+    server = MemoryServer(execute, credit=credit, limits=limits, holds_completion=holds_completion)
     transport = MemoryTransport(server, is_manual=is_manual)
     return Peer(open_session(transport, debug=debug, timeout=10), transport, server)

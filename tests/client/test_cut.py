@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._cut import FRAGMENT_OPS, HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach
+from fusewire._cut import (
+    FRAGMENT_OPS,
+    HISTORY_OPS,
+    LARGEST_SEGMENT_OPS,
+    LEAST_SEGMENT_OPS,
+    Cutter,
+    Past,
+    Piece,
+    Reach,
+    within,
+)
 from fusewire._signature import intern_signature, intern_spec
 from fusewire._tape import FIRST_HANDLE, Record
 from fusewire_protos import dtypes
@@ -298,3 +308,28 @@ def test_the_next_look_is_always_ahead(places: list[int]) -> None:
         unsent = len(feed.places) - feed.sent
         assert feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
         feed.run([place])
+
+
+# ---- operands ----
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 4), st.integers(1, 200))
+def test_a_piece_within_a_limit_of_operands_is_all_of_it_or_as_much_as_fits(
+    body: list[int], doublings: int, most: int
+) -> None:
+    bodies = 1 << doublings
+    ends = np.cumsum(body * bodies)
+    cut = within(Piece(len(ends), bodies), ends, most)
+    taken = int(ends[cut.ops - 1])
+    assert taken <= most or cut.ops == 1
+    assert cut.ops == cut.bodies * len(body) if cut.bodies else cut.ops < len(body)
+    if cut.bodies:
+        assert cut.bodies.bit_count() == 1
+        assert cut.bodies == bodies or 2 * taken > most
+    else:
+        assert int(ends[cut.ops]) > most
+
+
+def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> None:
+    ends = np.array([2, 4, 14, 16])
+    assert [within(Piece(4), ends, most) for most in (16, 15, 13, 1)] == [Piece(4), Piece(3), Piece(2), Piece(1)]

@@ -18,8 +18,8 @@ from fusewire_protos.shapes import Spec
 from tests import golden_files, strategies
 
 LIMITS = ProgramLimits()
-ADD, SUM, RESHAPE, SLICE, ASTYPE, EYE = (
-    catalogue.BY_NAME[name].code for name in ("add", "sum", "reshape", "slice", "astype", "eye")
+ADD, SUM, RESHAPE, SLICE, ASTYPE, EYE, CONCAT = (
+    catalogue.BY_NAME[name].code for name in ("add", "sum", "reshape", "slice", "astype", "eye", "concat")
 )
 F32 = dtypes.float32.code
 
@@ -160,8 +160,7 @@ def test_what_equals_a_known_op_in_another_type_is_refused(case: str, good: Any,
 
 
 def test_ops_of_any_number_of_operands_are_read() -> None:
-    concat = [catalogue.BY_NAME["concat"].code, [0] * 1000, 0]
-    decoded = program.decode(_packed(ONE_INPUT, [], [concat], [0]), LIMITS)
+    decoded = program.decode(_packed(ONE_INPUT, [], [[CONCAT, [0] * 1000, 0]], [0]), LIMITS)
     assert decoded.result_spec(0).shape == (2000, 3)
 
 
@@ -178,6 +177,49 @@ def test_limits_of_ops_and_arrays_are_the_settings() -> None:
     raw = program.encode(_sample())
     assert _refusal(raw, ProgramLimits(program_ops=7)) == "quota_program"
     assert _refusal(raw, ProgramLimits(array_bytes=1000)) == "quota_array_bytes"
+
+
+@given(
+    st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 20), st.integers(0, 20), st.integers(1, 60)
+)
+def test_a_program_takes_no_more_operands_than_its_limit_nor_inputs_and_scalars(
+    arities: list[int], inputs: int, scalars: int, most: int
+) -> None:
+    ops = [[CONCAT, [0] * arity, 0] for arity in arities]
+    raw = _packed(ONE_INPUT * inputs, [F32] * scalars, ops, [0])
+    limits = ProgramLimits(program_operands=most)
+    if max(sum(arities), inputs + scalars) > most:
+        assert _refusal(raw, limits) == "quota_program"
+    else:
+        assert len(program.decode(raw, limits).ops) == len(ops)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (_packed(ONE_INPUT, [], [[CONCAT, [0] * 9, 0]], [0]), "9 operands of ops; limits.program_operands = 8"),
+        (_packed(ONE_INPUT, [], [[ADD, [0, 0]]] * 5, [0]), "10 operands of ops; limits.program_operands = 8"),
+        (
+            _packed(ONE_INPUT * 6, [F32] * 3, [[ADD, [0, 0]]], [0]),
+            "6 inputs and 3 scalars; limits.program_operands = 8",
+        ),
+    ],
+)
+def test_too_many_operands_are_told_with_the_setting(raw: bytes, text: str) -> None:
+    with pytest.raises(CaseError) as refused:
+        program.decode(raw, ProgramLimits(program_operands=8))
+    assert refused.value.text == text
+
+
+def test_too_many_operands_are_refused_before_any_rule_sees_them() -> None:
+    no_op, far_operand = 65535, 1 << 60
+    raw = _packed(ONE_INPUT, [], [[no_op, [far_operand] * 9]], [7])
+    assert _refusal(raw, ProgramLimits(program_operands=8)) == "quota_program"
+
+
+def test_what_is_wrong_with_many_operands_is_told_in_few_words() -> None:
+    raw = _packed([[F32, 2, 3], [F32, 4, 3, 1]], [], [[CONCAT, [0] * 10_000 + [1], 0]], [0])
+    assert _refusal(raw) == "bad_shape"
 
 
 @given(st.binary(max_size=200))

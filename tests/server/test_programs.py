@@ -8,7 +8,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
-from tests.server.parts import addition, chain
+from tests.server.parts import VECTOR, addition, chain
 
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
@@ -127,6 +127,13 @@ def test_a_program_that_is_only_too_large_claims_what_its_client_counted() -> No
     with pytest.raises(CaseError, match="quota_array_bytes"):
         decode(raw, limits)
     assert claim_of(raw, limits) == Claim((0,), Amount(1, 1 << 34, 1))
+
+
+def test_a_program_of_too_many_operands_claims_its_results_without_being_read() -> None:
+    """Its client counts nothing for it, as it refuses such an op where it is recorded."""
+    many = ProgramOp(BY_NAME["concat"], (0,) * 9, (0,))
+    raw = encode(build((VECTOR,), (), (many,), (0,)))
+    assert claim_of(raw, ProgramLimits(program_operands=8)) == Claim((0,), Amount(0, 0, 1))
 
 
 @pytest.mark.parametrize(

@@ -598,6 +598,21 @@ def test_an_impossible_dimension_is_refused_before_anything_is_allocated(dim: in
     run(test())
 
 
+def test_a_program_of_too_many_operands_fails_its_value_and_names_the_setting() -> None:
+    async def test() -> None:
+        async with server(program_operands=8) as here:
+            neighbour, peer = await here.peer(), await here.peer()
+            assert peer.welcome.limits.program_operands == 8
+            entries, programs = using(program([[code("concat"), [0] * 9, 0]]))
+            await peer.send(*entries, programs=programs)
+            assert await peer.failure(1) == "quota_program"
+            assert "limits.program_operands = 8" in peer.results[1].failure.text
+            await neighbour.works(100)
+            await peer.works(200)
+
+    run(test())
+
+
 def test_a_frame_far_too_long_breaks_the_stream_with_a_status() -> None:
     async def test() -> None:
         async with server(**SMALL) as here:

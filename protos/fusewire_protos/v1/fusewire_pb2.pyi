@@ -85,7 +85,7 @@ class Credit(_message.Message):
     def __init__(self, ops: _Optional[int] = ..., bytes: _Optional[int] = ..., segments: _Optional[int] = ...) -> None: ...
 
 class Limits(_message.Message):
-    __slots__ = ("message_bytes", "array_bytes", "handles", "live_bytes", "programs", "program_ops", "program_bytes", "chunk_bytes")
+    __slots__ = ("message_bytes", "array_bytes", "handles", "live_bytes", "programs", "program_ops", "program_bytes", "chunk_bytes", "program_operands")
     MESSAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     ARRAY_BYTES_FIELD_NUMBER: _ClassVar[int]
     HANDLES_FIELD_NUMBER: _ClassVar[int]
@@ -94,6 +94,7 @@ class Limits(_message.Message):
     PROGRAM_OPS_FIELD_NUMBER: _ClassVar[int]
     PROGRAM_BYTES_FIELD_NUMBER: _ClassVar[int]
     CHUNK_BYTES_FIELD_NUMBER: _ClassVar[int]
+    PROGRAM_OPERANDS_FIELD_NUMBER: _ClassVar[int]
     message_bytes: int
     array_bytes: int
     handles: int
@@ -102,7 +103,8 @@ class Limits(_message.Message):
     program_ops: int
     program_bytes: int
     chunk_bytes: int
-    def __init__(self, message_bytes: _Optional[int] = ..., array_bytes: _Optional[int] = ..., handles: _Optional[int] = ..., live_bytes: _Optional[int] = ..., programs: _Optional[int] = ..., program_ops: _Optional[int] = ..., program_bytes: _Optional[int] = ..., chunk_bytes: _Optional[int] = ...) -> None: ...
+    program_operands: int
+    def __init__(self, message_bytes: _Optional[int] = ..., array_bytes: _Optional[int] = ..., handles: _Optional[int] = ..., live_bytes: _Optional[int] = ..., programs: _Optional[int] = ..., program_ops: _Optional[int] = ..., program_bytes: _Optional[int] = ..., chunk_bytes: _Optional[int] = ..., program_operands: _Optional[int] = ...) -> None: ...
 
 class Completed(_message.Message):
     __slots__ = ("ops", "bytes", "segments")

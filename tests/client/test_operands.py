@@ -1,0 +1,55 @@
+"""The limit of a program's operands, as a client keeps it: by cutting, and for a single op at the user's line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._memory_server import LIMITS
+from fusewire_protos.program import Program
+from fusewire_protos.v1 import fusewire_pb2 as wire
+from tests.client.peer import Peer, connect
+
+MOST = 40
+PART = np.arange(3, dtype=np.float32)
+
+
+def limited() -> Peer:
+    """A session whose server refuses a program of more operands."""
+    limits = wire.Limits()
+    limits.CopyFrom(LIMITS)
+    limits.program_operands = MOST
+    return connect(limits=limits)
+
+
+def operands_of(program: Program) -> int:
+    return sum(len(op.operands) for op in program.ops)
+
+
+@pytest.mark.parametrize("arity", [2, 3, 7, 19, MOST - 1, MOST])
+def test_a_loop_over_ops_of_many_operands_is_cut_into_programs_that_the_server_takes(arity: int) -> None:
+    peer = limited()
+    value, expected = peer.session.array(PART), PART
+    for _ in range(100):
+        joined = fw.concat([value] * arity)
+        value, expected = joined[-3:] + 1, np.concatenate([expected] * arity)[-3:] + 1
+    np.testing.assert_array_equal(value.numpy(timeout=20), expected)
+    assert MOST // 2 <= max(map(operands_of, peer.server.programs.values())) <= MOST
+
+
+def test_ops_in_no_loop_are_cut_so_too() -> None:
+    peer = limited()
+    x = peer.session.array(PART)
+    arities = [1 + 7 * index % MOST for index in range(60)]
+    totals = [fw.concat([x] * arity).sum() for arity in arities]
+    np.testing.assert_array_equal([total.numpy(timeout=20) for total in totals], [3 * arity for arity in arities])
+    assert max(map(operands_of, peer.server.programs.values())) <= MOST
+
+
+def test_an_op_of_more_operands_than_a_program_may_have_is_refused_where_it_is_recorded() -> None:
+    peer = limited()
+    x = peer.session.array(PART)
+    with pytest.raises(fw.QuotaExceeded, match=r"^concat of 41 operands; limits\.program_operands = 40$"):
+        fw.concat([x] * (MOST + 1))
+    assert fw.concat([x] * MOST).sum().numpy(timeout=20) == 3 * MOST
