@@ -12,6 +12,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.errors import CaseError
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from fusewire_kernels.slots import SlotLayout
 
 
-OP_BYTES = 256  # what an op takes once it is decoded; measured: 180 to 400
+# What parts of a program take once it is decoded, about; a test compares the sum with what is measured.
+OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 128  # an op, each of its operands, an input or a scalar
 
 
 class PlanState(Enum):
@@ -72,10 +74,12 @@ class ProgramEntry:
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """What the program takes of memory, about."""
-        return len(self.raw) + OP_BYTES * len(self.program.ops)
+        ops, leaves = self.program.ops, self.program.first_result
+        operands = sum(len(op.operands) for op in ops)
+        return len(self.raw) + OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
 
     @property
     def tier(self) -> int:

@@ -1,5 +1,7 @@
 """The table of programs: shared by bytes, bounded, and when a program is worth compiling."""
 
+import tracemalloc
+
 import pytest
 
 from fusewire_protos import dtypes
@@ -107,6 +109,30 @@ def test_a_fragment_that_comes_as_a_program_is_one() -> None:
     programs.intern(raw(0), is_fragment=False)
     programs.intern(raw(0), is_fragment=True)
     assert programs.use(entry)
+
+
+MANY = 8000
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ops"),
+    [
+        (1, [ProgramOp(BY_NAME["negative"], (index,), ()) for index in range(MANY)]),
+        (1, [ProgramOp(BY_NAME["add"], (index, 0), ()) for index in range(MANY)]),
+        (MANY, [ProgramOp(BY_NAME["add"], (index, index), ()) for index in range(MANY)]),
+        (MANY, [ProgramOp(BY_NAME["add"], (0, 0), ())]),
+        (MANY, [ProgramOp(BY_NAME["concat"], tuple(range(MANY)), (0,))]),
+        (1, [ProgramOp(BY_NAME["concat"], (0,) * 4 * MANY, (0,))]),
+    ],
+    ids=["ops", "ops of two", "ops and inputs", "inputs", "one op of all inputs", "one op of one input"],
+)
+def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: int, ops: list[ProgramOp]) -> None:
+    raw = encode(build((VECTOR,) * inputs, (), ops, (0,)))
+    tracemalloc.start()
+    entry = ProgramEntry(b"", raw, decode(raw, ProgramLimits()), is_fragment=False)
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.7 * taken_bytes < entry.size_bytes < 6 * taken_bytes
 
 
 @pytest.mark.parametrize(("count", "upper"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (64, 64), (65, 128)])
