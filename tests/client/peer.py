@@ -15,6 +15,7 @@ from fusewire._memory_server import CREDIT, LIMITS, MemoryServer
 from fusewire._memory_transport import MemoryTransport
 from fusewire_kernels.reference import twin
 from fusewire_protos import dtypes
+from fusewire_protos.frames import Entry
 from fusewire_protos.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -55,3 +56,8 @@ def connect(
     server = MemoryServer(execute, credit=credit, limits=limits, holds_completion=holds_completion)
     transport = MemoryTransport(server, is_manual=is_manual)
     return Peer(open_session(transport, debug=debug, timeout=10), transport, server)
+
+
+def entries(peer: Peer, kind: type[Entry]) -> list[Any]:
+    """What of this kind the server was sent, in order."""
+    return [entry for entry in peer.server.entries if isinstance(entry, kind)]

@@ -1,0 +1,105 @@
+"""What interrupts a thread as it sends: Ctrl-C, finalisers and signal handlers."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from inspect import CO_GENERATOR
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire import _recorder
+from fusewire._credit import Amount
+from fusewire._segments import structure_of
+from fusewire_protos.frames import Segment
+from tests.client.loops import STEPS, H
+from tests.client.peer import Peer, connect
+
+
+class _Interruption:
+    """Raises KeyboardInterrupt before the given line, counted, of whatever a flush does under its locks."""
+
+    def __init__(self, at: int) -> None:
+        self._left = at
+        self.has_come = False
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> _Interruption | None:
+        if event == "call":
+            is_within = frame.f_code.co_name == "_send" or (frame.f_back and frame.f_back.f_trace is self)
+            is_generator = frame.f_code.co_flags & CO_GENERATOR  # what is raised in one that is closed goes nowhere
+            return self if is_within and not is_generator else None
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if line.lstrip().startswith("with "):
+            return self  # traced on its way out too, where no handler runs
+        self._left -= 1
+        if self._left < 0 and not self.has_come:
+            self.has_come = True
+            raise KeyboardInterrupt
+        return self
+
+
+def interrupted_flush(at: int) -> bool:
+    """A flush that is interrupted at one place harms nothing after it; says whether there was such a place."""
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    y = x + 1
+    z = y * 2
+    interruption = _Interruption(at)
+    sys.settrace(interruption)
+    try:
+        z.future()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    futures = [each.future() for each in (y, z, x - 1)]
+    peer.transport.step()
+    for future, value in zip(futures, (H + 1, (H + 1) * 2, H - 1), strict=True):
+        np.testing.assert_array_equal(future.result(0), value)
+    made = [segment.base + op for segment in peer.server.segments for op in range(ops_of(peer, segment))]
+    assert len(made) == len(set(made)), "no handle is made twice"
+    assert peer.session.stats.in_flight == Amount()
+    return interruption.has_come
+
+
+def ops_of(peer: Peer, segment: Segment) -> int:
+    return len(peer.server.program_of(segment).ops)
+
+
+def test_an_interrupt_splits_no_flush() -> None:
+    places = 0
+    while interrupted_flush(places):
+        places += 1
+    assert places > 40
+
+
+def test_an_array_that_an_interrupt_left_half_made_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
+    object.__new__(fw.Array)
+    assert heard == []
+
+
+def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    original, refused = structure_of, []
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(_recorder, "structure_of", original)
+        total = x
+        for _ in range(STEPS):
+            total = total + 1
+        try:
+            float(total.sum())
+        except fw.RequestError as error:
+            refused.append(str(error))
+        return original(*arguments)
+
+    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    np.testing.assert_array_equal((x * 3).numpy(timeout=10), H * 3)
+    assert "interrupts Fusewire itself" in refused[0]

@@ -1,0 +1,159 @@
+"""Credit of a session: who waits for it, who does not, and when what is recorded goes."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._credit import Amount
+from fusewire_protos.frames import Free
+from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
+from tests.client.peer import Peer, connect, entries
+
+
+def _blocked(peer: Peer) -> threading.Thread:
+    """A thread that records far more than the credit."""
+
+    def record() -> None:
+        arrays = operands(peer.session)
+        arrays[-1].numpy()
+        peer.transport.complete()
+        with suppress(fw.SessionClosed):
+            loop_on(*arrays)
+
+    thread = threading.Thread(target=record)
+    thread.start()
+    wait_until(lambda: peer.session.stats.in_flight.ops > 0)
+    recorded = -1
+    while recorded != peer.session.stats.ops_recorded:
+        recorded = peer.session.stats.ops_recorded
+        thread.join(0.05)
+    assert thread.is_alive()
+    return thread
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """For at most ten seconds."""
+    deadline_s = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline_s, "it never came to pass"
+        threading.Event().wait(0.001)
+
+
+SHORT = Amount(ops=400, bytes=1 << 20, segments=2)
+
+
+def test_a_recorder_out_of_credit_goes_on_when_credit_comes_back() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    thread = _blocked(peer)
+
+    def complete() -> bool:
+        peer.transport.complete()
+        return not thread.is_alive()
+
+    wait_until(complete)
+    cuts = peer.session.stats.cuts
+    assert cuts["credit"] + cuts["idle"] > 0  # whichever thread was first to hear of it
+
+
+def test_no_more_than_the_credit_is_ever_in_flight() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    thread = _blocked(peer)
+    seen = []
+
+    def step() -> bool:
+        seen.append(peer.session.stats.in_flight)
+        peer.transport.complete(min(1, seen[-1].segments))
+        return not thread.is_alive()
+
+    wait_until(step)
+    assert all(in_flight.segments == 1 or in_flight.fits(SHORT) for in_flight in seen)
+
+
+def test_while_a_recorder_is_blocked_another_thread_fetches_and_frees() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    x = peer.session.array(H)
+    peer.transport.complete()
+    thread = _blocked(peer)
+    np.testing.assert_array_equal(x.numpy(timeout=10), H)
+    del x
+    wait_until(lambda: bool(entries(peer, Free)))
+    peer.session.close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_closing_wakes_a_blocked_recorder() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    thread = _blocked(peer)
+    peer.session.close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_segment_larger_than_the_whole_credit_is_sent_with_nothing_in_flight() -> None:
+    with connect(credit=Amount(ops=1, bytes=1, segments=1)).session as session:
+        np.testing.assert_allclose(loop_of_calls(session).numpy(timeout=20), expected_loop(), rtol=1e-4)
+
+
+def test_a_fetch_that_finds_no_credit_in_time_says_so() -> None:
+    peer = connect(credit=Amount(ops=1, bytes=1, segments=1), holds_completion=True)
+    x = peer.session.array(H)
+    with pytest.raises(fw.WaitTimeout):
+        (x + 1).numpy(timeout=0.05)
+    peer.session.close()
+
+
+def test_a_wait_for_room_that_was_given_up_is_no_ones_concern_when_credit_returns() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    future = (peer.session.array(H) + 1).future()
+    for _ in range(2):
+        with pytest.raises(TimeoutError):
+            asyncio.run(asyncio.wait_for(peer.session.ready(), 0.01))
+    future.result(10)
+    peer.transport.complete()
+    assert peer.session.stats.in_flight == Amount()
+    np.testing.assert_array_equal((peer.session.array(H) + 1).numpy(timeout=10), H + 1)
+    peer.session.close()
+
+
+def test_closing_after_a_wait_for_room_was_given_up_closes_the_transport() -> None:
+    peer = connect(credit=SHORT, holds_completion=True, is_manual=True)
+    future = (peer.session.array(H) + 1).future()
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(peer.session.ready(), 0.01))
+    peer.session.close()
+    assert peer.transport._is_closed
+    del future
+
+
+# ---- triggers ----
+
+
+def test_ops_that_wait_too_long_are_sent_for_their_age() -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    y = x + 1
+    wait_until(lambda: bool(peer.server.segments))
+    assert peer.session.stats.cuts["age"] == 1
+    del y
+
+
+def test_a_value_that_was_sent_is_read_without_cutting_what_is_recorded() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    future = (x + 1).future()
+    y = x * 3
+    again = x.future()
+    peer.transport.step()
+    np.testing.assert_array_equal(again.result(0), H)
+    np.testing.assert_array_equal(future.result(0), H + 1)
+    assert peer.session.stats.segments == 1
+    del y

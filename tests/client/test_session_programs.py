@@ -1,0 +1,216 @@
+"""What a session sends of a program: which loops become which programs, and what of them lives."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.client.loops import (
+    STEPS,
+    H,
+    cell,
+    expected_loop,
+    inline_loop,
+    inline_loop_that_prints,
+    loop_of_calls,
+    operands,
+    whole_bodies,
+)
+from tests.client.peer import connect
+
+
+@pytest.mark.parametrize("loop", [loop_of_calls, inline_loop, inline_loop_that_prints])
+def test_a_loop_computes_what_numpy_does(loop: Callable[[fw.Session], fw.Array]) -> None:
+    with connect().session as session:
+        np.testing.assert_allclose(loop(session).numpy(), expected_loop(), rtol=1e-4)
+
+
+def test_inline_or_in_a_function_a_loop_is_the_same_programs_with_one_live_result() -> None:
+    sent = []
+    for loop in (loop_of_calls, inline_loop, inline_loop_that_prints):
+        peer = connect(is_manual=True)
+        last = loop(peer.session)
+        peer.transport.step()
+        steady = {program for program in whole_bodies(peer) if len(program.ops) > 6}
+        assert steady
+        assert {len(program.live) for program in steady} == {1}
+        assert all(program.ops[0].op.name == "matmul" for program in steady)
+        sent.append({program.ops for program in steady})
+        del last
+    assert sent[0] == sent[1] == sent[2]
+
+
+def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_programs() -> None:
+    peer = connect()
+    h, w, b, r = operands(peer.session)
+    odd = peer.session.array(np.ones((3, 8), np.float32))
+    counts = []
+    for _ in range(8):
+        for _ in range(44):
+            h = cell(h, w, b, r)
+        tail = cell(odd, w, b, r[:1])
+        float((tail.sum() + h.sum()) * 2)
+        counts.append(len(peer.session.stats.programs))
+    assert counts[-1] <= 10
+    assert len(peer.session.stats.fragment_programs) <= 6
+
+
+@pytest.mark.parametrize("interval", [3, 10, 37])
+def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: int) -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    kept = []
+    for step in range(4 * STEPS):
+        h = cell(h, w, b, r)
+        if step % interval == 0:
+            kept.append(h)
+    peer.transport.step()
+    bodies = whole_bodies(peer)
+    lengths = [len(program.ops) for program in bodies]
+    assert max(lengths.count(length) for length in lengths) <= 2
+    assert len(peer.server.values) <= len(kept) + 5 + 6  # as well as the operands, and what is not told to be dead yet
+
+
+def test_a_name_that_follows_one_body_behind_keeps_nothing_of_the_others() -> None:
+    peer = connect(is_manual=True)
+    x, step = peer.session.array(H), peer.session.array(H * 0.01)
+    before = x
+    for _ in range(400):
+        before, x = x, x + step - before * 0.5
+    peer.transport.step()
+    assert {len(program.live) for program in whole_bodies(peer)} == {2}
+
+
+def test_large_results_kept_now_and_then_are_not_stored_for_every_body() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(np.zeros(1 << 16, np.float32))
+    kept = []
+    for step in range(400):
+        x = x * 0.5 + 1
+        if step % 50 == 0:
+            kept.append(x)
+    peer.transport.step()
+    assert max(len(program.live) for program in whole_bodies(peer)) <= 1 + len(kept)
+
+
+@pytest.mark.parametrize("interval", [1, 10, 50])
+def test_a_loop_read_in_the_midst_of_its_products_settles_on_few_programs(interval: int) -> None:
+    peer = connect(is_manual=True)
+    h, w, b, r = operands(peer.session)
+    settled = 0
+    for step in range(8 * interval + 80):
+        h = fw.tanh((h * r) @ w + b)
+        if step % interval == interval - 1:
+            future = h.future()
+            peer.transport.step()
+            future.result(0)
+        if step == 4 * interval + 60:
+            settled = len(peer.server.segments)
+    used = {segment.program for segment in peer.server.segments[settled:]}
+    assert len(used) <= 3
+    assert not used & {new.number for new in peer.server.new_programs if new.is_fragment}
+
+
+def test_clients_with_other_prologues_share_their_programs() -> None:
+    shared = []
+    for prologue in (0, 1, 37):
+        peer = connect(is_manual=True)
+        x = peer.session.array(H)
+        kept = [x * 2 + 1 for _ in range(prologue)]
+        loop_of_calls(peer.session)
+        peer.transport.step()
+        shared.append(set(peer.session.stats.programs))
+        del kept
+    assert shared[0] & shared[1] & shared[2]
+
+
+def test_a_moving_window_and_a_changing_factor_make_no_new_program() -> None:
+    peer = connect(is_manual=True)
+    data = peer.session.array(np.arange(4000, dtype=np.float32).reshape(400, 10))
+    total = peer.session.array(np.zeros(10, np.float32))
+    for step in range(300):
+        total = total + data[step : step + 5].sum(axis=0) * (1.0 / (step + 1))
+    peer.transport.step()
+    bodies = whole_bodies(peer)
+    assert bodies
+    assert len(bodies) == len({len(program.ops) for program in bodies})
+
+
+def test_a_value_dropped_before_it_was_sent_never_becomes_a_buffer() -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    y = (x + 1) * 2
+    y.numpy()
+    (segment,) = peer.server.segments
+    assert peer.server.program_of(segment).live == (1,)
+
+
+def test_a_value_dropped_later_is_freed_and_one_taken_last_dies_with_its_op() -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    y = x + 1
+    y.numpy()
+    z = y * 2
+    handle = y._handle
+    del y
+    z.numpy()
+    assert peer.server.segments[-1].inputs == (handle,)
+    assert peer.server.segments[-1].dying == (0,)
+    assert handle not in peer.server.values
+
+
+def test_when_all_is_dropped_the_server_holds_nothing() -> None:
+    peer = connect(is_manual=True)
+    last = inline_loop(peer.session)
+    del last
+    for _ in range(100):
+        peer.transport.step()
+    assert peer.server.values == {}
+
+
+def test_a_value_of_another_threads_op_lives_until_that_op_is_sent() -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    y = x + 1
+    recorded, dropped = threading.Event(), threading.Event()
+    results: list[Any] = []
+
+    def use() -> None:
+        z = given.pop() * 2
+        recorded.set()
+        dropped.wait(10)
+        results.append(z.numpy())
+
+    given = [y]
+    thread = threading.Thread(target=use)
+    thread.start()
+    recorded.wait(10)
+    del y
+    (x + 2).numpy()
+    dropped.set()
+    thread.join(10)
+    np.testing.assert_allclose(results[0], (H + 1) * 2)
+
+
+def test_assigning_to_a_part_frees_the_old_value() -> None:
+    peer = connect()
+    x = peer.session.array(H)
+    old = x._handle
+    x[0, 0] = 5
+    x.numpy()
+    assert old not in peer.server.values
+
+
+def test_debugging_changes_no_program() -> None:
+    programs = []
+    for debug in (False, True):
+        peer = connect(is_manual=True, debug=debug)
+        loop_of_calls(peer.session)
+        peer.transport.step()
+        programs.append({program.ops for program in whole_bodies(peer)})
+    assert programs[0] == programs[1]
