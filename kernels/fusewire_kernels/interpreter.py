@@ -3,24 +3,33 @@
 Exact ops and views are the array library's, whose bits are ours; composite ops are expanded as a plan expands them;
 every other op goes to the device's one-op kernels, or to its twin where nothing can be compiled.
 
-What is the same for all rows of a program is worked out once, as its steps.
+What is the same for all rows of a program is worked out once, as its steps. What is the same for all programs, an op on
+operands of the same specs, is worked out once for the device, as its repertoire.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from fusewire_kernels import reference
-from fusewire_kernels.conversions import scalar
-from fusewire_kernels.expand import Expansion, expand
-from fusewire_kernels.reference import Prepared
-from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op, infer
-from fusewire_protos.program import Program, ProgramOp
+from fusewire_kernels import conversions, reference
+from fusewire_kernels.expand import expand
+from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
+
+MOST_OPS = 1024  # that a repertoire remembers, with the plans of their kernels
+MOST_SCALARS = 256  # that a repertoire remembers
+_TURN_OPS = 32  # known ones that are made ready before others have a turn
+
+T = TypeVar("T")
 
 # (op, operand specs, attributes, operand arrays in C order) → the result in C order.
 RunInexact = Callable[[Op, Sequence[Spec], Attributes, Sequence[Any]], Any]
@@ -30,132 +39,136 @@ KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes
 
 
 class Step(NamedTuple):
-    """A primitive op, of a program or of the expansion of one of its ops, made ready for any row.
+    """An op made ready for operands of its specs, whatever the program and the row.
 
-    A run keeps values by number: inputs, scalars, then the result of each step. `operands` and `dying` (what no later
-    step needs) are such numbers. Its slice starts are those of the row from `first_start` up to `end_start`.
+    `run` takes the operands, and `starts` if the op has any. Where a program stands for the op, it takes a list of
+    operands and all starts that are left, and runs an op each time it is resumed.
     """
 
-    run: Prepared
-    operands: tuple[int, ...]
-    first_start: int
-    end_start: int
-    dying: tuple[int, ...]
+    run: Callable[..., Any]
+    starts: int = 0
+    is_program: bool = False
 
 
+@dataclass(frozen=True, eq=False)
 class Steps:
-    """A program made ready for runs on one device, op by op, each when a run first comes to it. Used by one thread.
+    """A program made ready for any row on one device."""
 
-    `library` is NumPy or has its interface; `is_library_exact` is the device's. `kernel_of` is asked for ops whose bits
-    are not the library's; None stands for a device without a compiler.
+    program: Program
+    repertoire: Repertoire
+    ready: Sequence[Step]  # one an op
+    dying: Sequence[Sequence[int]]  # for each op, the operand numbers that nothing needs after it
+
+
+class Repertoire:
+    """What a device has ready for all programs: ops, and scalars. Used by one thread.
+
+    `library` is NumPy or has its interface; `is_library_exact` is the device's. Of more than `most_ops` ops that leaves
+    which no program has brought for longest. An op that is ready holds its kernel, and so keeps it loaded.
     """
 
-    def __init__(
-        self, program: Program, library: Any, kernel_of: KernelOf | None, *, is_library_exact: bool = True
-    ) -> None:
-        self.program = program
+    def __init__(self, library: Any, *, is_library_exact: bool = True, most_ops: int = MOST_OPS) -> None:
         self.library = library
-        self._kernel_of = kernel_of
         self._is_library_exact = is_library_exact
-        self._first_result = program.first_result
-        self._dying = _dying(program)
-        self._steps: list[Step] = []
-        self._numbers = [*range(self._first_result)]  # of values in a run, by operand number of the program
-        self._starts = 0  # slice starts of the ops that are ready
+        self._most_ops = most_ops
+        self._steps: OrderedDict[_Call, Step] = OrderedDict()
+        self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
-    def __iter__(self) -> Iterator[Step]:
-        """All steps in order. Any number of iterations may be under way at once."""
-        index = 0
-        while index < len(self._steps) or self._prepare_next():
-            yield self._steps[index]
-            index += 1
+    def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, Steps]:
+        """Makes a program ready, a few ops each time it is resumed.
 
-    def live(self) -> list[int]:
-        """The numbers of the live results, once all steps have been iterated over."""
-        return [self._numbers[self._first_result + index] for index in self.program.live]
+        `kernel_of` is asked for ops whose bits are not the library's, unless they are ready; None stands for a device
+        without a compiler.
+        """
+        spec_of = program.specs.__getitem__
+        known: dict[_Call, Step] = {}
+        ready: list[Step] = []
+        for op, operands, attributes in program.ops:
+            call = (op, tuple(map(spec_of, operands)), attributes)
+            step = known.get(call)
+            if step is None:
+                step = known[call] = self._step(call, kernel_of)
+                yield
+            elif not len(ready) % _TURN_OPS:
+                yield
+            ready.append(step)
+        return Steps(program, self, ready, _dying(program))
 
-    def _prepare_next(self) -> bool:
-        """Makes an op ready; False if all are. If that raises, it is tried again when a run next comes to the op."""
-        program, numbers = self.program, self._numbers
-        index = len(numbers) - self._first_result
-        if index == len(program.ops):
-            return False
-        op = program.ops[index]
-        specs = tuple([program.specs[operand] for operand in op.operands])
-        operands = tuple([numbers[operand] for operand in op.operands])
-        *steps, last = self._made_ready(op, specs, operands)
-        numbers.append(self._next_number + len(steps))
-        dying = tuple([numbers[operand] for operand in self._dying[index]])
-        self._steps += steps
-        self._steps.append(last._replace(dying=last.dying + dying) if dying else last)
-        self._starts = last.end_start
-        return True
+    def scalar(self, value: int | float, dtype: DType) -> Any:
+        """A scalar of a row as an array of rank 0, which nobody may write to."""
+        if value == 0:  # −0.0 is equal to 0.0
+            return conversions.scalar(self.library, value, dtype)
+        return self._scalar(value, dtype)
 
-    def _made_ready(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
-        if op.op.category is Category.COMPOSITE:
-            return self._expanded(expand(op.op, specs, op.attributes), operands)
-        if op.op.category is Category.MOVE and self._kernel_of is not None and not self._is_library_exact:
-            return self._converted(op, specs, operands)
-        end_start = self._starts + op.op.starts(op.attributes)
-        return [Step(self._prepared(op, specs), operands, self._starts, end_start, ())]
+    def scalars(self, values: Sequence[int | float], dtypes: Sequence[DType]) -> list[Any]:
+        return [self.scalar(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
 
-    def _converted(self, op: ProgramOp, specs: tuple[Spec, ...], operands: tuple[int, ...]) -> list[Step]:
-        """A move behind the conversions of its operands, which are not left to the library."""
-        ready, ready_specs, steps = list(operands), list(specs), []
-        for position, cast in converted_first(op.op, specs, op.attributes):
-            steps.append(Step(self._prepared(cast, (specs[position],)), (operands[position],), 0, 0, ()))
-            ready[position] = self._next_number + len(steps) - 1
-            ready_specs[position] = infer(cast.op, (specs[position],), cast.attributes)
-        first = self._next_number
-        made_here = tuple(range(first, first + len(steps)))
-        end_start = self._starts + op.op.starts(op.attributes)
-        last = Step(self._prepared(op, tuple(ready_specs)), tuple(ready), self._starts, end_start, made_here)
-        return [*steps, last]
+    def _step(self, call: _Call, kernel_of: KernelOf | None) -> Step:
+        if call[0].most_operands is None:  # nor would then the memory be bounded of what is remembered
+            return self._new_step(*call, kernel_of)
+        step = self._steps.get(call)
+        if step is None:
+            step = self._steps[call] = self._new_step(*call, kernel_of)
+        self._steps.move_to_end(call)
+        if len(self._steps) > self._most_ops:
+            self._steps.popitem(last=False)
+        return step
 
-    def _expanded(self, expansion: Expansion, operands: tuple[int, ...]) -> list[Step]:
-        """An expansion's constants, as steps without operands, and its ops. None of them takes slice starts."""
-        program = expansion.program
-        bare = partial(Step, first_start=self._starts, end_start=self._starts)
-        constants = [
-            scalar(self.library, value, dtype)
-            for value, dtype in zip(expansion.constants, program.scalars, strict=True)
-        ]
-        steps = [bare(run=_constant(value), operands=(), dying=()) for value in constants]
-        first = self._next_number
-        numbers = [*operands, *range(first, first + len(constants) + len(program.ops))]
-        for op, dying in zip(program.ops, _dying(program), strict=True):
-            specs = tuple([program.specs[operand] for operand in op.operands])
-            own = tuple([numbers[operand] for operand in dying if operand >= len(operands)])
-            inner = tuple([numbers[operand] for operand in op.operands])
-            steps.append(bare(run=self._prepared(op, specs), operands=inner, dying=own))
-        return steps
+    def _new_step(self, op: Op, specs: tuple[Spec, ...], attributes: Attributes, kernel_of: KernelOf | None) -> Step:
+        if op.category is Category.COMPOSITE:
+            program, constants = expand(op, specs, attributes)
+            return self._program_step(program, self.scalars(constants, program.scalars), kernel_of)
+        if kernel_of is not None and needs_kernel(op, is_library_exact=self._is_library_exact):
+            return Step(_of_dense(self.library, kernel_of(op, specs, attributes)))
+        if kernel_of is not None and not self._is_library_exact:
+            casts = converted_first(op, specs, attributes)
+            if casts:
+                return self._program_step(_behind(casts, op, specs, attributes), (), kernel_of)
+        return Step(reference.prepare(op, self.library, specs, attributes), op.starts(attributes))
 
-    def _prepared(self, op: ProgramOp, specs: tuple[Spec, ...]) -> Prepared:
-        if self._kernel_of is None or not needs_kernel(op.op, is_library_exact=self._is_library_exact):
-            return reference.prepare(op.op, self.library, tuple([spec.dtype for spec in specs]), op.attributes)
-        return _of_dense(self.library, self._kernel_of(op.op, specs, op.attributes))
-
-    @property
-    def _next_number(self) -> int:
-        return self._first_result + len(self._steps)
+    def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> Step:
+        """The step of an op for which a program stands, whose scalars are `constants`."""
+        steps = _ended(self.prepare(program, kernel_of))
+        return Step(partial(_run_program, steps, constants), is_program=True)
 
 
 def execute(
     steps: Steps, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
 ) -> Generator[None, None, list[Any]]:
-    """Runs a row, one step each time it is resumed; returns what `run` does.
+    """Runs a row, one op each time it is resumed; returns what `run` does.
 
     Floating-point errors may warn: whoever resumes it ignores them.
     """
-    library = steps.library
-    values = [*inputs]
-    values += [scalar(library, value, dtype) for value, dtype in zip(scalars, steps.program.scalars, strict=True)]
-    for run_step, operands, first_start, end_start, dying in steps:
-        values.append(run_step([values[number] for number in operands], starts[first_start:end_start]))
+    program, repertoire = steps.program, steps.repertoire
+    values = [*inputs, *repertoire.scalars(scalars, program.scalars)]
+    yield from _run_steps(steps, values, iter(starts))
+    return [_dense(repertoire.library, values[program.first_result + index]) for index in program.live]
+
+
+def _run_steps(steps: Steps, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
+    """Runs all ops over `values`, which are by operand number and grow; those that die are let go."""
+    value_of = values.__getitem__
+    for (run, count, is_program), (_, operands, _), dying in zip(
+        steps.ready, steps.program.ops, steps.dying, strict=True
+    ):
+        if is_program:
+            values.append((yield from run([*map(value_of, operands)], starts)))
+        elif count:
+            values.append(run(*map(value_of, operands), starts=[*islice(starts, count)]))
+        else:
+            values.append(run(*map(value_of, operands)))
         for number in dying:
             values[number] = None
         yield
-    return [_dense(library, values[number]) for number in steps.live()]
+
+
+def _run_program(
+    steps: Steps, constants: Sequence[Any], operands: list[Any], starts: Iterator[int]
+) -> Generator[None, None, Any]:
+    """The last result of a program that stands for an op."""
+    values = [*operands, *constants]
+    yield from _run_steps(steps, values, starts)
+    return values[-1]
 
 
 def run(
@@ -174,15 +187,10 @@ def run(
     has checked them. `run_inexact` None stands for a device without a compiler; `is_library_exact` is the device's.
     """
     kernel_of = None if run_inexact is None else partial(partial, run_inexact)
-    steps = Steps(program, library, kernel_of, is_library_exact=is_library_exact)
-    execution = execute(steps, inputs, scalars, starts)
+    repertoire = Repertoire(library, is_library_exact=is_library_exact)
+    steps = _ended(repertoire.prepare(program, kernel_of))
     with np.errstate(all="ignore"):
-        while True:
-            try:
-                next(execution)
-            except StopIteration as end:
-                results: list[Any] = end.value
-                return results
+        return _ended(execute(steps, inputs, scalars, starts))
 
 
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
@@ -209,30 +217,51 @@ def converted_first(op: Op, operands: tuple[Spec, ...], attributes: Attributes) 
     ]
 
 
+_Call = tuple[Op, tuple[Spec, ...], Attributes]
+
 _MOVING = (Category.VIEW, Category.MOVE)
 _ASTYPE = BY_NAME["astype"]
 
 
-def _constant(value: Any) -> Prepared:
-    return lambda operands, starts: value
+def _behind(casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Program:
+    """A move behind casts of its operands, which by their positions are not left to the library."""
+    operands = [*range(len(specs))]
+    for number, (position, _) in enumerate(casts, len(specs)):
+        operands[position] = number
+    ops = [cast for _, cast in casts]
+    return build(specs, (), [*ops, ProgramOp(op, tuple(operands), attributes)], (len(ops),))
 
 
-def _of_dense(library: Any, kernel: Kernel) -> Prepared:
-    return lambda operands, starts: kernel([_dense(library, operand) for operand in operands])
+def _of_dense(library: Any, kernel: Kernel) -> Callable[..., Any]:
+    dense = partial(_dense, library)
+    return lambda *operands: kernel([*map(dense, operands)])
 
 
-def _dying(program: Program) -> list[list[int]]:
+def _dying(program: Program) -> list[tuple[int, ...]]:
     """For each op, the operand numbers that nothing needs after it: an unused result dies at its own op."""
-    last_use = {program.first_result + index: index for index in range(len(program.ops))}
-    for index, op in enumerate(program.ops):
-        last_use.update((operand, index) for operand in op.operands)
-    kept = {program.first_result + index for index in program.live}
-    dying: list[list[int]] = [[] for _ in program.ops]
-    for number, index in last_use.items():
-        if number not in kept:
-            dying[index].append(number)
+    first_result = program.first_result
+    last_use: list[int | None] = [*([None] * first_result), *range(len(program.ops))]
+    for index, (_, operands, _) in enumerate(program.ops):
+        for operand in operands:
+            last_use[operand] = index
+    for index in program.live:
+        last_use[first_result + index] = None
+    dying: list[tuple[int, ...]] = [()] * len(program.ops)
+    for number, last in enumerate(last_use):
+        if last is not None:
+            dying[last] += (number,)
     return dying
 
 
 def _dense(library: Any, array: Any) -> Any:
     return library.asarray(array, order="C")
+
+
+def _ended(generator: Generator[None, None, T]) -> T:
+    """What a generator returns, once it has been resumed to its end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned

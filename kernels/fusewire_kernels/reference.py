@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -25,11 +25,11 @@ from fusewire_kernels.conversions import cast, narrow, widen
 from fusewire_protos import catalogue, dtypes, shapes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
-from fusewire_protos.shapes import Shape
+from fusewire_protos.shapes import Shape, Spec
 
 # (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op takes.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
-Prepared = Callable[[Sequence[Any], Sequence[int]], Any]  # (operands, slice starts) → the result
+Prepared = Callable[..., Any]  # (*operands) → the result; of an op with slice starts, (*operands, starts=starts)
 _Rule = Twin  # where operands are already cast to the dtypes that the op computes in
 
 _TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
@@ -40,47 +40,48 @@ def twin(op: Op) -> Twin:
 
     @np.errstate(all="ignore")
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
-        sources = tuple(dtypes.from_numpy(operand.dtype) for operand in operands)
-        return prepare(op, library, sources, attributes)(operands, starts)
+        specs = tuple(Spec(_dtype_of(operand), operand.shape) for operand in operands)
+        prepared = prepare(op, library, specs, attributes)
+        return prepared(*operands, starts=starts) if op.has_region else prepared(*operands)
 
     return run
 
 
-def prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attributes) -> Prepared:
-    """The twin for operands of the dtypes `sources`, for use again and again.
+def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attributes) -> Prepared:
+    """The twin for operands of these specs, for use again and again.
 
     It may warn: whoever calls it ignores floating-point errors, once for many calls.
     """
-    is_bounded = op.most_operands is not None  # so is then the memory of what is remembered
-    prepared = _prepare_once if is_bounded else _prepare
-    return prepared(op, library, sources, attributes)
-
-
-def _prepare(op: Op, library: Any, sources: tuple[DType, ...], attributes: Attributes) -> Prepared:
     rule = _RULES[op.name]
+    sources = tuple([spec.dtype for spec in operands])
     targets = op.dtype_rule(sources, attributes).operands
     if targets != sources:
-        return _casting(rule, library, tuple(zip(sources, targets, strict=True)), attributes)
+        return _casting(rule, library, sources, targets, attributes)
     if isinstance(rule, _Computed) and not any(target.is_half for target in targets):
-        return _plain(rule.body, library)
-    return lambda operands, starts: library.asarray(rule(library, operands, attributes, starts))
-
-
-_prepare_once = lru_cache(4096)(_prepare)  # a loop's body comes again and again, in one program and in the next
+        return _plain(rule.body, library, has_rank=any(spec.shape for spec in operands))
+    return lambda *operands, starts=(): library.asarray(rule(library, operands, attributes, starts))
 
 
 def _casting(
-    rule: _Rule, library: Any, conversions: tuple[tuple[DType, DType], ...], attributes: Attributes
+    rule: _Rule, library: Any, sources: Sequence[DType], targets: Sequence[DType], attributes: Attributes
 ) -> Prepared:
-    def run(operands: Sequence[Any], starts: Sequence[int]) -> Any:
-        converted = [cast(library, operand, *each) for operand, each in zip(operands, conversions, strict=True)]
+    numbered = enumerate(zip(sources, targets, strict=True))
+    casts = [(position, source, target) for position, (source, target) in numbered if source is not target]
+
+    def run(*operands: Any, starts: Sequence[int] = ()) -> Any:
+        converted = [*operands]
+        for position, source, target in casts:
+            converted[position] = cast(library, operands[position], source, target)
         return library.asarray(rule(library, converted, attributes, starts))
 
     return run
 
 
-def _plain(body: Callable[..., Any], library: Any) -> Prepared:
-    return lambda operands, starts: library.asarray(body(library, *operands))
+def _plain(body: Callable[..., Any], library: Any, *, has_rank: bool) -> Prepared:
+    function: Prepared = getattr(library, body.name) if isinstance(body, _Named) else partial(body, library)
+    if has_rank:
+        return function
+    return lambda *operands: library.asarray(function(*operands))  # NumPy's results of rank 0 are no arrays
 
 
 def region_index(rank: int, attributes: Attributes, starts: Sequence[int]) -> tuple[Any, ...]:
@@ -256,13 +257,14 @@ def _is_finite(library: Any, x: Any) -> Any:
     return ~(_is_nan(library, x) | _is_infinite(library, x))
 
 
-def _named(name: str) -> Callable[..., Any]:
+@dataclass(frozen=True)
+class _Named:
     """The array library's own function of that name."""
 
-    def body(library: Any, *operands: Any) -> Any:
-        return getattr(library, name)(*operands)
+    name: str
 
-    return body
+    def __call__(self, library: Any, *operands: Any) -> Any:
+        return getattr(library, self.name)(*operands)
 
 
 def _astype(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
@@ -284,7 +286,7 @@ def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts
     base, exponent = operands
     if _dtype_of(base).is_floating:
         # power itself takes the square root where the exponent is one half, and so has others of −0 and −∞.
-        return _accurate(_named("float_power"))(library, operands, attributes, starts)
+        return _accurate(_Named("float_power"))(library, operands, attributes, starts)
     power = library.power(base, library.where(exponent < 0, 0, exponent))
     if base.dtype.kind == "u":
         return power
@@ -294,7 +296,7 @@ def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts
 
 def _turning(name: str) -> _Rule:
     """sin, cos and tan."""
-    plain, bounded = (_accurate(_named(name)), _accurate(_of_bounded_angle(name)))
+    plain, bounded = (_accurate(_Named(name)), _accurate(_of_bounded_angle(name)))
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         chosen = plain if operands[0].dtype == np.float64 else bounded
@@ -465,7 +467,7 @@ def _eye(library: Any, operands: Sequence[Any], attributes: Attributes, starts: 
 
 _RULES: dict[str, _Rule] = {
     **{
-        name: _Computed(_named(name))
+        name: _Computed(_Named(name))
         for name in (
             "add",
             "subtract",
@@ -489,17 +491,17 @@ _RULES: dict[str, _Rule] = {
             "sqrt",
         )
     },
-    **{name: _accurate(_named(name)) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
+    **{name: _accurate(_Named(name)) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
     **{name: _turning(name) for name in ("sin", "cos", "tan")},
     "floor_divide": _Computed(_floor_divide),
     "remainder": _Computed(_remainder),
     "power": _power,
     "minimum": _Computed(_minimum),
     "maximum": _Computed(_maximum),
-    "atan2": _accurate(_named("arctan2")),
+    "atan2": _accurate(_Named("arctan2")),
     "clip": _Computed(_clip),
     "where": _select,
-    "bitwise_invert": _Computed(_named("invert")),
+    "bitwise_invert": _Computed(_Named("invert")),
     "isnan": _Computed(_is_nan),
     "isinf": _Computed(_is_infinite),
     "isfinite": _Computed(_is_finite),

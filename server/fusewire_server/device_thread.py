@@ -31,7 +31,7 @@ from fusewire_server.intermediates import intermediate_bytes, most_intermediate_
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.slices import Line
-from fusewire_server.tier0 import run_op_by_op, steps_of
+from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
 from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.device")
@@ -200,6 +200,7 @@ class DeviceThread:
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
+        self._repertoire = repertoire_of(device)  # device thread only
         self._prepared: WeakKeyDictionary[ProgramEntry, _Prepared] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as the next two
         self._unfinished: _Unfinished | None = None
@@ -349,9 +350,8 @@ class DeviceThread:
     def _run_row(self, row: Row) -> Generator[None, None, FailedRow | None]:
         """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
         try:
-            prepared = self._prepare(row.entry)
-            self._reserve(row.entry.program, prepared.at_most_bytes)
-            yield from run_op_by_op(self._device, prepared.steps, row)
+            steps = yield from self._prepare(row.entry)
+            yield from run_op_by_op(self._device, steps, row)
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
@@ -364,12 +364,17 @@ class DeviceThread:
         self._release(tuple(row.outputs))
         return failure
 
-    def _prepare(self, entry: ProgramEntry) -> _Prepared:
+    def _prepare(self, entry: ProgramEntry) -> Generator[None, None, Steps]:
+        """Reserves what a run takes first, so that those who overtake it meanwhile leave it room."""
         prepared = self._prepared.get(entry)
-        if prepared is None:
-            prepared = _Prepared(steps_of(self._device, entry), most_intermediate_bytes(entry.program))
-            self._prepared[entry] = prepared
-        return prepared
+        if prepared is not None:
+            self._reserve(entry.program, prepared.at_most_bytes)
+            return prepared.steps
+        at_most_bytes = most_intermediate_bytes(entry.program)
+        self._reserve(entry.program, at_most_bytes)
+        steps = yield from prepare(self._device, self._repertoire, entry)
+        self._prepared[entry] = _Prepared(steps, at_most_bytes)
+        return steps
 
     def _reserve(self, program: Program, at_most_bytes: int) -> None:
         """For the values of one run. They are counted closely only where that decides: it takes as long as many ops."""

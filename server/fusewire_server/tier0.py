@@ -16,7 +16,7 @@ import numpy as np
 
 from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
-from fusewire_kernels.interpreter import Kernel, Steps
+from fusewire_kernels.interpreter import Kernel, Repertoire, Steps
 from fusewire_kernels.plan import Donation
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
@@ -26,11 +26,15 @@ from fusewire_server.programs import OneOp, ProgramEntry
 from fusewire_server.work import Row, Value
 
 
-def steps_of(device: Device, entry: ProgramEntry) -> Steps:
-    """The steps of a program whose one-op plans are all there. Device thread, as is all use of them."""
-    info = device.info
-    kernel_of = None if info.dialect is None else partial(_kernel, device, entry.one_ops)
-    return Steps(entry.program, device.array_library, kernel_of, is_library_exact=info.is_library_exact)
+def repertoire_of(device: Device) -> Repertoire:
+    """What all programs share that run op by op on a device."""
+    return Repertoire(device.array_library, is_library_exact=device.info.is_library_exact)
+
+
+def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Generator[None, None, Steps]:
+    """Makes a program ready whose one-op plans are all there, a few ops each time it is resumed. Device thread."""
+    kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
+    return repertoire.prepare(entry.program, kernel_of)
 
 
 def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:
@@ -78,15 +82,16 @@ def _kernel(
 
 
 def _launching(device: Device, one_op: OneOp) -> Kernel:
-    plan = one_op.loaded.plan
-    table = np.zeros((1, len(plan.columns)), np.int64)
+    loaded, layout = one_op.loaded, one_op.layout
+    arena_bytes = loaded.plan.arena_bytes
+    table = np.zeros((1, len(loaded.plan.columns)), np.int64)
+    table_row = table[0]
 
     def run(arrays: Sequence[Any]) -> Any:
         result = device.empty(one_op.result)
-        arena_address = device.arena_address(plan.arena_bytes, 0)
-        addresses = [device.address(array) for array in arrays]
-        one_op.layout.fill(table[0], arena_address, addresses, [device.address(result)], (), ())
-        device.launch(one_op.loaded, table)
+        addresses = [*map(device.address, arrays)]
+        layout.fill(table_row, device.arena_address(arena_bytes, 0), addresses, [device.address(result)], (), ())
+        device.launch(loaded, table)
         return result
 
     return run

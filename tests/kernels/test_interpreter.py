@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels import interpreter
+from fusewire_kernels import interpreter, reference
 from fusewire_kernels.conversions import scalar
+from fusewire_kernels.interpreter import Repertoire, Steps
 from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
@@ -25,6 +26,7 @@ from tests import strategies
 from tests.tolerances import allowance, assert_close, assert_same_bytes
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 VECTOR = Spec(dtypes.float32, (8,))
 
 
@@ -45,6 +47,52 @@ def _run(work: strategies.Work, run_inexact: interpreter.RunInexact | None = Non
 def _by_twin(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
     result: Array = twin(op)(np, operands, attributes, ())
     return result
+
+
+def _prepare(repertoire: Repertoire, program: Program, kernel_of: interpreter.KernelOf | None) -> Steps:
+    return _ended(repertoire.prepare(program, kernel_of))
+
+
+def _execute(steps: Steps, inputs: Sequence[Array], scalars: Sequence[int | float] = ()) -> list[Array]:
+    with np.errstate(all="ignore"):
+        return _ended(interpreter.execute(steps, inputs, scalars, ()))
+
+
+def _ended(generator: Generator[None, None, T]) -> T:
+    """What a generator returns, once it has been resumed to its end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned
+
+
+class _Kernels:
+    """Gives the twin of an op as its kernel, and knows which ops it was asked for and which kernels are held."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._given: list[weakref.ref[_TwinKernel]] = []
+
+    def __call__(self, op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> interpreter.Kernel:
+        kernel = _TwinKernel(op, attributes)
+        self.asked.append(op.name)
+        self._given.append(weakref.ref(kernel))
+        return kernel
+
+    @property
+    def held(self) -> list[str]:
+        gc.collect()
+        return [name for name, kernel in zip(self.asked, self._given, strict=True) if kernel() is not None]
+
+
+class _TwinKernel:
+    def __init__(self, op: Op, attributes: Attributes) -> None:
+        self._op, self._attributes = op, attributes
+
+    def __call__(self, operands: Sequence[Array]) -> Array:
+        return _by_twin(self._op, (), self._attributes, operands)
 
 
 def _one_op_at_a_time(work: strategies.Work) -> list[Array]:
@@ -200,3 +248,102 @@ def test_scalars_take_the_programs_dtype() -> None:
     program = _program([VECTOR], [("multiply", (0, 1), ())], [0], scalars=[dtypes.float32])
     (result,) = interpreter.run(program, np, [np.ones(8, np.float32)], (0.1,), (), None)
     assert_same_bytes(result, np.full(8, 0.1, np.float32))
+
+
+# ---- what programs share ----
+
+
+def _of_vectors(*names: str) -> Program:
+    """One vector in, one op after another, the last result out."""
+    return _program([VECTOR], [(name, (index,), ()) for index, name in enumerate(names)], [len(names) - 1])
+
+
+def _of_rows(name: str) -> Program:
+    return _program([Spec(dtypes.float32, (2, 4))], [(name, (0,), ((1,),))], [0])
+
+
+def test_an_op_on_operands_of_the_same_specs_is_made_ready_once_for_all_programs() -> None:
+    repertoire, kernels = Repertoire(np), _Kernels()
+    _prepare(repertoire, _of_vectors("exp", "log", "exp"), kernels)
+    _prepare(repertoire, _of_vectors("log", "negative", "exp", "tanh"), kernels)
+    assert kernels.asked == ["exp", "log", "tanh"]
+
+
+def test_operands_of_other_specs_need_a_kernel_of_their_own() -> None:
+    repertoire, kernels = Repertoire(np), _Kernels()
+    for spec in (VECTOR, Spec(dtypes.float64, (8,)), Spec(dtypes.float32, (2, 4))):
+        _prepare(repertoire, _program([spec], [("exp", (0,), ())], [0]), kernels)
+    assert kernels.asked == ["exp"] * 3
+
+
+def test_composite_ops_share_what_their_expansions_have_in_common() -> None:
+    repertoire, kernels = Repertoire(np), _Kernels()
+    for name in ("softmax", "softmax", "log_softmax"):
+        _prepare(repertoire, _of_rows(name), kernels)
+    assert sorted(kernels.asked) == ["exp", "log", "max", "sum"]
+
+
+def test_the_op_that_no_program_has_brought_for_longest_is_forgotten_with_its_kernel() -> None:
+    repertoire, kernels = Repertoire(np, most_ops=2), _Kernels()
+    for name in ("exp", "log", "exp", "tanh"):
+        _prepare(repertoire, _of_vectors(name), kernels)
+    assert kernels.held == ["exp", "tanh"]
+    _prepare(repertoire, _of_vectors("log"), kernels)
+    assert kernels.asked == ["exp", "log", "tanh", "log"]
+
+
+def test_a_program_keeps_the_kernels_that_are_forgotten_meanwhile() -> None:
+    repertoire, kernels = Repertoire(np, most_ops=1), _Kernels()
+    steps = _prepare(repertoire, _of_vectors("exp", "log"), kernels)
+    _prepare(repertoire, _of_vectors("tanh"), kernels)
+    assert kernels.held == ["exp", "log", "tanh"]
+    array = np.linspace(-1, 1, 8, dtype=np.float32)
+    (expected,) = interpreter.run(steps.program, np, [array], (), (), None)
+    assert_same_bytes(_execute(steps, [array])[0], expected)
+
+
+@pytest.mark.parametrize(("name", "is_remembered"), [("add", True), ("concat", False)])
+def test_only_ops_of_few_operands_are_remembered(
+    name: str, is_remembered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    prepare = reference.prepare
+
+    def counted(op: Op, *others: Any) -> reference.Prepared:
+        made.append(op.name)
+        return prepare(op, *others)
+
+    monkeypatch.setattr(reference, "prepare", counted)
+    repertoire = Repertoire(np)
+    program = _program([VECTOR] * 2, [(name, (0, 1), (0,) * len(catalogue.BY_NAME[name].attributes))] * 2, [1])
+    for _ in range(2):
+        _prepare(repertoire, program, None)
+    assert made == [name] * (1 if is_remembered else 2)
+
+
+@given(st.lists(strategies.programs(), min_size=2, max_size=4))
+def test_programs_that_share_a_repertoire_give_the_bits_they_give_alone(works: list[strategies.Work]) -> None:
+    repertoire = Repertoire(np)
+    for work in works * 2:
+        steps = _prepare(repertoire, work.program, None)
+        with np.errstate(all="ignore"):
+            results = _ended(interpreter.execute(steps, work.inputs, work.scalars, work.starts))
+        for actual, expected in zip(results, _run(work), strict=True):
+            assert_same_bytes(actual, expected)
+
+
+@given(st.lists(st.tuples(st.sampled_from((0, 1, True, 1.0, 0.0, -0.0, 2**63, 2.0**63)), st.sampled_from(dtypes.ALL))))
+def test_scalars_that_are_equal_but_not_the_same_are_told_apart(given: list[tuple[int | float, DType]]) -> None:
+    repertoire = Repertoire(np)
+    for value, dtype in given * 2:
+        assert_same_bytes(repertoire.scalar(value, dtype), scalar(np, value, dtype))
+
+
+def test_a_scalar_that_comes_again_is_converted_once() -> None:
+    repertoire = Repertoire(np)
+    assert repertoire.scalar(0.1, dtypes.float32) is repertoire.scalar(0.1, dtypes.float32)
+
+
+def test_a_long_program_is_made_ready_in_short_turns() -> None:
+    turns = sum(1 for _ in Repertoire(np).prepare(_of_vectors(*["negative"] * 1000), None))
+    assert turns >= 1000 // 32

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import warnings
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.conversions import scalar
-from fusewire_kernels.reference import prepare, twin
+from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
@@ -149,21 +147,6 @@ def test_a_product_is_numpys_in_float64(data: st.DataObject) -> None:
         a, b = a.astype(np.float64), b.astype(np.float64)
     expected = _quietly(np.matmul, a, b).astype(dtypes.to_numpy(dtype))
     assert_close(_run("matmul", *_operands(work)), expected, op, dtype, allowance(op, [a, b], (), dtype))
-
-
-@pytest.mark.parametrize(("name", "is_remembered"), [("add", True), ("concat", False)])
-def test_only_ops_of_few_operands_are_remembered(name: str, is_remembered: bool) -> None:
-    library = _Library()
-    reference = weakref.ref(library)
-    op = catalogue.BY_NAME[name]
-    prepare(op, library, (dtypes.int32,) * 2, (0,) * len(op.attributes))
-    del library
-    gc.collect()
-    assert (reference() is not None) == is_remembered
-
-
-class _Library:
-    """An array library that is never used."""
 
 
 # ---- defined values ----

@@ -191,11 +191,13 @@ def test_who_finds_no_room_waits_for_the_releases_that_are_held_up(monkeypatch: 
     here.thread.stop(DEADLINE_S)
 
 
+@pytest.mark.parametrize("meanwhile", ["prepare", "run_op_by_op"])
 def test_who_finds_no_room_beside_the_intermediate_values_of_a_run_waits_for_its_end(
-    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", lambda *_: iter(()))
+    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", here.run_op_by_op)
     here.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
     row = Row(session("a"), here.tier0, 1, [], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
     here.thread.order(Run(SLOW, Submission(here.tier0, None, (row,), ((),), tuple(row.outputs))))

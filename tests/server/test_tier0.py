@@ -1,19 +1,31 @@
-"""Tier 0 writes results when all ops have run, over inputs that die if there are any."""
+"""Tier 0 writes results when all ops have run, over inputs that die if there are any, and launches loaded plans."""
 
 from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Generator
+from typing import TypeVar
 
 import numpy as np
 import pytest
 
-from fusewire_kernels.devices.base import Block
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.interpreter import Repertoire
 from fusewire_kernels.plan import Donation
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.program import Program, ProgramLimits, ProgramOp, build, decode
 from fusewire_protos.shapes import Spec
-from fusewire_server.tier0 import donations, run_op_by_op, steps_of
+from fusewire_server.calls import calls_of
+from fusewire_server.programs import OneOp, ProgramEntry
+from fusewire_server.tier0 import donations, prepare, repertoire_of, run_op_by_op
 from fusewire_server.work import Row, Value, ValueState
-from tests.server.parts import addition, chain, entry_of, pair, session
+from tests.server.parts import VECTOR, addition, chain, entry_of, pair, session
+
+T = TypeVar("T")
 
 SQUARE = Spec(dtypes.float32, (2, 2))
 NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
@@ -24,6 +36,16 @@ def double_and_view() -> Program:
     double = ProgramOp(catalogue.BY_NAME["add"], (0, 0), ())
     reshape = ProgramOp(catalogue.BY_NAME["reshape"], (0,), ((4,),))
     return build([SQUARE], [], [double, reshape], (0, 1))
+
+
+def ended(generator: Generator[None, None, T]) -> T:
+    """What a generator returns, once it has been resumed to its end."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            returned: T = end.value
+            return returned
 
 
 def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Value:
@@ -58,8 +80,45 @@ def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
     outputs = [value_in(device, program.result_spec(index)) for index in program.live]
     outputs[heir].block = given.block
     entry = entry_of(program)
-    for _ in run_op_by_op(device, steps_of(device, entry), Row(session(), entry, 1, [given], outputs, (), (), 0)):
-        pass
+    steps = ended(prepare(device, repertoire_of(device), entry))
+    ended(run_op_by_op(device, steps, Row(session(), entry, 1, [given], outputs, (), (), 0)))
     doubled, reshaped = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
     assert reshaped.tolist() == [1, 2, 3, 4]
     assert doubled.tolist() == [[2, 4], [6, 8]]
+
+
+class KernelDevice(NullDevice):
+    """Has a dialect, so that inexact ops are launched."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        return super().info._replace(dialect="c")
+
+
+def entry_with_kernels(device: NullDevice, program: Program) -> ProgramEntry:
+    """With the plans of its one-op calls loaded."""
+    entry = entry_of(program)
+    for call in calls_of(program, is_library_exact=True):
+        plan = build_plan(decode(call.raw(), ProgramLimits()), "c")
+        entry.one_ops[call] = OneOp(device.load(plan, ()), SlotLayout(plan), call.result())
+    return entry
+
+
+def test_a_plan_stays_loaded_for_as_long_as_programs_to_come_may_launch_it() -> None:
+    device = KernelDevice()
+    repertoire = Repertoire(np, most_ops=1)
+    first, second = (entry_with_kernels(device, program) for program in (chain(["exp"]), chain(["exp", "negative"])))
+    ended(prepare(device, repertoire, first))
+    (one_op,) = first.one_ops.values()
+    loaded = weakref.ref(one_op.loaded)
+    plan = one_op.loaded.plan
+    del first, one_op
+    gc.collect()
+    assert loaded() is not None
+    steps = ended(prepare(device, repertoire, second))
+    given, result = value_in(device, VECTOR), value_in(device, VECTOR)
+    ended(run_op_by_op(device, steps, Row(session(), second, 1, [given], [result], (), (), 0)))
+    assert [launched for launched, _ in device.launched] == [plan]
+    del steps
+    gc.collect()
+    assert loaded() is None
