@@ -226,12 +226,12 @@ class Cutter:
             self._known.popitem(last=False)
 
 
-def within(piece: Piece, ends: Integers, most_operands: int) -> Piece:
+def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
     """As much of `piece` as one program may be: fewer bodies, else a part of a body; one op at least.
 
     `ends`: how many operands the ops up to each op of the piece take, itself included.
     """
-    fitting = max(int(np.searchsorted(ends, most_operands, side="right")), 1)
+    fitting = max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1)
     if fitting >= piece.ops:
         return piece
     bodies = fitting * piece.bodies // piece.ops

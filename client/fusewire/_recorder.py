@@ -29,6 +29,7 @@ from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread
 from fusewire._signature import signature_of
 from fusewire._tape import Integers, Record, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))  # the functions that append to a tape
@@ -45,8 +46,8 @@ class Owner(Protocol):
         """Whether nothing of the session is in flight."""
 
     @property
-    def most_operands(self) -> int:
-        """How many operands the ops of one program may take together."""
+    def limits(self) -> wire.Limits:
+        """What the server takes."""
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
@@ -263,12 +264,12 @@ class Recorder:
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """`piece`, or less of it if its ops take more operands than those of one program may."""
-        most_operands = self.owner.most_operands
-        if _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
+        """`piece`, or less of it if one program may not have as many ops, or as many operands of them."""
+        most_ops, most_operands = self.owner.limits.program_ops, self.owner.limits.program_operands
+        if piece.ops <= most_ops and _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
             return piece
-        ends = np.append(places, len(flat))[1 : piece.ops + 1]
-        return within(piece, ends - np.arange(1, piece.ops + 1), most_operands)
+        ends = np.append(places, len(flat))[1 : piece.ops + 1] - np.arange(1, piece.ops + 1)
+        return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
 
     def _structure(self, flat: Integers, first: int, ops: int) -> Structure:
         """In a loop pieces of one length are mostly of one structure."""

@@ -129,7 +129,7 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     """Records any op with at least one array among its operands, which are arrays and scalars."""
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
-    _check_count(op, len(operands), recorder.owner.most_operands)
+    _check_count(op, len(operands), recorder.owner.limits.program_operands)
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
     handles = [_admit(operand, recorder) for operand in operands if isinstance(operand, Recorded)]

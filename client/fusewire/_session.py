@@ -179,8 +179,8 @@ class Session:
         return self._link.credit.is_free
 
     @property
-    def most_operands(self) -> int:
-        return self._link.limits.program_operands
+    def limits(self) -> wire.Limits:
+        return self._link.limits
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""

@@ -319,7 +319,7 @@ def test_a_piece_within_a_limit_of_operands_is_all_of_it_or_as_much_as_fits(
 ) -> None:
     bodies = 1 << doublings
     ends = np.cumsum(body * bodies)
-    cut = within(Piece(len(ends), bodies), ends, most)
+    cut = within(Piece(len(ends), bodies), ends, most_ops=len(ends), most_operands=most)
     taken = int(ends[cut.ops - 1])
     assert taken <= most or cut.ops == 1
     assert cut.ops == cut.bodies * len(body) if cut.bodies else cut.ops < len(body)
@@ -332,4 +332,10 @@ def test_a_piece_within_a_limit_of_operands_is_all_of_it_or_as_much_as_fits(
 
 def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> None:
     ends = np.array([2, 4, 14, 16])
-    assert [within(Piece(4), ends, most) for most in (16, 15, 13, 1)] == [Piece(4), Piece(3), Piece(2), Piece(1)]
+    cut = [within(Piece(4), ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
+    assert cut == [Piece(4), Piece(3), Piece(2), Piece(1)]
+
+
+@pytest.mark.parametrize(("most_ops", "cut"), [(24, Piece(24, 8)), (23, Piece(12, 4)), (5, Piece(3, 1)), (2, Piece(2))])
+def test_a_piece_within_a_limit_of_ops_is_fewer_bodies_or_a_part_of_one(most_ops: int, cut: Piece) -> None:
+    assert within(Piece(24, 8), np.arange(2, 50, 2), most_ops=most_ops, most_operands=1000) == cut

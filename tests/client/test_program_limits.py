@@ -1,4 +1,4 @@
-"""The limit of a program's operands, as a client keeps it: by cutting, and for a single op at the user's line."""
+"""The limits of a program, as a client keeps them: by cutting, and for a single op at the user's line."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fusewire_protos.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect
 
-MOST = 40
+MOST_OPS, MOST = 20, 40
 PART = np.arange(3, dtype=np.float32)
 
 
-def limited() -> Peer:
-    """A session whose server refuses a program of more operands."""
+def limited(**settings: int) -> Peer:
+    """A session whose server refuses a program of more."""
     limits = wire.Limits()
     limits.CopyFrom(LIMITS)
-    limits.program_operands = MOST
+    limits.MergeFrom(wire.Limits(**settings))
     return connect(limits=limits)
 
 
@@ -29,7 +29,7 @@ def operands_of(program: Program) -> int:
 
 @pytest.mark.parametrize("arity", [2, 3, 7, 19, MOST - 1, MOST])
 def test_a_loop_over_ops_of_many_operands_is_cut_into_programs_that_the_server_takes(arity: int) -> None:
-    peer = limited()
+    peer = limited(program_operands=MOST)
     value, expected = peer.session.array(PART), PART
     for _ in range(100):
         joined = fw.concat([value] * arity)
@@ -39,7 +39,7 @@ def test_a_loop_over_ops_of_many_operands_is_cut_into_programs_that_the_server_t
 
 
 def test_ops_in_no_loop_are_cut_so_too() -> None:
-    peer = limited()
+    peer = limited(program_operands=MOST)
     x = peer.session.array(PART)
     arities = [1 + 7 * index % MOST for index in range(60)]
     totals = [fw.concat([x] * arity).sum() for arity in arities]
@@ -48,8 +48,20 @@ def test_ops_in_no_loop_are_cut_so_too() -> None:
 
 
 def test_an_op_of_more_operands_than_a_program_may_have_is_refused_where_it_is_recorded() -> None:
-    peer = limited()
+    peer = limited(program_operands=MOST)
     x = peer.session.array(PART)
     with pytest.raises(fw.QuotaExceeded, match=r"^concat of 41 operands; limits\.program_operands = 40$"):
         fw.concat([x] * (MOST + 1))
     assert fw.concat([x] * MOST).sum().numpy(timeout=20) == 3 * MOST
+
+
+@pytest.mark.parametrize("body", [1, 7, MOST_OPS, MOST_OPS + 1, 3 * MOST_OPS])
+def test_a_loop_is_cut_into_programs_of_no_more_ops_than_the_server_takes(body: int) -> None:
+    peer = limited(program_ops=MOST_OPS)
+    value = peer.session.array(PART)
+    for _ in range(40):
+        for place in range(body):
+            value = value + 1 if place % 2 else value - 1
+    change = 40 * (body // 2 - (body + 1) // 2)
+    np.testing.assert_array_equal(value.numpy(timeout=20), PART + change)
+    assert max(len(program.ops) for program in peer.server.programs.values()) <= MOST_OPS
