@@ -233,7 +233,7 @@ def _behind(casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, .
 
 
 def _of_dense(library: Any, kernel: Kernel) -> Callable[..., Any]:
-    dense = partial(_dense, library)
+    dense = partial(library.asarray, order="C")
     return lambda *operands: kernel([*map(dense, operands)])
 
 

@@ -83,14 +83,14 @@ def _kernel(
 
 def _launching(device: Device, one_op: OneOp) -> Kernel:
     loaded, layout = one_op.loaded, one_op.layout
-    arena_bytes = loaded.plan.arena_bytes
+    arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
     table = np.zeros((1, len(loaded.plan.columns)), np.int64)
     table_row = table[0]
 
     def run(arrays: Sequence[Any]) -> Any:
         result = device.empty(one_op.result)
         addresses = [*map(device.address, arrays)]
-        layout.fill(table_row, device.arena_address(arena_bytes, 0), addresses, [device.address(result)], (), ())
+        layout.fill(table_row, arena_address, addresses, [device.address(result)], (), ())
         device.launch(loaded, table)
         return result
 
