@@ -180,11 +180,11 @@ class Claim(NamedTuple):
 def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
     """The claim of a program that `limits` or the rules reject.
 
-    One that is only too large is counted as its client counts it, so that credit comes back in full. One of too many
-    operands is not read for that: a client refuses such an op where it is recorded.
+    One whose arrays are too large is counted as its client counts it, so that credit comes back in full. One of
+    too many ops or operands is not read for that: clients keep those limits themselves.
     """
     try:
-        program = decode(raw, limits._replace(program_ops=sys.maxsize, array_bytes=sys.maxsize))
+        program = decode(raw, limits._replace(array_bytes=sys.maxsize))
     except CaseError:
         return Claim(_claimed_live(raw), Amount(0, 0, 1))
     return Claim(program.live, Amount(len(program.ops), program.live_bytes, 1))

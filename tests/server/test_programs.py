@@ -146,7 +146,7 @@ def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
     assert claim_of(raw, ProgramLimits()) == Claim((0, 1), Amount(0, 0, 1))
 
 
-def test_a_program_that_is_only_too_large_claims_what_its_client_counted() -> None:
+def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
     ones = ProgramOp(BY_NAME["full"], (0,), ((1 << 16, 1 << 16), dtypes.float32.code))
     raw = encode(build((), (dtypes.float32,), (ones,), (0,)))
     limits = ProgramLimits(array_bytes=1 << 20)
@@ -155,11 +155,11 @@ def test_a_program_that_is_only_too_large_claims_what_its_client_counted() -> No
     assert claim_of(raw, limits) == Claim((0,), Amount(1, 1 << 34, 1))
 
 
-def test_a_program_of_too_many_operands_claims_its_results_without_being_read() -> None:
-    """Its client counts nothing for it, as it refuses such an op where it is recorded."""
-    many = ProgramOp(BY_NAME["concat"], (0,) * 9, (0,))
-    raw = encode(build((VECTOR,), (), (many,), (0,)))
-    assert claim_of(raw, ProgramLimits(program_operands=8)) == Claim((0,), Amount(0, 0, 1))
+@pytest.mark.parametrize("limits", [ProgramLimits(program_operands=8), ProgramLimits(program_ops=2)])
+def test_a_program_of_too_much_claims_its_results_without_being_read(limits: ProgramLimits) -> None:
+    many = ProgramOp(BY_NAME["concat"], (0,) * 3, (0,))
+    raw = encode(build((VECTOR,), (), (many,) * 3, (2,)))
+    assert claim_of(raw, limits) == Claim((2,), Amount(0, 0, 1))
 
 
 @pytest.mark.parametrize(
