@@ -301,8 +301,10 @@ class Recorder:
         tape = self.tape
         if len(tape.records) < _TRIMMED_AT_RECORDS or _is_interrupting():
             return
-        sent_records = self.sent - tape.origin - 1
-        self.tape = tape.without(min(len(tape.records) - HISTORY_OPS, sent_records), unsent=self.sent)
+        count, sent_records = len(tape.records), self.sent - tape.origin - 1
+        trimmed = tape.without(min(count - HISTORY_OPS, sent_records), unsent=self.sent)
+        if len(tape.records) == count:  # else a signal handler has recorded meanwhile
+            self.tape = trimmed
 
     def _set_marks(self) -> None:
         """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""

@@ -75,7 +75,7 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
             except KeyError:
                 learnt = _learn(op, self._spec, other._spec)
                 signature, spec = of_arrays.setdefault(self._spec, {})[other._spec] = learnt
-            records.append((signature, self._handle, other._handle))
+            record = (signature, self._handle, other._handle)
         else:
             try:
                 signature, spec, canonical = of_scalars[self._spec][kind]
@@ -86,8 +86,9 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
                 signature, spec, canonical = of_scalars.setdefault(self._spec, {})[kind] = weak
             values = tape.values
             values.append(canonical(other))
-            records.append((signature, self._handle, -tape.value_origin - len(values)))
+            record = (signature, self._handle, -tape.value_origin - len(values))
         result = _new(cls)
+        records.append(record)  # nothing that may run a finaliser or a handler lies between this and the count
         result._handle = number = tape.origin + len(records)
         result._spec = spec
         result._recorder = recorder
@@ -113,8 +114,9 @@ def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
             signature, spec = known[self._spec] = _learn(op, self._spec, attributes=attributes)
         tape = recorder.tape
         records = tape.records
-        records.append((signature, self._handle))
+        record = (signature, self._handle)
         result = _new(type(self))
+        records.append(record)
         result._handle = number = tape.origin + len(records)
         result._spec = spec
         result._recorder = recorder

@@ -58,7 +58,8 @@ class Tape:
     def without(self, records: int, *, unsent: int) -> Tape:
         """This tape without its first `records`, and without the values of ops numbered below `unsent`."""
         operands = chain.from_iterable(self.between(unsent, self.end))
-        first_value = next((-1 - operand for operand in operands if operand < 0), self.value_origin + len(self.values))
+        end_value = self.value_origin + len(self.values)
+        first_value = min((-1 - operand for operand in operands if operand < 0), default=end_value)
         values = self.values[first_value - self.value_origin :]
         return Tape(self.origin + records, self.records[records:], first_value, values)
 

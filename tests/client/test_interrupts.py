@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import linecache
+import signal
 import sys
 from inspect import CO_GENERATOR
 from types import FrameType
@@ -15,6 +17,7 @@ import fusewire as fw
 from fusewire import _recorder
 from fusewire._credit import Amount
 from fusewire._segments import structure_of
+from fusewire._tape import Tape
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
 from tests.client.peer import Peer, connect
@@ -103,3 +106,62 @@ def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(mo
     monkeypatch.setattr(_recorder, "structure_of", interrupted)
     np.testing.assert_array_equal((x * 3).numpy(timeout=10), H * 3)
     assert "interrupts Fusewire itself" in refused[0]
+
+
+class _RecordsAsItDies:
+    """In a cycle, so that only the collector ends it, which may run wherever something is allocated."""
+
+    def __init__(self, array: fw.Array, results: list[fw.Array]) -> None:
+        self.array = array
+        self.results = results
+        self.itself = self
+
+    def __del__(self) -> None:
+        self.results.append(self.array * 1000.0)
+
+
+@pytest.mark.parametrize("threshold", range(3, 30))
+def test_an_op_that_the_collector_records_within_another_has_a_handle_of_its_own(threshold: int) -> None:
+    session = connect().session
+    x = session.array(H)
+    of_finalisers: list[fw.Array] = []
+    results: list[fw.Array] = []
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(threshold)
+    try:
+        for step in range(40):
+            _RecordsAsItDies(x, of_finalisers)
+            results += [x + float(step), -x]
+    finally:
+        gc.set_threshold(*thresholds)
+    handles = [result._handle for result in (*results, *of_finalisers)]
+    assert len(set(handles)) == len(handles)
+    for step in range(40):
+        np.testing.assert_array_equal(results[2 * step].numpy(timeout=10), H + step)
+        np.testing.assert_array_equal(results[2 * step + 1].numpy(timeout=10), -H)
+
+
+def test_what_a_handler_records_while_a_tape_is_trimmed_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = connect().session
+    x = session.array(H)
+    of_handler: list[fw.Array] = []
+    original = Tape.without
+
+    def without(self: Tape, records: int, *, unsent: int) -> Tape:
+        trimmed = original(self, records, unsent=unsent)
+        if not of_handler:
+            signal.raise_signal(signal.SIGUSR1)
+        return trimmed
+
+    monkeypatch.setattr(Tape, "without", without)
+    previous = signal.signal(signal.SIGUSR1, lambda *_: of_handler.append(x * 1000.0))
+    try:
+        y = x
+        while not of_handler:
+            y = x + 1
+        z = y * 2
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    np.testing.assert_array_equal(of_handler[0].numpy(timeout=10), H * 1000)
+    np.testing.assert_array_equal(z.numpy(timeout=10), (H + 1) * 2)

@@ -39,3 +39,9 @@ def test_a_tape_whose_rest_needs_no_value_keeps_none() -> None:
 
 def test_no_records_flatten_to_nothing() -> None:
     assert flatten([]).tolist() == []
+
+
+def test_a_shorter_tape_keeps_the_values_of_ops_that_took_them_in_another_order() -> None:
+    tape = Tape(FIRST_HANDLE, [(1, A, B), (2, A, -2), (2, B, -1)], 0, [0.5, 0.25])
+    shorter = tape.without(1, unsent=FIRST_HANDLE + 2)
+    assert shorter.values_of(flatten(shorter.records)) == [0.25, 0.5]
