@@ -47,6 +47,7 @@ class SlotLayout:
         self._template = [
             bits_of(column.value, column.dtype) if isinstance(column, ConstantColumn) else 0 for _, column in numbered
         ]
+        self._write = struct.Struct(f"={len(numbered)}q").pack_into
         self._arenas = [index for index, column in numbered if isinstance(column, ArenaColumn)]
         self._inputs = [(index, column.input) for index, column in numbered if isinstance(column, InputColumn)]
         self._outputs = [(index, column.position) for index, column in numbered if isinstance(column, OutputColumn)]
@@ -66,7 +67,7 @@ class SlotLayout:
         scalars: Sequence[int | float],
         starts: Sequence[int],
     ) -> None:
-        """Writes one row: `table_row` is int64[columns]; addresses are by input and by live position."""
+        """Writes one row: `table_row` is int64[columns], dense; addresses are by input and by live position."""
         row = self._template.copy()
         for column in self._arenas:
             row[column] = arena_address
@@ -81,7 +82,7 @@ class SlotLayout:
             for start, stride_bytes in terms:
                 address += starts[start] * stride_bytes
             row[column] = address
-        table_row[:] = row
+        self._write(table_row, 0, *row)
 
 
 def bits_of(value: int | float, dtype: DType) -> int:

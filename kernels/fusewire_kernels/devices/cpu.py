@@ -147,7 +147,10 @@ class CpuDevice:
             raise OutOfMemory(f"the system has no room for {spec.size_bytes} bytes") from error
 
     def address(self, array: npt.NDArray[Any]) -> int:
-        return array.ctypes.data
+        try:
+            return _address(array)  # in a third of the time that NumPy takes to tell
+        except (TypeError, ValueError):  # what is read-only, empty, or of a dtype that buffers do not know
+            return array.ctypes.data
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
         self._unload_unheld()
@@ -176,8 +179,7 @@ class CpuDevice:
         if rows == 0:
             return
         assert self._run is not None
-        address = ctypes.addressof(ctypes.c_char.from_buffer(table.data))
-        self._run(loaded.launches_address, loaded.launch_count, address, rows, columns)
+        self._run(loaded.launches_address, loaded.launch_count, _address(table), rows, columns)
 
     def fence(self) -> ReachedFence:
         return _REACHED
@@ -208,6 +210,11 @@ class CpuDevice:
         run.restype = None
         run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         return run
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    """Raises TypeError or ValueError unless the array is a writable, dense buffer of a byte at least."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # an array is a buffer
 
 
 def _load_library(path: str) -> ctypes.CDLL:
