@@ -12,7 +12,7 @@ each group that uses them, which costs less than memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
@@ -55,6 +55,7 @@ _INLINED_FORMS = (POINTWISE, INDEX)
 
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 
+_ALONE = "a product stands alone"
 _OTHER_POINTS = "it has other points"
 _CROWDED = "a reduction of so much to so little has a kernel to itself"
 
@@ -104,6 +105,19 @@ class _Links(NamedTuple):
     blocked: dict[int, str]
 
 
+class _PlainOperands(NamedTuple):
+    """What a value reads: members `inside` of one group, which lie there as `placement` says, and `read` from memory.
+
+    `producers[group]` are the products among the latter.
+    """
+
+    group: Group | None
+    placement: Placement
+    inside: list[int]
+    read: list[Operand]
+    producers: dict[int, Group]
+
+
 class _Fuser:
     def __init__(self, graph: Graph, *, is_fusing: bool) -> None:
         self._graph, self._values = graph, graph.values
@@ -111,7 +125,7 @@ class _Fuser:
         self._groups = Groups(len(graph.values))
         self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
-        self._outer_uses = _uses(graph)  # of each value, by others than members of its own group
+        self._outer_uses = list(graph.uses)  # of each value, by others than members of its own group
         self._writers: dict[int, list[int]] = {}
         self._refusals: list[Refusal] = []
 
@@ -127,9 +141,9 @@ class _Fuser:
 
     def _add(self, number: int, value: Value) -> None:
         form = value.form
-        if form in LEAVES:
+        if form is POINTWISE and self._is_fusing and self._place_plainly(number, value):
             return
-        if form is POINTWISE and self._is_fusing and self._join_where_its_operands_lie(number, value):
+        if form in LEAVES:
             return
         if form is ASSEMBLY:
             self._writers[number] = []
@@ -184,10 +198,10 @@ class _Fuser:
         self._materialise_operands(value)
         group = self._groups.new(prod(value.shape))
         group.is_product = True
-        self._groups.add(group, Member(number, ()))
-        for base, _ in value.operands:
-            computed = self._writers.get(base) or ((base,) if self._groups.of(base) is not None else ())
-            self._groups.wait(group, [self._group(one).number for one in computed])
+        self._groups.add(group, _make(Member, (number, ())))
+        computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
+        producers = [self._groups.of[one] for one in computed]
+        self._groups.wait(group, [producer.number for producer in producers if producer is not None])
 
     def _place(self, number: int, value: Value) -> None:
         links = self._links(value)
@@ -202,51 +216,63 @@ class _Fuser:
         for blocked, reason in links.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
-    def _join_where_its_operands_lie(self, number: int, value: Value) -> bool:
-        """Places a pointwise value that reads members of one group, all in its own shape and at the same points.
+    def _place_plainly(self, number: int, value: Value) -> bool:
+        """Places a pointwise value of inputs, slots, products, and members of one group read whole and in their order.
 
-        So most values are placed. They bring nothing to a group without a walk but what they read from memory. Whatever
-        is less plain is left for `_place`, which does the same with these.
+        So most values are placed: beside those members, or, without any, in a group of their own. They bring nothing to
+        a group without a walk but what they read from memory. Whatever is less plain is left for `_place`, which does
+        the same with these.
         """
-        home = self._home(value)
-        if home is None:
+        operands = self._plain_operands(value)
+        if operands is None:
             return False
-        group, placement = home
-        accesses = self._accesses_of_inputs(value, placement)
-        if accesses is None or not has_room(group, len(accesses)):
+        group, placement, inside, read, producers = operands
+        if group is None:
+            group, placement = self._groups.new(prod(value.shape)), views.dense_strides(value.shape)
+            group.breaks = places.breaks_of(value.shape, placement)
+        elif not has_room(group, len(read)) or (producers and _is_awaited(group, producers.values())):
             return False
-        group.accesses |= accesses
-        self._count_uses(group, number)
+        for operand in read:
+            group.accesses.add(_make(Access, (operand, placement)))
         self._groups.add(group, _make(Member, (number, placement)))
         self._placement[number] = placement
+        self._count_uses(group, number, inside)
+        if producers:
+            self._groups.wait(group, producers)
+            for producer in producers.values():
+                self._refuse(number, producer, _ALONE)
         return True
 
-    def _home(self, value: Value) -> tuple[Group, Placement] | None:
-        """The one group, and the one placement in it, of all operands that are in groups, if they are read whole."""
-        shape, whole = value.shape, views.dense(value.shape)
-        home, placement = None, None
-        for base, layout in value.operands:
-            group = self._groups.of(base)
-            if group is None:
-                continue
-            if layout is not whole or self._values[base].shape != shape:
-                return None
-            if home is None:
-                home, placement = group, self._placement[base]
-            elif home is not group or placement != self._placement[base]:
-                return None
-        return None if home is None or placement is None else (home, placement)
-
-    def _accesses_of_inputs(self, value: Value, placement: Placement) -> set[Access] | None:
-        """The program's inputs that a value reads, or None if other operands belong to no group either."""
-        accesses: set[Access] = set()
+    def _plain_operands(self, value: Value) -> _PlainOperands | None:
+        """What a pointwise value reads, or None if an operand of it is not plain."""
+        values, group_of, placements = self._values, self._groups.of, self._placement
+        shape = value.shape
+        whole = views.dense(shape)
+        home: Group | None = None
+        placement: Placement = ()
+        inside: list[int] = []
+        read: list[Operand] = []
+        producers: dict[int, Group] = {}
         for operand in value.operands:
-            form = self._values[operand[0]].form
-            if form is INPUT:
-                accesses.add(_make(Access, (operand, placement)))
-            elif form not in SLOTS and self._groups.of(operand[0]) is None:
+            base, layout = operand
+            group = group_of[base]
+            if group is None:
+                form = values[base].form
+                if form is INPUT:
+                    read.append(operand)
+                elif form not in SLOTS:
+                    return None
+            elif group.is_product:
+                read.append(operand)
+                producers[group.number] = group
+            elif layout is whole and values[base].shape == shape and (home is None or home is group):
+                if inside and placements[base] != placement:
+                    return None
+                home, placement = group, placements[base]
+                inside.append(base)
+            else:
                 return None
-        return accesses
+        return _make(_PlainOperands, (home, placement, inside, read, producers)) if inside or read else None
 
     def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
         """Makes the value a member of the latest group that takes it."""
@@ -292,23 +318,27 @@ class _Fuser:
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
         meet(group, needs)
-        self._count_uses(group, number)
+        self._count_uses(group, number, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
         self._placement[number] = placement_of_result(value, placement)
 
-    def _count_uses(self, group: Group, number: int) -> None:
-        """`number` becomes a member of the group, for others to read."""
-        if self._outer_uses[number]:
-            group.exposed.add(number)
-        self._take_uses(group, number, group)
+    def _read_of(self, group: Group, value: Value) -> list[int]:
+        """The members of a group that a value reads."""
+        return [base for base, _ in value.operands if self._groups.of[base] is group]
 
-    def _take_uses(self, group: Group, number: int, producer: Group) -> None:
-        """What `number`, a member of `group`, reads of the group `producer` is now read inside."""
-        for base, _ in self._values[number].operands:
-            if self._groups.of(base) is producer:
-                self._outer_uses[base] -= 1
-                if not self._outer_uses[base]:
-                    group.exposed.discard(base)
+    def _count_uses(self, group: Group, number: int, inside: list[int]) -> None:
+        """`number` becomes a member of the group, for others to read, and reads the members `inside` of it."""
+        if self._outer_uses[number]:
+            group.exposed += 1
+        self._take_uses(group, inside)
+
+    def _take_uses(self, group: Group, inside: list[int]) -> None:
+        """A use of each of the members `inside` of a group is now one of its own."""
+        outer_uses = self._outer_uses
+        for base in inside:
+            outer_uses[base] -= 1
+            if not outer_uses[base]:
+                group.exposed -= 1
 
     def _links(self, value: Value) -> _Links:
         partials: dict[int, Partial] = {}
@@ -320,7 +350,7 @@ class _Fuser:
                 self._materialise(base)
             for store in self._writers.get(base, ()):
                 blocked[self._group(store).number] = "its operand is assembled from parts"
-            group = self._groups.of(base)
+            group = self._groups.of[base]
             if group is not None:
                 reason = self._link(partials, group, operand, is_data=is_data)
                 if reason is not None:
@@ -334,7 +364,7 @@ class _Fuser:
     def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
         if group.is_product:
-            return "a product stands alone"
+            return _ALONE
         if is_data:
             return "it gathers from anywhere in it"
         shape = self._values[operand.value].shape
@@ -375,7 +405,7 @@ class _Fuser:
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
-        own = self._groups.of(operand.value)
+        own = self._groups.of[operand.value]
         if own is not None:
             return own is not group
         return self._values[operand.value].form not in SLOTS
@@ -413,27 +443,25 @@ class _Fuser:
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""
         meet(group, needs_of(group, other))
-        group.exposed |= other.exposed
-        self._take_uses(group, number, other)
+        group.exposed += other.exposed
+        self._take_uses(group, self._read_of(other, self._values[number]))
         self._groups.merge(group, other)
 
     def _group(self, value: int) -> Group:
         """The group of a value that has one."""
-        group = self._groups.of(value)
+        group = self._groups.of[value]
         assert group is not None, "the value has a group"
         return group
 
     def _refuse(self, number: int, group: Group, reason: str) -> None:
-        self._refusals.append(Refusal(number, group.members[-1].value, reason))
+        self._refusals.append(_make(Refusal, (number, group.members[-1][0], reason)))
 
     def _fusion(self) -> Fusion:
         alive = self._groups.in_order()
         index_of = {group.number: index for index, group in enumerate(alive)}
-        group_of = [
-            None if group is None else index_of[group.number]
-            for group in map(self._groups.of, range(len(self._values)))
-        ]
-        waits_for = [tuple(sorted({index_of[self._groups.top(other)] for other in group.waits_for})) for group in alive]
+        group_of = [None if group is None else index_of[group.number] for group in self._groups.of]
+        root = self._groups.root
+        waits_for = [tuple(sorted({index_of[root[other]] for other in group.waits_for})) for group in alive]
         return Fusion(
             self._graph,
             tuple(alive),
@@ -468,29 +496,24 @@ def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placem
     return member if member in group.inlined else None
 
 
-def _uses(graph: Graph) -> list[int]:
-    """How often each value is read; being live is one more use."""
-    uses = [0] * len(graph.values)
-    for value, is_needed in zip(graph.values, graph.is_needed, strict=True):
-        if is_needed:
-            for base, _ in value.operands:
-                uses[base] += 1
-    for number in graph.outputs:
-        uses[number] += 1
-    return uses
-
-
 def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:
     is_stored = [False] * len(graph.values)
-    values = graph.values
     for index, group in enumerate(groups):
-        for number, placement in group.members:
-            for operand in values[number].operands:
-                owner = group_of[operand[0]]
-                if owner is None or owner == index:
-                    continue
-                if not group.inlined or inlined_as(values, group, operand, placement) is None:
-                    is_stored[operand[0]] = True
+        for number in _read_from_memory(graph, group):
+            if group_of[number] not in (None, index):
+                is_stored[number] = True
     for number in graph.outputs:
         is_stored[number] = graph.values[number].form is not ASSEMBLY
     return tuple(is_stored)
+
+
+def _read_from_memory(graph: Graph, group: Group) -> list[int]:
+    """What a group reads from memory; after a merge that may be its own."""
+    if group.is_product:
+        return [base for base, _ in graph.values[group.members[0].value].operands]
+    return [operand.value for operand, _ in group.accesses]
+
+
+def _is_awaited(group: Group, others: Iterable[Group]) -> bool:
+    """Whether one of the others waits for a group."""
+    return any(other.ancestors >> group.number & 1 for other in others)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from enum import Enum
 from functools import cached_property, lru_cache
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fusewire_kernels import views
 from fusewire_kernels.expand import expand
@@ -75,6 +75,8 @@ class Value(NamedTuple):
 
     Operands of POINTWISE and GATHER values are views of the value's own shape; `body` names the scalar body, the
     reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the index of the program's op.
+    Values of one `kind` differ in their origin and in the values that they view alone, and these are alike in dtype and
+    in whether they are slots; None: nothing is known of that.
     """
 
     form: Form
@@ -90,6 +92,7 @@ class Value(NamedTuple):
     gathered: Gathered | None = None
     target: Operand | None = None  # what a store fills
     after: tuple[int, ...] = ()  # stores that must come before this one
+    kind: int | None = None
 
     @property
     def domain(self) -> Shape:
@@ -101,11 +104,13 @@ class Graph(NamedTuple):
     """The values of a program. `outputs[position]` is the value whose buffer is that live result.
 
     `is_needed[value]`: some output depends on it. (The others are casts that turned out to be of nothing.)
+    `uses[value]`: how often needed values read it; being live is one more use.
     """
 
     values: tuple[Value, ...]
     outputs: tuple[int, ...]
     is_needed: tuple[bool, ...]
+    uses: tuple[int, ...]
 
 
 def build_graph(program: Program) -> Graph:
@@ -113,7 +118,7 @@ def build_graph(program: Program) -> Graph:
     builder = _Builder(program, needed_ops(program))
     builder.add_ops()
     outputs = builder.outputs()
-    return Graph(tuple(builder.values), outputs, _needed_values(builder.values, outputs))
+    return Graph(tuple(builder.values), outputs, *_needs_and_uses(builder.values, outputs))
 
 
 def needed_ops(program: Program) -> list[bool]:
@@ -130,8 +135,26 @@ def needed_ops(program: Program) -> list[bool]:
     return needed
 
 
+class _Mould(NamedTuple):
+    """An op that became one new value, to be made again of other operands.
+
+    `head` and `tail` are the value's fields around origin and operands. `layouts[i]` is how it views operand i, None if
+    as that comes; `layout` how the op's result views the value, and `look` what it looks like.
+    """
+
+    head: tuple[Any, ...]
+    layouts: tuple[Layout | None, ...]
+    tail: tuple[Any, ...]
+    layout: Layout
+    look: int
+
+
 class _Builder:
-    """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became."""
+    """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became.
+
+    Bodies of loops repeat a few ops over operands that *look* alike: equal in dtype, in layout, and in whether they are
+    slots. What such an op became once, it becomes again.
+    """
 
     def __init__(self, program: Program, needed: list[bool]) -> None:
         self.values: list[Value] = []
@@ -143,24 +166,32 @@ class _Builder:
         self._stores_of: dict[int, list[int]] = {}  # of each assembly
         self._needed = needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
-        self._numbered: dict[int, Operand] = {}
-        for number, spec in enumerate(program.inputs):
-            self._numbered[number] = self._add(Value(INPUT, spec.dtype, spec.shape, 0, number=number))
-        for number, dtype in enumerate(program.scalars):
-            value = Value(SCALAR, dtype, (), 0, number=number)
-            self._numbered[len(program.inputs) + number] = self._add(value)
+        self._looks: dict[tuple[DType, Layout, bool], int] = {}
+        self._moulds: dict[tuple[Any, ...], _Mould] = {}  # by op, attributes and the looks of operands
+        leaves = [Value(INPUT, spec.dtype, spec.shape, 0, number=number) for number, spec in enumerate(program.inputs)]
+        leaves += [Value(SCALAR, dtype, (), 0, number=number) for number, dtype in enumerate(program.scalars)]
+        self._numbered = {number: self._add(leaf) for number, leaf in enumerate(leaves)}
+        self._look_of = {number: self._look(operand) for number, operand in self._numbered.items()}
 
     # ---- the ops of the program ----
 
     def add_ops(self) -> None:
         """Adds what each op becomes that something live needs."""
-        numbered, specs = self._numbered, self._program.specs
+        numbered, look_of, specs = self._numbered, self._look_of, self._program.specs
         number = self._program.first_result
         for index, op in enumerate(self._program.ops):
             if self._needed[index]:
                 self._origin = index
-                operands = [numbered[operand] for operand in op.operands]
-                numbered[number] = self._result(op, operands, specs[number])
+                kind, read, attributes = op
+                operands = [numbered[operand] for operand in read]
+                likeness = (kind, attributes, *[look_of[operand] for operand in read])
+                mould = self._moulds.get(likeness)
+                if mould is None:
+                    numbered[number] = result = self._first_alike(op, operands, specs[number], likeness)
+                    look_of[number] = self._look(result)
+                else:
+                    numbered[number] = self._again(mould, operands)
+                    look_of[number] = mould.look
             number += 1
             if op.op.has_region:
                 self._first_start += op.op.starts(op.attributes)
@@ -175,6 +206,37 @@ class _Builder:
                 operand = self._copy(operand)
             found.append(operand.value)
         return tuple(found)
+
+    def _first_alike(self, op: ProgramOp, operands: list[Operand], spec: Spec, likeness: tuple[Any, ...]) -> Operand:
+        """What an op becomes. If that is one value of its own operands, the next that are alike become copies of it."""
+        given, first = tuple(operands), len(self.values)
+        result = self._result(op, operands, spec)
+        if given and result.value == first == len(self.values) - 1:
+            self._keep_mould(likeness, given, result)
+        return result
+
+    def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand) -> None:
+        value = self.values[result.value]
+        if [base for base, _ in value.operands] != [base for base, _ in given]:
+            return
+        if value.body == "cast":  # casts of one operand are one value
+            return
+        self.values[result.value] = value = value._replace(kind=len(self._moulds))
+        layouts = [None if view == whole else view.layout for view, whole in zip(value.operands, given, strict=True)]
+        self._moulds[likeness] = _Mould(value[:3], tuple(layouts), value[5:], result.layout, self._look(result))
+
+    def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
+        """What an op becomes that is like another one."""
+        head, layouts, tail, layout, _ = mould
+        for position, view in enumerate(layouts):
+            if view is not None:
+                operands[position] = _make(Operand, (operands[position][0], view))
+        self.values.append(_make(Value, (*head, self._origin, tuple(operands), *tail)))
+        return _make(Operand, (len(self.values) - 1, layout))
+
+    def _look(self, operand: Operand) -> int:
+        value = self.values[operand.value]
+        return self._looks.setdefault((value.dtype, operand.layout, value.form in SLOTS), len(self._looks))
 
     def _result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         if 0 in spec.shape:
@@ -306,8 +368,7 @@ class _Builder:
     def _point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
     ) -> Operand:
-        fields = (POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype, 0, 0, (), None, None, ())
-        return self._add(_make(Value, fields))
+        return self._add(Value(POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype))
 
     def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
         values = self.values
@@ -424,18 +485,19 @@ def _count_uses(program: Program, needed: list[bool]) -> list[int]:
     return uses
 
 
-def _needed_values(values: list[Value], outputs: tuple[int, ...]) -> tuple[bool, ...]:
+def _needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+    """Of each value, whether an output depends on it, and how often it is used then."""
     is_needed = [False] * len(values)
+    uses = [0] * len(values)
     for number in outputs:
-        is_needed[number] = True
+        uses[number] += 1
     for number in range(len(values) - 1, -1, -1):
         value = values[number]
-        if value.target is not None:
-            is_needed[number] = is_needed[value.target.value]
-        if is_needed[number]:
+        if uses[number if value.target is None else value.target.value]:
+            is_needed[number] = True
             for base, _ in value.operands:
-                is_needed[base] = True
-    return tuple(is_needed)
+                uses[base] += 1
+    return tuple(is_needed), tuple(uses)
 
 
 @lru_cache(1024)

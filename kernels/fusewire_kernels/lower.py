@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fusewire_kernels import views
 from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
@@ -101,8 +101,9 @@ class Recipe(NamedTuple):
 
 def lower(fusion: Fusion) -> list[Task]:
     """The task of each group."""
+    alike: dict[tuple[Any, ...], Task] = {}  # by outline, the first
     return [
-        _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index)
+        _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
     ]
 
@@ -169,13 +170,63 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
 # ---- loops: from a group to its recipe ----
 
 
-def _lower_loops(fusion: Fusion, index: int) -> Task:
+def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task]) -> Task:
+    """The task of a group of loops; a group of an outline that is known differs in its buffers alone."""
+    outlined = _outline(fusion, fusion.groups[index])
+    if outlined is None:
+        return _lowered_by_recipe(fusion, index)
+    outline, buffers = outlined
+    first = alike.get(outline)
+    if first is None:
+        first = alike[outline] = _lowered_by_recipe(fusion, index)
+    lowered, _, outputs = first
+    return _make(Task, (lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs))
+
+
+def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
     writer.write()
     recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
     lowered = _lowered_loops(recipe)
     return Task(lowered, tuple([writer.buffers[buffer] for buffer in lowered.buffers]), len(writer.stores))
+
+
+def _outline(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
+    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
+
+    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
+    0 on) and buffers (from -1 down, as they are first used) it reads.
+    """
+    if group.inlined:
+        return None
+    values, is_stored = fusion.graph.values, fusion.is_stored
+    outline: list[Any] = [group.elements, group.walk, group.breaks]
+    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
+    buffers: list[Operand] = []
+    for position, (number, placement) in enumerate(group.members):
+        value = values[number]
+        if value.kind is None:
+            return None
+        outline += (value.kind, placement, is_stored[number])
+        for operand in value.operands:
+            base, (_, _, offset, moves) = operand
+            known = number_of.get(base)
+            if known is None:
+                place = (base, offset, moves)
+                known = number_of.get(place)
+                if known is None:
+                    known = number_of[place] = -1 - len(buffers)
+                    buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
+            outline.append(known)
+        number_of[number] = position
+        if is_stored[number]:
+            buffers.append(_make(Operand, (number, views.dense(value.shape))))
+    return tuple(outline), buffers
+
+
+def _whole_slot(value: int) -> Operand:
+    return Operand(value, views.dense(()))
 
 
 class _RecipeWriter:
@@ -245,8 +296,7 @@ class _RecipeWriter:
         return self._step_of[member]
 
     def _slot(self, operand: Operand) -> Walked:
-        whole = Operand(operand.value, views.dense(()))
-        return Walked(self._buffer(whole), self._values[operand.value].dtype, is_slot=True)
+        return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
 
     def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
         value, (shape, strides, _, _) = operand

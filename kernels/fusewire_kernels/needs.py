@@ -58,14 +58,14 @@ def has_room(group: Group, accesses: int) -> bool:
     if group.walk is not None or group.is_product:
         return False
     has_nodes = len(group.members) + len(group.inlined) < MOST_NODES
-    return has_nodes and len(group.accesses) + len(group.exposed) + accesses < MOST_ARGUMENTS
+    return has_nodes and len(group.accesses) + group.exposed + accesses < MOST_ARGUMENTS
 
 
 def misfit(group: Group, needs: Needs) -> str | None:
     """Why a group cannot meet these needs, or None."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
         return f"a kernel has at most {MOST_NODES} nodes"
-    arrays = len(group.accesses) + len(group.exposed) + len(needs.accesses) + needs.exposed
+    arrays = len(group.accesses) + group.exposed + len(needs.accesses) + needs.exposed
     if arrays > MOST_ARGUMENTS:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
     if group.reductions + needs.reductions > MOST_REDUCTIONS:
@@ -136,6 +136,6 @@ def needs_of(group: Group, other: Group) -> Needs:
         other.turned,
         other.inlined,
         len(other.members),
-        len(other.exposed),
+        other.exposed,
         other.reductions,
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fusewire_kernels import views
-from fusewire_kernels.graph import Form, Graph, Value, build_graph, needed_ops
+from fusewire_kernels.graph import SLOTS, Form, Graph, Value, build_graph, needed_ops
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
-from tests.kernels.programs import Writer
+from tests.kernels.programs import Writer, random_program
 
 
 def _computed(program: Program) -> list[Value]:
@@ -39,6 +41,37 @@ def test_an_operand_used_twice_is_cast_once() -> None:
     x, y = writer.input(3, dtype=dtypes.float16), writer.input(3)
     total = writer.add(writer.add(x, y), x)
     assert _bodies(writer.program(total)).count("cast") == 1
+
+
+def test_an_operand_is_cast_once_by_ops_that_are_alike() -> None:
+    writer = Writer()
+    x = writer.input(3)
+    halves = [writer.op("astype", x, attributes=(dtypes.float16.code,)) for _ in range(2)]
+    assert _bodies(writer.program(writer.add(*halves))).count("cast") == 1
+
+
+def test_ops_over_operands_that_look_alike_become_values_of_one_kind() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(4, 3), writer.input(4, 3), writer.input(3)
+    first, second, other = _computed(
+        writer.program(writer.add(x, bias), writer.add(y, bias), writer.add(x, y)),
+    )
+    assert first.kind is not None
+    assert first.kind == second.kind != other.kind
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_values_of_one_kind_differ_in_origin_and_in_what_they_view_alone(seed: int) -> None:
+    graph = build_graph(random_program(seed, most_ops=100).program)
+    of_kind: dict[int, set[object]] = {}
+    for value in graph.values:
+        if value.kind is not None:
+            bases = [graph.values[operand.value] for operand in value.operands]
+            views_of = [
+                (view.layout, base.dtype, base.form in SLOTS) for view, base in zip(value.operands, bases, strict=True)
+            ]
+            of_kind.setdefault(value.kind, set()).add((value._replace(origin=0, operands=()), tuple(views_of)))
+    assert all(len(alike) == 1 for alike in of_kind.values())
 
 
 def test_an_array_is_cast_at_the_points_that_need_it() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fusewire_kernels.fuse import fuse
 from fusewire_kernels.graph import build_graph
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.lower import Task, lower
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
-from tests.kernels.programs import Writer
+from tests.kernels.programs import Writer, random_program
 
 _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY
 
@@ -27,6 +29,22 @@ def _product(program: Program) -> tuple[ProductKernel, tuple[int, ...]]:
     (task,) = _tasks(program)
     assert isinstance(task.lowered.kernel, ProductKernel)
     return task.lowered.kernel, task.lowered.sizes
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_groups_of_known_kinds_are_lowered_like_any_other(seed: int) -> None:
+    fusion = fuse(build_graph(random_program(seed, most_ops=100).program))
+    of_no_kind = tuple([value._replace(kind=None) for value in fusion.graph.values])
+    assert lower(fusion) == lower(fusion._replace(graph=fusion.graph._replace(values=of_no_kind)))
+
+
+def test_groups_that_differ_in_their_buffers_alone_are_lowered_once() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(4, 3), writer.input(4, 3), writer.input(3)
+    one, other = _tasks(writer.program(writer.tanh(writer.add(x, bias)), writer.tanh(writer.add(y, bias))))
+    assert one.lowered is other.lowered
+    assert [operand.value for operand in one.read()] == [x, bias]
+    assert [operand.value for operand in other.read()] == [y, bias]
 
 
 def test_contiguous_arrays_of_any_rank_are_one_loop() -> None:
