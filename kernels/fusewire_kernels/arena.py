@@ -8,10 +8,12 @@ with the same task, if each element is written at the point that reads it.
 from __future__ import annotations
 
 from bisect import insort
+from collections import defaultdict
 from math import prod
+from operator import attrgetter
 from typing import NamedTuple
 
-from fusewire_kernels.graph import INPUT, Graph
+from fusewire_kernels.graph import INPUT, Graph, Value
 from fusewire_kernels.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES
@@ -24,8 +26,8 @@ class Arena(NamedTuple):
     offset_of: dict[int, int]
 
 
-class _Hole(NamedTuple):
-    """Free memory."""
+class _Room(NamedTuple):
+    """A piece of the arena."""
 
     offset: int
     size_bytes: int
@@ -34,11 +36,10 @@ class _Hole(NamedTuple):
 def arrange(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> Arena:
     """Offsets for all buffers that are neither inputs nor live results."""
     outputs = set(graph.outputs)
-    interior = [value for value in lifetimes if value not in outputs and graph.values[value].form is not INPUT]
-    interior.sort(key=lambda value: lifetimes[value].first_write)
     arranger = _Arranger(graph, tasks, lifetimes)
-    for value in interior:
-        arranger.place(value)
+    for value, lifetime in lifetimes.items():  # in order of first use, which of these is the first write
+        if value not in outputs and graph.values[value].form is not INPUT:
+            arranger.place(value, lifetime)
     return Arena(arranger.size_bytes, arranger.offset_of)
 
 
@@ -47,68 +48,70 @@ class _Arranger:
         self.size_bytes = 0
         self.offset_of: dict[int, int] = {}
         self._graph, self._tasks, self._lifetimes = graph, tasks, lifetimes
-        self._holes: list[_Hole] = []  # by offset, never adjacent
-        self._alive: dict[int, int] = {}  # what lies in the arena, and the last launch that uses it
-        self._ending: list[tuple[int, int]] = []  # of the same, (last launch, value), soonest first
+        self._free: list[_Room] = []  # by offset, never adjacent
+        # What lies in the arena, by the last launch that uses it.
+        self._ending: defaultdict[int, dict[int, _Room]] = defaultdict(dict)
+        self._launch = 0  # what ended before this one has been given back
 
-    def place(self, value: int) -> None:
+    def place(self, value: int, lifetime: Lifetime) -> None:
         """Gives a buffer its offset. Buffers come in the order in which they are first written."""
-        lifetime = self._lifetimes[value]
         launch, group = lifetime.writes[0]
         self._give_back_before(launch)
         source = self._source_to_overwrite(value, launch, self._tasks[group])
-        if source is None:
-            self.offset_of[value] = self._take(self._size(value))
-        else:
-            self.offset_of[value] = self.offset_of[source]
-            self._ending.remove((launch, source))
-            del self._alive[source]
-        last_use = self._alive[value] = lifetime.last_use
-        insort(self._ending, (last_use, value))
+        room = (
+            self._take(_size_bytes(self._graph.values[value])) if source is None else self._ending[launch].pop(source)
+        )
+        self.offset_of[value] = room.offset
+        self._ending[lifetime.last_use][value] = room
 
     def _source_to_overwrite(self, value: int, launch: int, task: Task) -> int | None:
         """What ends in the launch that first writes a value, where the value may lie."""
-        alive = self._alive
+        ending = self._ending.get(launch)
+        if not ending:
+            return None
         for source, _ in task.operands[: len(task.operands) - task.outputs]:
-            if alive.get(source) == launch and may_overwrite(self._graph, self._tasks, self._lifetimes, source, value):
+            if source in ending and may_overwrite(self._graph, self._tasks, self._lifetimes, source, value):
                 return source
         return None
 
-    def _size(self, value: int) -> int:
-        spec = self._graph.values[value]
-        size_bytes = max(prod(spec.shape) * spec.dtype.itemsize_bytes, 1)
-        return -(-size_bytes // ARENA_ALIGNMENT_BYTES) * ARENA_ALIGNMENT_BYTES
-
-    def _take(self, size_bytes: int) -> int:
-        """The smallest hole that is large enough, or new memory at the end."""
-        fitting = [hole for hole in self._holes if hole.size_bytes >= size_bytes]
+    def _take(self, size_bytes: int) -> _Room:
+        """The smallest free room that is large enough, or new memory at the end."""
+        fitting = [room for room in self._free if room.size_bytes >= size_bytes]
         if not fitting:
             return self._extend(size_bytes)
-        hole = min(fitting, key=lambda hole: hole.size_bytes)
-        self._holes.remove(hole)
-        if hole.size_bytes > size_bytes:
-            insort(self._holes, _Hole(hole.offset + size_bytes, hole.size_bytes - size_bytes))
-        return hole.offset
+        room = min(fitting, key=_size_of_room)
+        self._free.remove(room)
+        if room.size_bytes > size_bytes:
+            insort(self._free, _Room(room.offset + size_bytes, room.size_bytes - size_bytes))
+        return _Room(room.offset, size_bytes)
 
-    def _extend(self, size_bytes: int) -> int:
+    def _extend(self, size_bytes: int) -> _Room:
         offset = self.size_bytes
-        if self._holes and self._holes[-1].offset + self._holes[-1].size_bytes == offset:
-            offset = self._holes.pop().offset
+        if self._free and self._free[-1].offset + self._free[-1].size_bytes == offset:
+            offset = self._free.pop().offset
         self.size_bytes = offset + size_bytes
-        return offset
+        return _Room(offset, size_bytes)
 
     def _give_back_before(self, launch: int) -> None:
-        while self._ending and self._ending[0][0] < launch:
-            _, value = self._ending.pop(0)
-            del self._alive[value]
-            self._give_back(_Hole(self.offset_of[value], self._size(value)))
+        for ended in range(self._launch, launch):
+            for room in self._ending.pop(ended, {}).values():
+                self._give_back(room)
+        self._launch = launch
 
-    def _give_back(self, hole: _Hole) -> None:
-        for other in [other for other in self._holes if _touch(other, hole)]:
-            self._holes.remove(other)
-            hole = _Hole(min(other.offset, hole.offset), other.size_bytes + hole.size_bytes)
-        insort(self._holes, hole)
+    def _give_back(self, room: _Room) -> None:
+        for other in [other for other in self._free if _touch(other, room)]:
+            self._free.remove(other)
+            room = _Room(min(other.offset, room.offset), other.size_bytes + room.size_bytes)
+        insort(self._free, room)
 
 
-def _touch(a: _Hole, b: _Hole) -> bool:
+_size_of_room = attrgetter("size_bytes")
+
+
+def _size_bytes(value: Value) -> int:
+    size_bytes = max(prod(value.shape) * value.dtype.itemsize_bytes, 1)
+    return -(-size_bytes // ARENA_ALIGNMENT_BYTES) * ARENA_ALIGNMENT_BYTES
+
+
+def _touch(a: _Room, b: _Room) -> bool:
     return a.offset + a.size_bytes == b.offset or b.offset + b.size_bytes == a.offset

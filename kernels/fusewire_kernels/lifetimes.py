@@ -11,6 +11,9 @@ from fusewire_kernels.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.lower import Task
 from fusewire_kernels.schedule import Batch
 
+_ARRAY = ArgumentKind.ARRAY  # Python 3.11 takes long to look up a member of an enum
+_make = tuple.__new__  # of a NamedTuple that every task needs: its own constructor takes twice the time
+
 
 class Use(NamedTuple):
     """That a task (a group's index) uses a buffer in a launch."""
@@ -25,6 +28,7 @@ class Lifetime:
 
     reads: list[Use] = field(default_factory=list)
     writes: list[Use] = field(default_factory=list)
+    last_use: int = 0
 
     @property
     def first_write(self) -> int:
@@ -34,18 +38,14 @@ class Lifetime:
     def last_read(self) -> int | None:
         return self.reads[-1].launch if self.reads else None
 
-    @property
-    def last_use(self) -> int:
-        return max((self.reads or self.writes)[-1][0], (self.writes or self.reads)[-1][0])
-
 
 def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int, Lifetime]:
-    """The lifetime of every value that has a buffer and is used."""
+    """The lifetime of every value that has a buffer and is used, in order of first use."""
     found: dict[int, Lifetime] = {}
     values = graph.values
     for launch, batch in enumerate(batches):
         for group in batch.groups:
-            use = Use(launch, group)
+            use = _make(Use, (launch, group))
             _, operands, outputs = tasks[group]
             first_output = len(operands) - outputs
             for position, (value, _) in enumerate(operands):
@@ -55,6 +55,7 @@ def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int
                         continue
                     lifetime = found[value] = Lifetime()
                 (lifetime.writes if position >= first_output else lifetime.reads).append(use)
+                lifetime.last_use = launch
     return found
 
 
@@ -64,18 +65,16 @@ def may_overwrite(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime
     The one task that reads the source then must write each element at the point that reads it: both are whole buffers
     that move alike, read through one argument, and no point is visited twice, as reductions do.
     """
-    written = lifetimes[target].writes[0]
-    task = tasks[written.group]
+    write_launch, writer = lifetimes[target].writes[0]
+    task = tasks[writer]
     kernel = task.lowered.kernel
-    if not isinstance(kernel, LoopKernel) or kernel.has_inner:
-        return False
-    if not have_equal_items(graph, source, target):
+    if not isinstance(kernel, LoopKernel) or kernel.has_inner or not have_equal_items(graph, source, target):
         return False
     # Launches are in order, so that the reads of this one are the last.
-    for launch, group in reversed(lifetimes[source].reads):
-        if launch != written.launch:
+    for launch, reader in reversed(lifetimes[source].reads):
+        if launch != write_launch:
             break
-        if group != written.group:
+        if reader != writer:
             return False
     buffers = [value for value, _ in task.operands]
     first_output = len(buffers) - task.outputs
@@ -83,7 +82,7 @@ def may_overwrite(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime
     if inputs.count(source) != 1 or outputs.count(target) != 1:
         return False
     read, write = inputs.index(source), first_output + outputs.index(target)
-    if kernel.inputs[read].kind is not ArgumentKind.ARRAY or task.lowered.strides[read] != task.lowered.strides[write]:
+    if kernel.inputs[read].kind is not _ARRAY or task.lowered.strides[read] != task.lowered.strides[write]:
         return False
     return _is_whole(graph, task, read) and _is_whole(graph, task, write)
 
