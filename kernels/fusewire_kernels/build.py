@@ -105,7 +105,7 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
         plan.arena.size_bytes,
         donations(plan.graph, plan.tasks, plan.lifetimes),
         _cost(plan),
-        explain(plan.program, plan.fusion, plan.tasks, plan.batches),
+        explain(plan.program, plan.fusion, plan.batches, plan.lifetimes),
     )
 
 

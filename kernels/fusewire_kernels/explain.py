@@ -7,14 +7,14 @@ from __future__ import annotations
 from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import PRODUCT, Graph
 from fusewire_kernels.groups import Group
-from fusewire_kernels.lower import Task
+from fusewire_kernels.lifetimes import Lifetime
 from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
 
 _MOST_LINES = 400
 
 
-def explain(program: Program, fusion: Fusion, tasks: list[Task], batches: list[Batch]) -> tuple[str, ...]:
+def explain(program: Program, fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime]) -> tuple[str, ...]:
     """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
 
     Ops are named as "name #index in the program".
@@ -27,7 +27,7 @@ def explain(program: Program, fusion: Fusion, tasks: list[Task], batches: list[B
     return (
         *lines,
         *_refusals(program, names, fusion),
-        *_apart(fusion, tasks, batches, len(program.inputs))[:_MOST_LINES],
+        *_apart(fusion, batches, lifetimes, len(program.inputs))[:_MOST_LINES],
     )
 
 
@@ -62,30 +62,33 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     ]
 
 
-def _apart(fusion: Fusion, tasks: list[Task], batches: list[Batch], inputs: int) -> list[str]:
+def _apart(fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
     """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
-    first_reader: dict[int, int] = {}
+    shared: dict[int, tuple[int, int]] = {}  # of a launch, the first that reads an input of it, and that input
+    for value in range(inputs):  # inputs are the first values of a graph
+        reads = lifetimes[value].reads if value in lifetimes else []
+        for launch, _ in reads:
+            first = (reads[0].launch, value)
+            if first < shared.get(launch, (launch, 0)):
+                shared[launch] = first
     lines = []
-    for number, batch in enumerate(batches):
-        # Inputs are the first values of a graph.
-        read = {value for group in batch.groups for value, _ in tasks[group].operands if value < inputs}
-        readers = [(first_reader.setdefault(value, number), value) for value in read]
-        other, value = min(readers, default=(number, 0))
-        if other != number and not _waits(fusion, batch, batches[other]):
-            shared = (
-                f"launch {number} apart from launch {other}, which reads input {fusion.graph.values[value].number} too"
-            )
-            lines.append(f"{shared}: {_difference(batch, batches[other])}")
+    for launch, (other, value) in sorted(shared.items()):
+        if not _waits(fusion, batches[launch], batches[other]):
+            number = fusion.graph.values[value].number
+            reason = _difference(batches[launch], batches[other])
+            lines.append(f"launch {launch} apart from launch {other}, which reads input {number} too: {reason}")
     return lines
 
 
 def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:
     """Whether a launch waits for another one, directly or not."""
     groups = fusion.groups
-    bits = 0
+    ancestors = bits = 0
+    for group in batch.groups:
+        ancestors |= groups[group].ancestors
     for group in other.groups:
         bits |= 1 << groups[group].number
-    return any(groups[group].ancestors & bits for group in batch.groups)
+    return ancestors & bits != 0
 
 
 def _difference(batch: Batch, other: Batch) -> str:
