@@ -82,7 +82,7 @@ class SlotLayout:
             for start, stride_bytes in terms:
                 address += starts[start] * stride_bytes
             row[column] = address
-        self._write(table_row, 0, *row)
+        self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
 
 
 def bits_of(value: int | float, dtype: DType) -> int:
