@@ -177,6 +177,17 @@ BY_CODE: dict[int, Case] = {case.code: case for case in CASES}
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 
 
+MOST_TEXT = 1024  # characters that are told of one failure: the text is kept and sent again with each answer
+
+
+def bounded_text(text: str) -> str:
+    """A text of at most `MOST_TEXT` characters, and a word if that is not all of it."""
+    if len(text) <= MOST_TEXT:
+        return text
+    end = f"… (cut off: {len(text)} characters)"
+    return text[: MOST_TEXT - len(end)] + end
+
+
 class CaseError(Exception):
     """A case of the table met while reading what a client sent; carries what the client must be told.
 
@@ -184,9 +195,9 @@ class CaseError(Exception):
     """
 
     def __init__(self, case: str, text: str) -> None:
-        super().__init__(f"{case}: {text}")
         self.case = BY_NAME[case]
-        self.text = text
+        self.text = bounded_text(text)
+        super().__init__(f"{case}: {self.text}")
 
 
 def exception_of(code: int, text: str) -> FusewireError:

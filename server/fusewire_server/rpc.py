@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -35,6 +35,8 @@ HELLO_DEADLINE_S = 10.0
 # own for each would stand in the way of the answer that follows it.
 MOST_UNACKNOWLEDGED = 16
 TOKEN_CHECK_S = 5.0  # how often the token of an open session is looked at again
+
+_MOST_NAMED = 16  # protocol versions of a client in the text of a refusal
 
 RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
 
@@ -83,8 +85,8 @@ class FusewireService:
             raise CaseError("out_of_turn", "a session begins with hello")
         hello = frame.hello
         if PROTOCOL_VERSION not in hello.versions:
-            spoken = ", ".join(map(str, hello.versions)) or "none"
-            raise CaseError("wrong_version", f"the client speaks {spoken}; this server speaks {PROTOCOL_VERSION}")
+            text = f"the client speaks {_spoken(hello.versions)}; this server speaks {PROTOCOL_VERSION}"
+            raise CaseError("wrong_version", text)
         if hello.session_id:
             return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         return self._engine.open(tenant, hello.client, peer)
@@ -286,6 +288,12 @@ def _parse(raw: bytes, message_bytes: int) -> pb.ClientFrame:
         return pb.ClientFrame.FromString(raw)
     except DecodeError as error:
         raise CaseError("undecodable_frame", str(error)) from None
+
+
+def _spoken(versions: Sequence[int]) -> str:
+    """The first of a client's protocol versions, if they are many."""
+    named = ", ".join(map(str, versions[:_MOST_NAMED])) or "none"
+    return f"{named} and others, {len(versions)} in all" if len(versions) > _MOST_NAMED else named
 
 
 def _goodbye(error: CaseError) -> pb.Goodbye:

@@ -250,9 +250,11 @@ def _count_until(answers: list[Answer], most_bytes: int) -> int:
         frame_bytes += _ANSWER_BYTES
         if answer.data is not None:
             frame_bytes += len(answer.data)
+        elif answer.failure is not None:
+            frame_bytes += len(answer.failure.text)
         if frame_bytes > most_bytes:
             return count
     return len(answers)
 
 
-_ANSWER_BYTES = 64  # what an answer takes in a frame beside its value
+_ANSWER_BYTES = 64  # what an answer takes in a frame beside its value or the text of its failure

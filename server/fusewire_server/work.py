@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from fusewire_protos.errors import Case, CaseError
+from fusewire_protos.errors import Case, CaseError, bounded_text
 from fusewire_protos.frames import Scalar
 from fusewire_protos.shapes import Spec
 
@@ -20,13 +20,25 @@ if TYPE_CHECKING:
     from fusewire_server.session import Session
 
 
-class Failure(NamedTuple):
-    """Why a value will never exist: what the client is told when it asks. `base` and `op_index` say where."""
+class _FailureFields(NamedTuple):
+    """The fields of a failure."""
 
     case: Case
     text: str
     base: int
     op_index: int
+
+
+class Failure(_FailureFields):
+    """Why a value will never exist: what the client is told when it asks. `base` and `op_index` say where.
+
+    The text is cut at a bound: it is kept as long as anything that failed with it, and told to each who asks.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, case: Case, text: str, base: int, op_index: int) -> Self:
+        return super().__new__(cls, case, bounded_text(text), base, op_index)
 
     @classmethod
     def of(cls, error: CaseError, base: int = 0, op_index: int = 0) -> Failure:
@@ -39,7 +51,7 @@ class Failure(NamedTuple):
         if self.text.startswith("op "):  # it names the op that is at fault
             return self._replace(op_index=op_index)
         text = f"op {op_index} {program.ops[op_index].op.name}: {self.text}"
-        return self._replace(text=text, op_index=op_index)
+        return Failure(self.case, text, base, op_index)
 
 
 class Amount(NamedTuple):

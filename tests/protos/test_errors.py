@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from fusewire_protos import errors
-from fusewire_protos.errors import Case, CaseError, FusewireError, Reach
+from fusewire_protos.errors import MOST_TEXT, Case, CaseError, FusewireError, Reach
 from tests import golden_files
 
 PUBLIC = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, FusewireError)]
@@ -60,3 +60,12 @@ def test_a_case_error_carries_its_case_and_its_text() -> None:
     error = CaseError("bad_shape", "dim −1")
     assert (error.case, error.text) == (errors.BY_NAME["bad_shape"], "dim −1")
     assert str(error) == "bad_shape: dim −1"
+
+
+def test_what_a_case_error_tells_is_bounded_and_says_that_it_was_cut() -> None:
+    longest, longer = "x" * MOST_TEXT, "x" * (MOST_TEXT + 1)
+    assert CaseError("bad_shape", longest).text == longest
+    cut = CaseError("bad_shape", longer)
+    assert (len(cut.text), cut.text[0]) == (MOST_TEXT, "x")
+    assert cut.text.endswith(f"… (cut off: {len(longer)} characters)")
+    assert str(cut) == f"bad_shape: {cut.text}"

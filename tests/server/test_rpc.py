@@ -14,7 +14,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import SessionState
 from tests.server.parts import chain, new, segment, upload
-from tests.server.wire import server, status_of
+from tests.server.wire import Peer, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
 
 
@@ -141,5 +141,17 @@ def test_a_client_that_does_not_read_loses_its_session() -> None:
             await until(lambda: session.state is SessionState.CLOSED)
             status, details = await status_of(peer.result(1000))
             assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+
+    run(test())
+
+
+def test_a_client_of_many_versions_is_not_told_all_of_them() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            await first_frame(peer, hello(versions=range(100, 100_000)))
+            assert await peer.goodbye() == "wrong_version"
+            assert "99900 in all" in peer.farewell
+            assert len(peer.farewell) < 200
 
     run(test())

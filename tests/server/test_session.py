@@ -122,6 +122,16 @@ def test_what_travels_beside_takes_no_room_in_a_frame() -> None:
     assert fetches(one.take_answers(2000)) == (1, [0, 1, 2, 3, 4])
 
 
+def test_the_texts_of_failures_take_room_in_a_frame() -> None:
+    one = session()
+    for fetch in range(5):
+        one.answer_failure(fetch, Failure(BY_NAME["bad_shape"], "x" * 1000, 0, 0))
+    frames = []
+    while one.answers:
+        frames.append(fetches(one.take_answers(2000)))
+    assert frames == [(1, [0, 1]), (2, [2, 3]), (3, [4])]
+
+
 def test_an_acknowledged_answer_is_forgotten() -> None:
     one = answered(7, 8)
     one.take_answers(MOST)
