@@ -110,7 +110,7 @@ def _write_pointwise(lines: Lines, body: LoopBody) -> None:
 
 
 def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
-    lines.add(*(body.declaration(value) for value in body.needed(body.stored) if body.levels[value] == level))
+    lines.add(*(body.declaration(value) for value in body.all_needed if body.levels[value] == level))
 
 
 def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
@@ -159,7 +159,7 @@ class _Rows:
 
     def _write_outer_values(self, level: int, stage: int) -> None:
         body = self._body
-        for value in body.needed(body.stored):
+        for value in body.all_needed:
             is_here = body.levels[value] == level and body.stages[value] == stage
             if is_here and not body.is_inner(value) and not body.is_reduction(value):
                 self._lines.add(body.declaration(value))
@@ -233,7 +233,7 @@ class _Columns:
             for level in range(body.kernel.rank):
                 if level > 0:
                     loops.enter_context(lines.block(_loop(level - 1)))
-                values = [value for value in body.needed(body.stored) if body.levels[value] == level]
+                values = [value for value in body.all_needed if body.levels[value] == level]
                 lines.add(*(body.declaration(value) for value in values))
             extent, most = f"n{self._column}", self._width
             loops.enter_context(lines.block(f"for (int64_t first = 0; first < {extent}; first += {most})"))
@@ -255,7 +255,7 @@ class _Columns:
         lines, body = self._lines, self._body
         values = [
             value
-            for value in body.needed(body.stored)
+            for value in body.all_needed
             if self._is_column_value(value) and body.stages[value] == stage and not body.is_reduction(value)
         ]
         if not values:

@@ -57,7 +57,7 @@ def _write_pointwise(lines: Lines, body: LoopBody) -> None:
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
     with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
         _write_positions(lines, range(body.dims), "point")
-        lines.add(*(body.declaration(value) for value in body.needed(body.stored)))
+        lines.add(*(body.declaration(value) for value in body.all_needed))
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
@@ -90,7 +90,7 @@ class _Reducing(ABC):
 
     def _write_outer_values(self, stage: int) -> None:
         body = self._body
-        for value in body.needed(body.stored):
+        for value in body.all_needed:
             is_here = body.stages[value] == stage and not body.is_inner(value)
             if is_here and not body.is_reduction(value):
                 self._lines.add(body.declaration(value))

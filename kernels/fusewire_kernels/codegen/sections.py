@@ -45,7 +45,7 @@ class Sections(NamedTuple):
 
 def sections_of(body: LoopBody) -> Sections | None:
     """A pointwise body cut in the order of its nodes; None if it is short, or has no loop."""
-    weights = {value: _weight(body, value) for value in body.needed(body.stored) if _is_computed(body, value)}
+    weights = {value: _weight(body, value) for value in body.all_needed if _is_computed(body, value)}
     if body.dims == 0 or sum(weights.values()) <= _SHORT_WEIGHT:
         return None
     return _connected(body, _cut(weights))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from fusewire_kernels.codegen.bodies import TYPES, conversion, expression, loaded, storable
 from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
@@ -26,23 +27,31 @@ class LoopBody:
     levels: tuple[int, ...]
     stages: tuple[int, ...]
 
-    @property
+    @cached_property
     def dims(self) -> int:
         """Dimensions of the whole space, the inner one among them."""
         return self.kernel.rank + self.kernel.has_inner
 
     @property
     def phases(self) -> int:
-        return max((self.stages[value] for value in self.needed(self.stored)), default=0)
+        return max((self.stages[value] for value in self.all_needed), default=0)
 
-    @property
+    @cached_property
     def stored(self) -> tuple[int, ...]:
-        return tuple(store.value for store in self.kernel.stores)
+        return tuple([store.value for store in self.kernel.stores])
+
+    @cached_property
+    def all_needed(self) -> list[int]:
+        """The values that what is stored rests on, in order."""
+        return self.needed(self.stored)
 
     def node(self, value: int) -> Node | None:
         """The node that computes a value, None for an input."""
-        inputs = len(self.kernel.inputs)
-        return self.kernel.nodes[value - inputs] if value >= inputs else None
+        return self._nodes[value]
+
+    @cached_property
+    def _nodes(self) -> tuple[Node | None, ...]:
+        return (*[None for _ in self.kernel.inputs], *self.kernel.nodes)
 
     def is_reduction(self, value: int) -> bool:
         node = self.node(value)
@@ -70,8 +79,7 @@ class LoopBody:
 
     def reductions(self, phase: int) -> list[int]:
         """The reductions done in a phase."""
-        values = self.needed(self.stored)
-        return [value for value in values if self.is_reduction(value) and self.stages[value] == phase + 1]
+        return [value for value in self.all_needed if self.is_reduction(value) and self.stages[value] == phase + 1]
 
     def is_inner_store(self, output: int) -> bool:
         """Whether an output receives something at each point of the inner dimension."""
