@@ -451,8 +451,10 @@ def linspace(start: float, stop: float, /, num: int = 50, *, dtype: Any = None, 
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:
     """Ones on the k-th diagonal; float64 without a dtype."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
-    shape = shape_of((rows, rows if columns is None else columns))
-    return _create("eye", (), (*shape, k, wanted.code))
+    height, width = shape_of((rows, rows if columns is None else columns))
+    # Every diagonal outside is like the first one outside: no attribute is then beyond what may travel.
+    diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
+    return _create("eye", (), (height, width, diagonal, wanted.code))
 
 
 # ---- about dtypes ----

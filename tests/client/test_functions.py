@@ -93,6 +93,9 @@ def test_functions_of_two_arrays(session: fw.Session, name: str) -> None:
         lambda xp, a: xp.linspace(0, 1, 5),
         lambda xp, a: xp.linspace(0, 1, 4, endpoint=False, dtype=np.float32),
         lambda xp, a: xp.eye(3, k=1),
+        lambda xp, a: xp.eye(3, 4, k=-2),
+        lambda xp, a: xp.eye(3, k=10**12),
+        lambda xp, a: xp.eye(3, k=-(10**12)),
         lambda xp, a: xp.asarray([[1, 2], [3, 4]]),
         lambda xp, a: xp.array(a) * xp.pi,
         lambda xp, a: a[xp.newaxis, :, 0],
@@ -137,6 +140,16 @@ def test_fetching_again_the_array_given_copies_nothing(session: fw.Session) -> N
     x = session.array(A)
     assert fw.asarray(x) is x
     assert fw.array(x) is not x
+
+
+@pytest.mark.parametrize("k", [np.int64(2), np.int32(-1), True])
+def test_a_diagonal_is_named_by_any_integer(session: fw.Session, k: int) -> None:
+    same(fw.eye(5, k=k), np.eye(5, k=int(k)))
+
+
+def test_a_diagonal_that_is_no_integer_is_refused_at_once(session: fw.Session) -> None:
+    with pytest.raises(TypeError):
+        fw.eye(3, k=1.5)  # type: ignore[arg-type]
 
 
 def test_dtypes_are_named_in_many_ways(session: fw.Session) -> None:
