@@ -131,7 +131,7 @@ class _Columns:
             if value.form is CONSTANT:
                 self._base[number] = self._new(ConstantColumn(value.constant, value.dtype))
         self._offset_of = plan.arena.offset_of
-        self._itemsize_bytes = [value.dtype.itemsize_bytes for value in values]
+        self._values = values
         self._views: dict[Column, int] = {}
 
     def refs(self, task: Task) -> tuple[OperandRef, ...]:
@@ -139,11 +139,11 @@ class _Columns:
         refs = []
         for value, (_, _, offset, moves) in task.operands:
             column = self._base.get(value, ARENA_COLUMN)
-            offset_bytes = offset * self._itemsize_bytes[value] if offset else 0
-            if column == ARENA_COLUMN:
-                offset_bytes += self._offset_of[value]
+            offset_bytes = self._offset_of[value] if column == ARENA_COLUMN else 0
+            if offset:
+                offset_bytes += offset * self._values[value].dtype.itemsize_bytes
             if moves:
-                terms = tuple([move.in_bytes(self._itemsize_bytes[value]) for move in moves])
+                terms = tuple([move.in_bytes(self._values[value].dtype.itemsize_bytes) for move in moves])
                 column, offset_bytes = self._view(ViewColumn(column, offset_bytes, terms)), 0
             refs.append(_make(OperandRef, (column, offset_bytes)))
         return tuple(refs)

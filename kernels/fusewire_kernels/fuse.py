@@ -130,9 +130,8 @@ class _Fuser:
         self._refusals: list[Refusal] = []
 
     def run(self) -> Fusion:
-        is_needed = self._graph.is_needed
-        for number, value in enumerate(self._values):
-            if is_needed[number]:
+        for number, (value, is_needed) in enumerate(zip(self._values, self._graph.is_needed, strict=True)):
+            if is_needed and not (value.form is POINTWISE and self._is_fusing and self._place_plainly(number, value)):
                 self._add(number, value)
         for number in self._graph.outputs:
             if self._nodes_inside[number]:
@@ -141,8 +140,6 @@ class _Fuser:
 
     def _add(self, number: int, value: Value) -> None:
         form = value.form
-        if form is POINTWISE and self._is_fusing and self._place_plainly(number, value):
-            return
         if form in LEAVES:
             return
         if form is ASSEMBLY:
@@ -236,7 +233,8 @@ class _Fuser:
             group.accesses.add(_make(Access, (operand, placement)))
         self._groups.add(group, _make(Member, (number, placement)))
         self._placement[number] = placement
-        self._count_uses(group, number, inside)
+        self._expose(group, number)
+        self._take_uses(group, inside)
         if producers:
             self._groups.wait(group, producers)
             for producer in producers.values():
@@ -318,7 +316,8 @@ class _Fuser:
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
         meet(group, needs)
-        self._count_uses(group, number, self._read_of(group, value))
+        self._expose(group, number)
+        self._take_uses(group, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
         self._placement[number] = placement_of_result(value, placement)
 
@@ -326,11 +325,10 @@ class _Fuser:
         """The members of a group that a value reads."""
         return [base for base, _ in value.operands if self._groups.of[base] is group]
 
-    def _count_uses(self, group: Group, number: int, inside: list[int]) -> None:
-        """`number` becomes a member of the group, for others to read, and reads the members `inside` of it."""
+    def _expose(self, group: Group, number: int) -> None:
+        """`number` becomes a member of the group, for others to read."""
         if self._outer_uses[number]:
             group.exposed += 1
-        self._take_uses(group, inside)
 
     def _take_uses(self, group: Group, inside: list[int]) -> None:
         """A use of each of the members `inside` of a group is now one of its own."""
