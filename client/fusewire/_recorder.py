@@ -4,6 +4,8 @@ Who may touch what:
 
     tape, and appending to it     the owning thread alone, without a lock; anyone may read it
     buried                        any thread's finalisers append; whoever holds the lock takes
+    lent                          any thread's loans enter and leave; whoever holds the lock reads
+    _kept                         the owning thread adds, any thread drops what is sent: each in one act
     checkpoint                    read by the owning thread at each op; written under the lock
     everything else               under the lock, which is taken for a segment, never for an op
 
@@ -24,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach, within
+from fusewire._loans import Loan, Loans
 from fusewire._positions import Positions, users_position
 from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_bodies, structure_of
 from fusewire._signature import signature_of
@@ -104,7 +107,7 @@ class Recorder:
     __slots__ = (
         "_cutter",
         "_dead",
-        "_foreign",
+        "_kept",
         "_mark",
         "_next_look",
         "_next_upload",
@@ -116,6 +119,7 @@ class Recorder:
         "bury",
         "checkpoint",
         "first",
+        "lent",
         "lock",
         "owner",
         "sent",
@@ -132,6 +136,7 @@ class Recorder:
         self.tape = Tape(self.first - 1, [], 0, [])
         self.buried: list[int] = []
         self.bury: Callable[[int], None] = self.buried.append
+        self.lent: Loans = {}  # deaths of these handles wait
         # Zero makes every op stop: while debugging, and once the session has ended.
         self.checkpoint = 0 if is_debugging else self.first
         self._mark = self.first
@@ -140,7 +145,7 @@ class Recorder:
         self._cutter = Cutter()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
-        self._foreign: list[tuple[int, object]] = []  # arrays of other recorders, kept until their op is sent
+        self._kept: dict[tuple[int, int], list[Loan]] = {}  # by the op that took them on, until it is sent
         self._patterns: dict[int, Pattern] = {}  # the last of each length, of which there are LARGEST_SEGMENT_OPS
         self._positions = Positions()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
@@ -162,9 +167,11 @@ class Recorder:
             self._trim()
             self._set_marks()
 
-    def keep(self, foreign: object) -> None:
-        """Keeps an array of another recorder until the op about to be recorded is sent."""
-        self._foreign.append((self.tape.end, foreign))
+    def keep(self, loans: list[Loan], number: int) -> None:
+        """Keeps loans of other recorders' handles until op `number` is sent."""
+        self._kept[number, id(loans)] = loans
+        if number < self.sent:  # by now, so that no commit need come after this
+            self._drop_sent_loans()
 
     def mint_upload(self) -> int:
         """A handle for an upload; for the recording thread only."""
@@ -172,6 +179,10 @@ class Recorder:
         return self._next_upload - 1
 
     # ---- any thread ----
+
+    def lend(self, handle: int) -> Loan:
+        """Lets the death of `handle`, minted here and alive, wait for as long as the loan lives."""
+        return Loan(self.lent, handle)
 
     @property
     def ops_recorded(self) -> int:
@@ -227,8 +238,7 @@ class Recorder:
         if self.sent == draft.first:
             self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
-        sent_foreign = sum(number < self.sent for number, _ in self._foreign)
-        del self._foreign[:sent_foreign]  # in place: the recording thread may be appending
+        self._drop_sent_loans()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
         self._set_marks()
 
@@ -284,8 +294,21 @@ class Recorder:
     def _take_buried(self, deaths: int) -> None:
         taken = self.buried[:deaths]
         del self.buried[:deaths]
+        if self.lent:
+            taken = self._without_lent(taken)
         if taken:
-            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, deaths)))
+            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, len(taken))))
+
+    def _without_lent(self, dead: list[int]) -> list[int]:
+        """Those of the dead that no op of another thread is about to take; the others are buried once more."""
+        lent = set(self.lent.copy().values())
+        self.buried.extend([handle for handle in dead if handle in lent])
+        return [handle for handle in dead if handle not in lent]
+
+    def _drop_sent_loans(self) -> None:
+        if self._kept:
+            for key in [key for key in self._kept.copy() if key[0] < self.sent]:
+                self._kept.pop(key, None)
 
     def _hear(self) -> _Unsent:
         """Takes in what has been recorded since the last time."""

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, QuotaExceeded
+from fusewire._loans import Loan
 from fusewire._recorder import Recorder
 from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_signature
 from fusewire._tape import Tape
@@ -134,13 +135,18 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     _check_count(op, len(operands), recorder.owner.limits.program_operands)
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
-    handles = [_admit(operand, recorder) for operand in operands if isinstance(operand, Recorded)]
+    loans: list[Loan] = []
+    handles = [_admit(operand, recorder, loans) for operand in operands if isinstance(operand, Recorded)]
     values = [
         canonical_of(spec)(_as_python(operand))
         for operand, spec in zip(operands, specs, strict=True)
         if isinstance(spec, DType)
     ]
-    return record(type(lead), recorder, signature, handles, [*values, *starts])
+    try:
+        return record(type(lead), recorder, signature, handles, [*values, *starts])
+    finally:
+        if loans:
+            recorder.keep(loans, recorder.tape.end - 1)  # the op, or one that has come between and is sent no sooner
 
 
 def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
@@ -263,13 +269,15 @@ def _as_python(operand: Scalar | np.generic) -> Any:
     return operand.item() if isinstance(operand, np.generic) else operand
 
 
-def _admit(array: Recorded, recorder: Recorder) -> int:
-    """The handle of an operand. One of another thread is sent first, and kept until this op is sent."""
-    producer = array._recorder
-    if producer is recorder:
-        return array._handle
-    if producer.owner is not recorder.owner:
-        raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
-    producer.owner.publish(producer, array._handle)
-    recorder.keep(array)
-    return array._handle
+def _admit(array: Recorded, recorder: Recorder, loans: list[Loan]) -> int:
+    """The handle of an operand. One of another thread is sent first, and lent to this op, which is to keep the loan."""
+    while True:
+        producer, handle = array._recorder, array._handle
+        if producer is recorder:
+            return handle
+        if producer.owner is not recorder.owner:
+            raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
+        loans.append(producer.lend(handle))
+        producer.owner.publish(producer, handle)
+        if array._handle == handle:  # else it was assigned to before the loan, and the handle may be dead
+            return handle
