@@ -121,7 +121,9 @@ class Planner:
 
     deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
     memory_bytes: Annotated[Bytes, "most memory a worker may take"] = 2 * GIB
-    cached_plans: Annotated[Count, "plans kept; the least recently used one goes first"] = 1024
+    cached_plans: Annotated[
+        Count, "programs kept with their plans that no session has numbered; the one used last goes last"
+    ] = 1024
     cached_bytes: Annotated[Bytes, "memory that programs take, those that sessions have numbered included"] = 2 * GIB
     promote_fragment_after: Annotated[Count, "times the same fragment comes before it is planned"] = 3
 

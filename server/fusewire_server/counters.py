@@ -68,8 +68,6 @@ class Counters:
         self.submissions += 1
         self.launches += launches
         self.rows_per_submission[bucket(rows)] += 1
-        entry.rows += rows
-        entry.submissions += 1
-        entry.rows_per_submission[bucket(rows)] += 1
+        entry.ran(rows)
         self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1
         self.device.add(device_ns)

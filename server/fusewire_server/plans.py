@@ -72,7 +72,7 @@ class Plans:
             return
         if planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
-        entry.state = PlanState.PLANNING
+        entry.enter(PlanState.PLANNING)
         request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
         request.answer.add_done_callback(partial(self._answered, entry))
 
@@ -103,7 +103,7 @@ class Plans:
         if isinstance(key, ProgramEntry):
             key.layout = SlotLayout(loaded.plan)
             key.row_ns = 0
-            key.state = PlanState.LOADED
+            key.enter(PlanState.LOADED)
             key.loaded = loaded
         elif isinstance(key, OneOpCall):
             self._one_ops[key] = one_op = OneOp(loaded, SlotLayout(loaded.plan), key.result())
@@ -116,7 +116,7 @@ class Plans:
         log.warning("no plan: %s", text)
         self._counters.plans_refused += 1
         if isinstance(key, ProgramEntry):
-            key.state = PlanState.REFUSED
+            key.enter(PlanState.REFUSED)
             key.refusal = text
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
@@ -157,14 +157,14 @@ class Plans:
         planned = answer.result()
         self._counters.planned(planned)
         if isinstance(key, ProgramEntry):
-            key.state = PlanState.LOADING
+            key.enter(PlanState.LOADING)
             key.planning_ns, key.compiling_ns = planned.planning_ns, planned.compiling_ns
         self._order(Load(key, planned.plan, planned.binaries))
 
     def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
         """Nobody waits for the plan any more; whoever needs it next asks anew."""
         if isinstance(key, ProgramEntry):
-            key.state = PlanState.UNPLANNED
+            key.enter(PlanState.UNPLANNED)
             return
         awaited = self._awaited.get(key)
         if awaited is None or awaited.request.answer is not answer:

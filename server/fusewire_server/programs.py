@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # What parts of a program take once it is decoded, about; a test compares the sum with what is measured.
 OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 128  # an op, each of its operands, an input or a scalar
+ENTRY_BYTES = 2048  # the entry, and how it is shown
 
 
 class PlanState(Enum):
@@ -73,17 +74,31 @@ class ProgramEntry:
     missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
+    changed: set[ProgramEntry] = field(default_factory=set, repr=False)  # of its table: those that are to be shown anew
 
     @cached_property
     def size_bytes(self) -> int:
         """What the program takes of memory, about."""
         ops, leaves = self.program.ops, self.program.first_result
         operands = sum(len(op.operands) for op in ops)
-        return len(self.raw) + OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
+        parts_bytes = OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
+        return ENTRY_BYTES + len(self.raw) + parts_bytes
 
     @property
     def tier(self) -> int:
         return 1 if self.loaded is not None else 0
+
+    def enter(self, state: PlanState) -> None:
+        """Compiling has come that far."""
+        self.state = state
+        self.changed.add(self)
+
+    def ran(self, rows: int) -> None:
+        """Counts a submission of so many rows."""
+        self.rows += rows
+        self.submissions += 1
+        self.rows_per_submission[bucket(rows)] += 1
+        self.changed.add(self)
 
     def cannot_run(self, failure: Failure) -> None:
         """One-op plans are missing and will not come: rows that wait for them fail."""
@@ -111,13 +126,18 @@ class TableBounds(NamedTuple):
 
 @dataclass(eq=False)
 class ProgramTable:
-    """All programs. Beyond its bounds those go that no session holds, the one unused longest first."""
+    """All programs. Beyond its bounds those go that no session holds, the one unused longest first.
+
+    What one new program costs does not depend on how many there are.
+    """
 
     limits: ProgramLimits
     promote_fragment_after: int
     bounds: TableBounds
-    entries: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)
+    entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
     size_bytes: int = 0  # of all entries
+    changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
+    _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the one used last stands last
     _held_bytes: Counter[Hashable] = field(default_factory=Counter)  # by session
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
@@ -125,11 +145,19 @@ class ProgramTable:
         name = digest(raw)
         entry = self.entries.get(name)
         if entry is None:
-            entry = self.entries[name] = ProgramEntry(name, raw, decode(raw, self.limits), is_fragment)
-            self.size_bytes += entry.size_bytes
-            self._evict()
-        entry.is_fragment = entry.is_fragment and is_fragment
-        self.entries.move_to_end(name)
+            return self._add(ProgramEntry(name, raw, decode(raw, self.limits), is_fragment, changed=self.changed))
+        if entry.is_fragment and not is_fragment:
+            entry.is_fragment = False
+            self.changed.add(entry)
+        if entry.holders == 0:
+            self._unheld.move_to_end(name)
+        return entry
+
+    def _add(self, entry: ProgramEntry) -> ProgramEntry:
+        self.entries[entry.digest] = self._unheld[entry.digest] = entry
+        self.size_bytes += entry.size_bytes
+        self.changed.add(entry)
+        self._evict()
         return entry
 
     def hold(self, session: Hashable, entry: ProgramEntry) -> None:
@@ -143,6 +171,7 @@ class ProgramTable:
             raise CaseError("quota_program", text)
         self._held_bytes[session] = held_bytes
         entry.holders += 1
+        self._unheld.pop(entry.digest, None)
 
     def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
         """A session forgets a program it has held."""
@@ -150,19 +179,26 @@ class ProgramTable:
         self._held_bytes[session] -= entry.size_bytes
         if not self._held_bytes[session]:
             del self._held_bytes[session]
+        if entry.holders == 0:
+            self._unheld[entry.digest] = entry
+            self._evict()
 
     def use(self, entry: ProgramEntry) -> bool:
         """Counts a use. True if the program should be planned now."""
         entry.uses += 1
+        self.changed.add(entry)
         if entry.state is not PlanState.UNPLANNED:
             return False
         return not entry.is_fragment or entry.uses >= self.promote_fragment_after
 
     def _evict(self) -> None:
-        for name in [name for name, entry in self.entries.items() if entry.holders == 0][:-1]:
-            if len(self.entries) <= self.bounds.programs and self.size_bytes <= self.bounds.table_bytes:
-                return
-            self.size_bytes -= self.entries.pop(name).size_bytes
+        """The one used last stays: it is about to be held, or read ahead of its frame."""
+        bounds = self.bounds
+        while len(self._unheld) > 1 and (len(self._unheld) > bounds.programs or self.size_bytes > bounds.table_bytes):
+            name, entry = self._unheld.popitem(last=False)
+            del self.entries[name]
+            self.size_bytes -= entry.size_bytes
+            self.changed.add(entry)
 
 
 def bucket(count: int) -> int:

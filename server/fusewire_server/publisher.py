@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.counters import Phase
@@ -27,34 +26,24 @@ from fusewire_server.inspect.snapshot import (
     compiled_view,
     shown_id,
 )
-from fusewire_server.programs import PlanState, ProgramEntry
+from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 
 
-class _Changing(NamedTuple):
-    """What of a program changes whenever anything of it does that is shown."""
-
-    state: PlanState
-    uses: int
-    submissions: int
-    is_fragment: bool
-
-
-class _Shown(NamedTuple):
-    """A program as it was last shown, and the state it was in."""
-
-    state: _Changing
-    detail: ProgramDetail
-
-
 class Publisher:
-    """Holds the newest snapshot. The loop thread swaps `snapshot`; any thread reads it."""
+    """Holds the newest snapshot. The loop thread swaps `snapshot`; any thread reads it.
+
+    Programs are shown anew only where they have changed since: there may be a hundred thousand that have not. An engine
+    has one publisher, which takes note of all changes.
+    """
 
     def __init__(self, engine: Engine, version: str) -> None:
         self._engine = engine
         self._version = version
         self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._shown: dict[ProgramEntry, _Shown] = {}
+        self._programs = {entry: _detail(entry, None) for entry in engine.programs.entries.values()}
+        engine.programs.changed.clear()
+        self._shown = tuple(self._programs.values())
         self.snapshot = self._take()
 
     def publish(self) -> None:
@@ -63,24 +52,26 @@ class Publisher:
 
     def _take(self) -> Snapshot:
         engine = self._engine
-        self._shown = {entry: self._show(entry) for entry in engine.programs.entries.values()}
+        self._show_changed()
         now_ns = time.monotonic_ns()
         return Snapshot(
             stats=self._stats(),
             sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
-            programs=tuple(shown.detail for shown in self._shown.values()),
+            programs=self._shown,
         )
 
-    def _show(self, entry: ProgramEntry) -> _Shown:
-        """Made anew only for a program that was used since: there may be thousands that were not."""
-        state = _Changing(entry.state, entry.uses, entry.submissions, entry.is_fragment)
-        shown = self._shown.get(entry)
-        if shown is not None and shown.state == state:
-            return shown
-        compiled = shown.detail.compiled if shown is not None else None
-        if compiled is None and entry.loaded is not None:
-            compiled = compiled_view(entry.loaded.plan)
-        return _Shown(state, ProgramDetail(_program_view(entry), compiled))
+    def _show_changed(self) -> None:
+        table = self._engine.programs
+        if not table.changed:
+            return
+        for entry in table.changed:
+            before = self._programs.get(entry)
+            if table.entries.get(entry.digest) is entry:
+                self._programs[entry] = _detail(entry, before)
+            elif before is not None:
+                del self._programs[entry]
+        table.changed.clear()
+        self._shown = tuple(self._programs.values())
 
     def _stats(self) -> Stats:
         engine = self._engine
@@ -155,6 +146,14 @@ def _session_view(session: Session, now_ns: int) -> SessionView:
         device_ns=session.device_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
     )
+
+
+def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
+    """A program, as it is; its plan is put in words once."""
+    compiled = before.compiled if before is not None else None
+    if compiled is None and entry.loaded is not None:
+        compiled = compiled_view(entry.loaded.plan)
+    return ProgramDetail(_program_view(entry), compiled)
 
 
 def _program_view(entry: ProgramEntry) -> ProgramView:

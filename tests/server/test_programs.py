@@ -8,9 +8,10 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
+from fusewire_protos.shapes import Spec
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
-from tests.server.parts import VECTOR, addition, chain
+from tests.server.parts import VECTOR, addition, chain, op
 
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
@@ -57,6 +58,40 @@ def test_what_a_session_has_numbered_stays() -> None:
         programs.hold("a", held[-1])
     newest = programs.intern(raw(3), is_fragment=False)
     assert list(programs.entries.values()) == [*held, newest]
+
+
+def test_what_sessions_have_numbered_leaves_the_others_their_room() -> None:
+    programs = table(programs=2)
+    for index in range(3):
+        programs.hold("a", programs.intern(raw(index), is_fragment=False))
+    read_ahead = [programs.intern(raw(index), is_fragment=False) for index in (3, 4)]
+    assert [programs.intern(raw(index), is_fragment=False) for index in (3, 4)] == read_ahead
+
+
+def test_what_a_session_lets_go_of_counts_as_used_last() -> None:
+    programs = table(programs=2)
+    first, second = [programs.intern(raw(index), is_fragment=False) for index in (0, 1)]
+    programs.hold("a", first)
+    third = programs.intern(raw(2), is_fragment=False)
+    programs.let_go("a", first)
+    assert list(programs.entries.values()) == [first, third]
+    assert programs.intern(raw(1), is_fragment=False) is not second
+
+
+def test_what_is_new_or_used_or_gone_is_to_be_shown_anew() -> None:
+    programs = table(programs=1)
+    first = programs.intern(raw(0), is_fragment=False)
+    assert programs.changed == {first}
+    programs.changed.clear()
+    programs.hold("a", programs.intern(raw(0), is_fragment=False))
+    assert not programs.changed
+    for change in (lambda: programs.use(first), lambda: first.enter(PlanState.PLANNING), lambda: first.ran(3)):
+        change()
+        assert programs.changed == {first}
+        programs.changed.clear()
+    programs.let_go("a", first)
+    second = programs.intern(raw(1), is_fragment=False)
+    assert programs.changed == {first, second}
 
 
 def test_what_nobody_holds_goes_when_all_take_too_much_memory() -> None:
@@ -133,6 +168,17 @@ def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: int, ops: l
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.7 * taken_bytes < entry.size_bytes < 6 * taken_bytes
+
+
+def test_a_small_program_counts_for_about_the_memory_that_it_takes() -> None:
+    programs = table(programs=1 << 20)
+    raws = [encode(build((Spec(dtypes.float32, (dim,)),), (), [op("negative", 0)], (0,))) for dim in range(1, 1000)]
+    tracemalloc.start()
+    for each in raws:
+        programs.hold("a", programs.intern(each, is_fragment=False))
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.7 * taken_bytes < programs.size_bytes < 6 * taken_bytes
 
 
 @pytest.mark.parametrize(("count", "upper"), [(0, 1), (1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (64, 64), (65, 128)])

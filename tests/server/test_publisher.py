@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusewire_server.inspect.snapshot import ProgramDetail
+from fusewire_server.programs import TableBounds
 from fusewire_server.publisher import Publisher
 from tests.server.parts import segment
 from tests.server.world import DEADLINE_S, NEGATE, PROGRAMS, Client, InstantPlanner, World, load, run, world
@@ -70,6 +71,33 @@ def test_only_what_was_used_since_is_shown_anew() -> None:
             client.send(segment(NEGATE, 100, 10))
             await client.idle()
             assert shown(publisher, client).program.hits == first.program.hits + 1
+
+    run(test())
+
+
+def test_while_no_program_changes_the_same_picture_of_them_is_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            publisher = publisher_of(here)
+            before = publisher.snapshot
+            publisher.publish()
+            assert publisher.snapshot is not before
+            assert publisher.snapshot.programs is before.programs
+
+    run(test())
+
+
+def test_a_program_that_is_gone_is_shown_no_more() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            here.engine.programs.bounds = TableBounds(programs=1)
+            here.engine.end(client.session)
+            publisher.publish()
+            (left,) = publisher.snapshot.programs
+            assert bytes.fromhex(left.program.digest) in here.engine.programs.entries
 
     run(test())
 
