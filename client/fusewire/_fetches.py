@@ -64,18 +64,28 @@ class Fetches:
         return reader.outcome()
 
     def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
-        link, producer = self._link, array._recorder
-        link.check_open()
-        link.check_may_wait(producer)
-        if producer.is_unsent(array._handle):
-            self._sender.flush(producer, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True, deadline_s=deadline_s)
+        self._link.check_open()
+        self._link.check_may_wait(array._recorder)
+        awaited = None
+        while awaited is None:
+            producer, handle = array._recorder, array._handle
+            if producer.is_unsent(handle):
+                self._sender.flush(producer, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True, deadline_s=deadline_s)
+            awaited = self._post_if_named(array, handle, receiver)
+        self._link.transport.wake()
+        return awaited
+
+    def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
+        """None if `array` was assigned to meanwhile. While it has the handle, no death of that can have been told."""
+        link = self._link
         with link.lock:
             link.check_open()
+            if array._handle != handle:
+                return None
             self._last_fetch += 1
             awaited = _Awaited(self._last_fetch, receiver, array._spec.spec)
             self._awaited[self._last_fetch] = awaited
-            link.stream.post(Outgoing(Fetch(self._last_fetch, array._handle)))
-        link.transport.wake()
+            link.stream.post(Outgoing(Fetch(self._last_fetch, handle)))
         return awaited
 
     def _abandon(self, fetch: int) -> bool:

@@ -119,3 +119,17 @@ def test_an_array_assigned_to_as_it_is_taken_is_taken_before_or_after(monkeypatc
     result = in_another_thread(operator.mul, weights, 3)
     tell_deaths(peer)
     np.testing.assert_array_equal(read(peer, result)[0], 27.0)
+
+
+def test_an_array_assigned_to_as_it_is_read_is_read_before_or_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect(is_manual=True)
+    weights = peer.session.array(H) + 0
+    flush = peer.session._sender.flush
+
+    def flush_and_assign(*arguments: Any, **options: Any) -> None:
+        monkeypatch.setattr(peer.session._sender, "flush", flush)
+        flush(*arguments, **options)
+        in_another_thread(assign, weights, 9.0)
+
+    monkeypatch.setattr(peer.session._sender, "flush", flush_and_assign)
+    np.testing.assert_array_equal(read(peer, weights)[0], 9.0)
