@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import insort
 from collections import defaultdict
 from math import prod
-from operator import attrgetter
 from typing import NamedTuple
 
 from fusewire_kernels.graph import INPUT, Graph, Value
@@ -58,9 +57,10 @@ class _Arranger:
         launch, group = lifetime.writes[0]
         self._give_back_before(launch)
         source = self._source_to_overwrite(value, launch, self._tasks[group])
-        room = (
-            self._take(_size_bytes(self._graph.values[value])) if source is None else self._ending[launch].pop(source)
-        )
+        if source is None:
+            room = self._take(_size_bytes(self._graph.values[value]))
+        else:
+            room = self._ending[launch].pop(source)
         self.offset_of[value] = room.offset
         self._ending[lifetime.last_use][value] = room
 
@@ -79,7 +79,7 @@ class _Arranger:
         fitting = [room for room in self._free if room.size_bytes >= size_bytes]
         if not fitting:
             return self._extend(size_bytes)
-        room = min(fitting, key=_size_of_room)
+        room = min(fitting, key=lambda room: room.size_bytes)
         self._free.remove(room)
         if room.size_bytes > size_bytes:
             insort(self._free, _Room(room.offset + size_bytes, room.size_bytes - size_bytes))
@@ -103,9 +103,6 @@ class _Arranger:
             self._free.remove(other)
             room = _Room(min(other.offset, room.offset), other.size_bytes + room.size_bytes)
         insort(self._free, room)
-
-
-_size_of_room = attrgetter("size_bytes")
 
 
 def _size_bytes(value: Value) -> int:

@@ -90,13 +90,10 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
     """The plan as data; `sources` are the texts of its kernels in order."""
     columns = _Columns(plan)
     index_of = {source.key: index for index, source in enumerate(sources)}
+    tasks = plan.tasks
     launches = [
-        Launch(
-            index_of[batch.lowered.kernel.key],
-            batch.lowered.sizes,
-            tuple([columns.refs(plan.tasks[group]) for group in batch.groups]),
-        )
-        for batch in plan.batches
+        Launch(index_of[lowered.kernel.key], lowered.sizes, tuple([columns.refs(tasks[group]) for group in groups]))
+        for lowered, groups in plan.batches
     ]
     return Plan(
         sources,
