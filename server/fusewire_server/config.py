@@ -124,7 +124,9 @@ class Planner:
     cached_plans: Annotated[
         Count, "programs kept with their plans that no session has numbered; the one used last goes last"
     ] = 1024
-    cached_bytes: Annotated[Bytes, "memory that programs take, those that sessions have numbered included"] = 2 * GIB
+    cached_bytes: Annotated[
+        Bytes, "memory that programs take, those that sessions have numbered included; a tenant's sessions hold half"
+    ] = 2 * GIB
     promote_fragment_after: Annotated[Count, "times the same fragment comes before it is planned"] = 3
 
     def __post_init__(self) -> None:

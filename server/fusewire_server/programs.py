@@ -19,6 +19,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
+from fusewire_server.holdings import Holdings
 from fusewire_server.work import Amount, Failure
 
 if TYPE_CHECKING:
@@ -117,11 +118,16 @@ class ProgramEntry:
 
 
 class TableBounds(NamedTuple):
-    """How many programs are kept that no session holds, and what memory all take and those that a session holds."""
+    """How many programs are kept that no session holds, and what memory all may take, and those a session holds."""
 
     programs: int
     table_bytes: int = sys.maxsize
     session_bytes: int = sys.maxsize
+
+    @property
+    def tenant_bytes(self) -> int:
+        """Half of the memory, so that no tenant leaves the others nothing."""
+        return self.table_bytes // 2
 
 
 @dataclass(eq=False)
@@ -138,7 +144,7 @@ class ProgramTable:
     size_bytes: int = 0  # of all entries
     changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the one used last stands last
-    _held_bytes: Counter[Hashable] = field(default_factory=Counter)  # by session
+    holdings: Holdings = field(default_factory=lambda: Holdings(lambda session: session))
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
         """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
@@ -162,26 +168,32 @@ class ProgramTable:
 
     def hold(self, session: Hashable, entry: ProgramEntry) -> None:
         """A session numbers a program, which stays until it lets go of it. Raises CaseError beyond the bounds."""
-        held_bytes, bounds = self._held_bytes[session] + entry.size_bytes, self.bounds
-        if held_bytes > bounds.session_bytes:
-            text = f"its programs take {held_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
-            raise CaseError("quota_program", text)
-        if self.size_bytes > bounds.table_bytes:
-            text = f"all programs take {self.size_bytes} bytes; planner.cached_bytes = {bounds.table_bytes}"
-            raise CaseError("quota_program", text)
-        self._held_bytes[session] = held_bytes
+        self._check_room(session, entry)
+        self.holdings.add(session, entry, entry.size_bytes)
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
     def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
         """A session forgets a program it has held."""
         entry.holders -= 1
-        self._held_bytes[session] -= entry.size_bytes
-        if not self._held_bytes[session]:
-            del self._held_bytes[session]
+        self.holdings.remove(session, entry, entry.size_bytes)
         if entry.holders == 0:
             self._unheld[entry.digest] = entry
             self._evict()
+
+    def _check_room(self, session: Hashable, entry: ProgramEntry) -> None:
+        bounds, size_bytes = self.bounds, entry.size_bytes
+        own_bytes = self.holdings.session_bytes(session) + size_bytes
+        if own_bytes > bounds.session_bytes:
+            text = f"its programs take {own_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
+            raise CaseError("quota_program", text)
+        tenant_bytes = self.holdings.tenant_bytes_with(session, entry, size_bytes)
+        if tenant_bytes > bounds.tenant_bytes:
+            text = f"its tenant's programs take {tenant_bytes} bytes, more than half of planner.cached_bytes"
+            raise CaseError("quota_program", f"{text} = {bounds.table_bytes}")
+        if self.size_bytes > bounds.table_bytes:
+            text = f"all programs take {self.size_bytes} bytes; planner.cached_bytes = {bounds.table_bytes}"
+            raise CaseError("quota_program", text)
 
     def use(self, entry: ProgramEntry) -> bool:
         """Counts a use. True if the program should be planned now."""

@@ -17,7 +17,7 @@ from fusewire_protos.frames import Fetch
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import rpc
 from fusewire_server.auth import Scope, mint, revoke
-from tests.server.parts import upload_beside
+from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of, stream
 from tests.server.world import DEADLINE_S, run
 
@@ -134,5 +134,24 @@ def test_a_session_is_out_of_reach_of_another_tenant(tmp_path: Path) -> None:
             await first_frame(thief, stolen)
             assert await thief.goodbye() == "session_lost"
             assert await peer.download(1) == LARGE_BYTES
+
+    run(test())
+
+
+def test_a_tenant_that_holds_its_share_of_the_programs_leaves_another_room(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        mine, theirs = (bearer(mint(path, tenant=tenant, scope=Scope.USE)) for tenant in ("lab", "others"))
+        async with server(path) as here:
+            peer, second = await here.peer(mine), await here.peer(mine)
+            await peer.send(programs=[new(2, chain(("square",)))])
+            await peer.works(100)
+            table = here.engine.programs
+            table.bounds = table.bounds._replace(table_bytes=2 * table.size_bytes)
+            other = await here.peer(theirs)
+            for one in (second, other):
+                await one.send(segment(2, 100, 10), Fetch(1, 100), programs=[new(2, chain(("abs",)))])
+            assert await second.failure(1) == "quota_program"
+            assert (await other.result(1)).inline
 
     run(test())

@@ -116,12 +116,25 @@ def test_a_session_that_holds_too_much_is_refused_until_it_lets_go() -> None:
 
 
 def test_when_what_sessions_hold_takes_all_memory_no_more_is_held() -> None:
-    programs = table(table_bytes=size_bytes(1))
-    programs.hold("a", programs.intern(raw(1), is_fragment=False))
+    programs = table(table_bytes=2 * size_bytes(2))
+    for session in ("a", "b"):
+        programs.hold(session, programs.intern(raw(ord(session) - ord("a")), is_fragment=False))
     refused = programs.intern(raw(2), is_fragment=False)
-    with pytest.raises(CaseError, match=r"planner\.cached_bytes"):
-        programs.hold("b", refused)
+    with pytest.raises(CaseError, match=r"all programs .* planner\.cached_bytes"):
+        programs.hold("c", refused)
     assert refused.holders == 0
+
+
+def test_the_sessions_of_a_tenant_hold_half_of_the_memory_and_leave_others_theirs() -> None:
+    programs = table(table_bytes=2 * (size_bytes(0) + size_bytes(1)))
+    programs.holdings.tenant_of = lambda session: session[0]
+    entries = [programs.intern(raw(index), is_fragment=False) for index in range(3)]
+    programs.hold("a1", entries[0])
+    programs.hold("a2", entries[1])
+    with pytest.raises(CaseError, match=r"its tenant's programs .* half of planner\.cached_bytes"):
+        programs.hold("a3", entries[2])
+    programs.hold("b1", entries[2])
+    programs.hold("a3", entries[0])  # counts once for all of them
 
 
 def test_a_program_is_to_be_planned_at_its_first_use() -> None:

@@ -1,0 +1,57 @@
+"""Who holds which programs, and what memory that takes of the table that all share. Pure.
+
+A program that several sessions of a tenant hold counts once for the tenant, and once for each tenant that holds it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+Key = TypeVar("Key")
+
+
+class Holdings:
+    """Bytes held, by session and by tenant. `tenant_of` is asked once, when a session holds its first program."""
+
+    def __init__(self, tenant_of: Callable[[Any], Hashable]) -> None:
+        self.tenant_of = tenant_of
+        self._tenants: dict[Hashable, Hashable] = {}  # of the sessions that hold something
+        self._session_bytes: Counter[Hashable] = Counter()
+        self._tenant_bytes: Counter[Hashable] = Counter()
+        self._times: Counter[tuple[Hashable, Hashable]] = Counter()  # that a tenant's sessions hold a program
+
+    def session_bytes(self, session: Hashable) -> int:
+        """What the session holds."""
+        return self._session_bytes[session]
+
+    def tenant_bytes_with(self, session: Hashable, program: Hashable, size_bytes: int) -> int:
+        """What the session's tenant would hold with one program more."""
+        tenant = self._tenant(session)
+        return self._tenant_bytes[tenant] + (0 if (tenant, program) in self._times else size_bytes)
+
+    def add(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
+        """The session holds a program; it may hold the same under several numbers."""
+        tenant = self._tenants.setdefault(session, self._tenant(session))
+        self._session_bytes[session] += size_bytes
+        if (tenant, program) not in self._times:
+            self._tenant_bytes[tenant] += size_bytes
+        self._times[tenant, program] += 1
+
+    def remove(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
+        """The session lets go of a program that it holds."""
+        tenant = self._tenants[session]
+        if _less(self._times, (tenant, program), 1) == 0:
+            _less(self._tenant_bytes, tenant, size_bytes)
+        if _less(self._session_bytes, session, size_bytes) == 0:
+            del self._tenants[session]
+
+    def _tenant(self, session: Hashable) -> Hashable:
+        return self._tenants[session] if session in self._tenants else self.tenant_of(session)
+
+
+def _less(counts: Counter[Key], key: Key, amount: int) -> int:
+    """What is left of a count that becomes smaller; one of which nothing is left goes."""
+    counts[key] -= amount
+    return counts[key] or counts.pop(key)
