@@ -66,19 +66,6 @@ def _pointwise_binary(name: str) -> Callable[[Any, Any], Array]:
     return _named(function, name)
 
 
-def _comparison(name: str) -> Callable[[Any, Any], Array]:
-    op = BY_NAME[name]
-
-    def function(x1: Any, x2: Any, /) -> Array:
-        try:
-            return _apply(op, x1, x2)
-        except OverflowError as overflow:
-            compared: Array = operations.compare_beyond_range(op, (x1, x2), overflow)
-            return compared
-
-    return _named(function, name)
-
-
 def _named(function: _Function, name: str) -> _Function:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{name}` of every element, as in NumPy."
@@ -96,12 +83,12 @@ pow = power  # noqa: A001  # the standard's name
 minimum = _pointwise_binary("minimum")
 maximum = _pointwise_binary("maximum")
 atan2 = _pointwise_binary("atan2")
-equal = _comparison("equal")
-not_equal = _comparison("not_equal")
-less = _comparison("less")
-less_equal = _comparison("less_equal")
-greater = _comparison("greater")
-greater_equal = _comparison("greater_equal")
+equal = _pointwise_binary("equal")
+not_equal = _pointwise_binary("not_equal")
+less = _pointwise_binary("less")
+less_equal = _pointwise_binary("less_equal")
+greater = _pointwise_binary("greater")
+greater_equal = _pointwise_binary("greater_equal")
 logical_and = _pointwise_binary("logical_and")
 logical_or = _pointwise_binary("logical_or")
 logical_xor = _pointwise_binary("logical_xor")
@@ -153,13 +140,25 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
     """`x`, not below `min` and not above `max`; None sets no bound."""
-    if min is None and max is None:
+    least, most = _bounds(x, min, max)
+    if least is None and most is None:
         return asarray(x)
-    if min is None:
-        return minimum(x, max)
-    if max is None:
-        return maximum(x, min)
-    return _apply(BY_NAME["clip"], x, min, max)
+    if least is None:
+        return minimum(x, most)
+    if most is None:
+        return maximum(x, least)
+    return _apply(BY_NAME["clip"], x, least, most)
+
+
+def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
+    """The bounds of `clip`, without a Python integer that no value of the operands' integer dtype is beyond."""
+    strong = [dtype_of(each.dtype) for each in (x, least, most) if isinstance(each, Array | np.ndarray | np.generic)]
+    if not strong or not dtypes.promote_all(strong).is_integer:
+        return least, most
+    limits = np.iinfo(dtypes.to_numpy(dtypes.promote_all(strong)))
+    is_below = type(least) is int and least <= limits.min
+    is_above = type(most) is int and most >= limits.max
+    return (None if is_below else least), (None if is_above else most)
 
 
 def astype(x: Array, dtype: Any, /, *, copy: bool = True) -> Array:
@@ -486,7 +485,10 @@ def _apply(op: Op, *operands: Any) -> Array:
         lead = asarray(operands[0])
         operands = (lead, *operands[1:])
     usable = [operand if isinstance(operand, _OPERANDS) else lead.session.array(operand) for operand in operands]
-    result: Array = apply(op, usable)
+    try:
+        result: Array = apply(op, usable)
+    except OverflowError as overflow:
+        result = operations.apply_beyond_range(op, usable, overflow)
     return result
 
 

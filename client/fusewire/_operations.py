@@ -145,18 +145,52 @@ def expand_dims(x: R, axis: int | Sequence[int]) -> R:
     return reshape(x, tuple(1 if each in new else next(old) for each in range(rank)))
 
 
-def compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
-    """`op`, a comparison, of an integer array and a Python integer that its dtype cannot hold, as NumPy answers.
+def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
+    """`op` beside Python integers that the operands' integer dtype cannot hold, as in NumPy.
 
-    Such an integer is on the same side of every value of the dtype, 0 among them. Raises `overflow` beside any other
-    dtype.
+    Comparisons have one answer for all elements; ops that compute in another dtype, as division does, take the integer
+    in that one. Raises `overflow` where it has no meaning.
     """
+    if op.name in _COMPARISONS:
+        return _compare_beyond_range(op, operands, overflow)
+    given = _dtypes_of(operands)
+    computed = op.dtype_rule(given, ()).operands[-1]
+    if computed.is_integer or any(dtype.is_floating for dtype in given):
+        raise overflow
+    return apply(op, [_in_dtype(operand, computed) if type(operand) is int else operand for operand in operands])
+
+
+def _compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
+    """Such an integer is on the same side of every value of the dtype, 0 among them."""
     x = next(operand for operand in operands if isinstance(operand, Recorded))
     if not x._spec.dtype.is_integer:
         raise overflow
     answer = _COMPARISONS[op.name](*(0 if operand is x else operand for operand in operands))
     recorder = x._recorder.owner.recorder()
     return create(type(x), recorder, BY_NAME["full"], ((dtypes.bool_, answer),), (x._spec.shape, dtypes.bool_.code))
+
+
+def _in_dtype(value: int, dtype: DType) -> Any:
+    if dtype.is_boolean:
+        return bool(value)
+    with np.errstate(over="ignore"):  # a half is infinite where NumPy's is
+        return dtypes.to_numpy(dtype).type(float(value))
+
+
+def _dtypes_of(operands: Sequence[Any]) -> tuple[DType, ...]:
+    """Those of an op's operands, where Python scalars adapt to what is beside them."""
+    strong = [_strong_dtype(operand) for operand in operands]
+    beside = dtypes.promote_all(dtype for dtype in strong if dtype is not None)
+    return tuple(
+        dtypes.of_scalar(operand, beside) if dtype is None else dtype
+        for operand, dtype in zip(operands, strong, strict=True)
+    )
+
+
+def _strong_dtype(operand: Any) -> DType | None:
+    if isinstance(operand, Recorded):
+        return operand._spec.dtype
+    return dtypes.from_numpy(operand.dtype) if isinstance(operand, np.generic) else None
 
 
 def round_to(x: R, decimals: SupportsIndex) -> R:

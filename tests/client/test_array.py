@@ -131,6 +131,62 @@ def test_functions_compare_with_any_python_integer_too(session: fw.Session) -> N
     assert fw.greater(x, 300).tolist() == [False, False]
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64"])
+@pytest.mark.parametrize("other", [256, -1, 2**31, -(2**40), 2**63, -(2**70)])
+def test_any_python_integer_divides_and_is_divided_as_in_numpy(session: fw.Session, other: int, dtype: str) -> None:
+    host = np.array([[1, 2, 255]]).astype(dtype)
+    x = session.array(host)
+    for actual, expected in ((x / other, host / other), (other / x, other / host)):
+        assert actual.dtype == np.float64
+        np.testing.assert_array_equal(actual.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, x: xp.divide(x, 300),
+        lambda xp, x: xp.arctan2(x, 300) if xp is np else xp.atan2(x, 300),
+        lambda xp, x: xp.logical_and(x, 300),
+        lambda xp, x: xp.logical_xor(-1, x),
+        lambda xp, x: xp.clip(x, -1, 300),
+        lambda xp, x: xp.clip(x, None, 300),
+        lambda xp, x: xp.clip(x, 3, 300),
+        lambda xp, x: xp.clip(x, 0.5, 300),
+        lambda xp, x: xp.clip(x, np.int32(-3), 300),
+        lambda xp, x: x.clip(-1, 4),
+    ],
+)
+def test_functions_take_an_integer_beyond_the_dtype_where_numpy_does(
+    session: fw.Session, function: Callable[[Any, Any], Any]
+) -> None:
+    host = np.array([0, 5, 255], np.uint8)
+    actual, expected = function(fw, session.array(host)), function(np, host)
+    assert actual.dtype.name == expected.dtype.name
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-3)
+
+
+def test_a_half_is_infinite_for_an_integer_beyond_it(session: fw.Session) -> None:
+    assert fw.atan2(session.array(np.array([1], np.uint8)), 70_000).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + 300,
+        lambda x: x // 300,
+        lambda x: fw.maximum(x, 300),
+        lambda x: fw.where(x > 0, x, 300),
+        lambda x: x.clip(300, 400),
+        lambda x: x / 10**400,
+    ],
+)
+def test_an_integer_beyond_the_dtype_overflows_where_numpy_computes_in_it(
+    session: fw.Session, function: Callable[[fw.Array], object]
+) -> None:
+    with pytest.raises(OverflowError):
+        function(session.array(np.ones(3, np.uint8)))
+
+
 def test_a_float_array_does_not_compare_with_an_integer_beyond_it(session: fw.Session) -> None:
     with pytest.raises(OverflowError):
         operator.lt(session.array(A), 10**400)
