@@ -11,7 +11,7 @@ import logging
 import secrets
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -21,12 +21,13 @@ from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import device_thread as orders
 from fusewire_server import tier0
+from fusewire_server.backlog import Backlog
 from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
-from fusewire_server.intake import Arrival, Intake, Taken
+from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
@@ -50,6 +51,7 @@ log = logging.getLogger("fusewire.engine")
 # Submissions of a lane that are told to the device and not yet completed: one that runs and one behind it, so that it
 # never idles.
 MOST_OUTSTANDING = 2
+FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
 
 
 class Lane(Enum):
@@ -93,6 +95,7 @@ class Engine:
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
         self._submissions = 0
+        self.backlog = Backlog(self._apply, self.end)
         self.carriers = Carriers()
         self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
@@ -188,6 +191,7 @@ class Engine:
             death.cancel()
         self._coalescer.remove(session)
         self._plans.leave(session)
+        self.backlog.drop(session)
         self.uploads.drop(session)
         self.carriers.end(session)
         taken = Taken()
@@ -198,22 +202,32 @@ class Engine:
 
     def receive(
         self, session: Session, number: int, programs: bytes, bindings: bytes, tensors: Sequence[bytes]
-    ) -> None:
-        """Applies a numbered frame. Raises CaseError for a protocol case, which ends the session."""
+    ) -> bool:
+        """Applies a numbered frame, or begins to. Whether that was all; if not, `backlog` applies the rest.
+
+        Raises CaseError for a protocol case, which ends the session.
+        """
         if not session.accept(number):
-            return
+            return True
         began_ns = time.monotonic_ns()
         session.heard_at_ns = began_ns
+        new, entries = frames.decode_programs(programs), frames.decode_entries(bindings)
+        self.counters.decoded(time.monotonic_ns() - began_ns)
+        arrival = Arrival(tensors, began_ns)
+        if new or len(entries) > FEW_ENTRIES:
+            return self.backlog.begin(session, deque((*new, *entries)), arrival)
+        self._apply(session, entries, arrival)
+        return True
+
+    def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival) -> None:
+        began_ns = time.monotonic_ns()
         taken = Taken()
         try:
-            if programs:
-                self._intake.take_programs(session, frames.decode_programs(programs), taken)
-            entries = frames.decode_entries(bindings)
-            self._intake.take_entries(session, entries, Arrival(tensors, began_ns), taken)
+            self._intake.take(session, items, arrival, taken)
         except CaseError:
             self._order_releases([session], taken.released)  # they are in none of the session's tables any more
             raise
-        self.counters.decoded(time.monotonic_ns() - began_ns)
+        self.counters.decode.total_ns += time.monotonic_ns() - began_ns
         self._act(session, taken)
 
     def acknowledge(self, session: Session, number: int) -> None:

@@ -8,8 +8,9 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 from fusewire_protos import dtypes, frames
@@ -23,9 +24,11 @@ from fusewire_server.programs import ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
+Item = NewProgram | Entry  # a frame's new programs are taken before its entries
+
 
 class Arrival(NamedTuple):
-    """What came with a frame beside its entries."""
+    """What came with a frame beside its items."""
 
     tensors: Sequence[bytes]
     now_ns: int
@@ -51,6 +54,7 @@ class Intake:
         self._limits = limits
         self._programs = programs
         self._take: dict[type, Callable[[Session, Any, Arrival, Taken], None]] = {
+            NewProgram: self._take_program,
             frames.Segment: self._take_segment,
             frames.Upload: self._take_upload,
             frames.Free: self._take_free,
@@ -60,17 +64,10 @@ class Intake:
             frames.Forget: self._take_forget,
         }
 
-    def take_programs(self, session: Session, programs: Sequence[NewProgram], taken: Taken) -> None:
-        """Numbers new programs. A bad one fails the segments that use it, not the session."""
-        for number, is_fragment, raw in programs:
-            if number in session.programs or number in session.rejected_programs:
-                raise CaseError("undecodable_frame", f"program {number} is numbered twice")
-            self._number(session, NewProgram(number, is_fragment, raw), taken)
-
-    def take_entries(self, session: Session, entries: Sequence[Entry], arrival: Arrival, taken: Taken) -> None:
-        """Applies a frame's entries in order."""
-        for entry in entries:
-            self._take[type(entry)](session, entry, arrival, taken)
+    def take(self, session: Session, items: Iterable[Item], arrival: Arrival, taken: Taken) -> None:
+        """Applies items of a frame in order."""
+        for item in items:
+            self._take[type(item)](session, item, arrival, taken)
 
     def uploaded(self, session: Session, value: Value, taken: Taken) -> None:
         """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
@@ -118,7 +115,10 @@ class Intake:
         session.programs.clear()
         session.live_bytes = 0
 
-    def _number(self, session: Session, new: NewProgram, taken: Taken) -> None:
+    def _take_program(self, session: Session, new: NewProgram, arrival: Arrival, taken: Taken) -> None:
+        """Numbers a new program. A bad one fails the segments that use it, not the session."""
+        if new.number in session.programs or new.number in session.rejected_programs:
+            raise CaseError("undecodable_frame", f"program {new.number} is numbered twice")
         if len(session.programs) + len(session.rejected_programs) >= self._limits.programs:
             limit = self._limits.programs
             raise CaseError("undecodable_frame", f"more than limits.programs = {limit} programs are numbered at once")
@@ -154,7 +154,8 @@ class Intake:
             raise CaseError("unknown_program", f"program {segment.program} was never sent")
         failure, claim = rejected
         taken.failures.append(failure)
-        failures = {index: failure._replace(base=segment.base, op_index=index) for index in claim.live}
+        base = segment.base
+        failures = ((base + index, failure._replace(base=base, op_index=index)) for index in claim.live)
         self._admit_failed(session, segment, failures, claim.amount, taken)
 
     def _row(
@@ -163,9 +164,9 @@ class Intake:
         """The segment as a row; None if nothing of it can be computed, its results having been failed."""
         program, base = entry.program, segment.base
         try:
+            self._check_fit(session, segment, program)
             scalars = validate.scalars_of(program, segment.scalars)
             starts = validate.starts_of(program, segment.starts)
-            self._check_fit(session, segment, program)
         except CaseError as error:
             self._refuse(session, segment, program, Failure.of(error, base), taken)
             return None
@@ -184,15 +185,16 @@ class Intake:
         return row
 
     def _check_fit(self, session: Session, segment: frames.Segment, program: Program) -> None:
-        self._check_quota(session, program.live_bytes, len(program.live))
         if len(segment.inputs) != len(program.inputs):
             raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
+        self._check_quota(session, program.live_bytes, len(program.live))
 
     def _refuse(
         self, session: Session, segment: frames.Segment, program: Program, failure: Failure, taken: Taken
     ) -> None:
         taken.failures.append(failure)
-        failures = {index: failure.of_result(program, segment.base, index) for index in program.live}
+        base = segment.base
+        failures = ((base + index, failure.of_result(program, base, index)) for index in program.live)
         self._admit_failed(session, segment, failures, amount_of(program), taken)
 
     def _inputs(
@@ -276,13 +278,12 @@ class Intake:
         self,
         session: Session,
         segment: frames.Segment,
-        failures: Mapping[int, Failure],
+        failures: Iterable[tuple[int, Failure]],
         amount: Amount,
         taken: Taken,
     ) -> None:
-        """A segment of which nothing can be computed: its results, by op, exist as failures; its inputs still die."""
-        for index, failure in failures.items():
-            self._mint_failed(session, segment.base + index, failure)
+        """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
+        self._mint_failed(session, failures)
         dying = [segment.inputs[position] for position in self._dying(segment)]
         self._kill(session, dying, taken)
         session.admit(amount)
@@ -297,7 +298,7 @@ class Intake:
         except CaseError as error:
             session.complete(credit)
             taken.failures.append(Failure.of(error))
-            self._mint_failed(session, upload.handle, Failure.of(error))
+            self._mint_failed(session, [(upload.handle, Failure.of(error))])
             return
         if tensor is None:
             taken.declared.append(self._mint(session, upload.handle, upload.spec, ValueState.AWAITED))
@@ -423,9 +424,10 @@ class Intake:
         session.live_bytes += spec.size_bytes
         return value
 
-    def _mint_failed(self, session: Session, handle: int, failure: Failure) -> None:
-        """A handle whose value will never exist. Their number is bounded too: those beyond are simply unknown."""
-        if len(session.values) < 2 * self._limits.handles:
+    def _mint_failed(self, session: Session, failures: Iterable[tuple[int, Failure]]) -> None:
+        """Handles whose values will never exist. Their number is bounded too: those beyond are simply unknown."""
+        room = max(2 * self._limits.handles - len(session.values), 0)
+        for handle, failure in islice(failures, room):
             self._mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
 
     def _check_quota(self, session: Session, more_bytes: int, more_handles: int) -> None:

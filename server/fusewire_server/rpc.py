@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
-from itertools import islice
+from collections.abc import AsyncIterator, Awaitable, Sequence
+from typing import TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError
 
 from fusewire_protos.errors import CaseError, Unauthenticated
-from fusewire_protos.frames import PROTOCOL_VERSION, decode_programs
+from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access import Access
 from fusewire_server.bulk import Bulk
@@ -28,6 +27,7 @@ from fusewire_server.version import installed_version
 from fusewire_server.work import Amount, Answer
 
 log = logging.getLogger("fusewire.rpc")
+T = TypeVar("T")
 
 SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
@@ -128,11 +128,10 @@ class _Stream:
 
     async def _read(self) -> None:
         try:
+            await _surely(self._engine.backlog.applied(self._session))  # what the stream before this one has left
             async for raw in self._frames:
                 frame = _parse(raw, self._engine.config.limits.message_bytes)
-                if frame.programs:
-                    await self._read_ahead(frame.programs)
-                if not self._is_current or not self._apply(frame, len(raw)):
+                if not self._is_current or not await _surely(self._apply(frame, len(raw))):
                     return
         except CaseError as error:
             self._end(error)
@@ -158,37 +157,16 @@ class _Stream:
         """False once another connection has taken the session over."""
         return self._session.epoch == self._epoch
 
-    async def _read_ahead(self, programs: bytes) -> None:
-        """Checks new programs one by one before their frame is applied, so that others' frames come between.
-
-        What is wrong with them is told when the frame is applied.
-        """
-        with suppress(Exception):
-            for program in islice(decode_programs(programs), self._engine.config.limits.programs):
-                self._engine.programs.intern(program.raw, is_fragment=program.is_fragment)
-                await asyncio.sleep(0)
-
-    def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
-        """Applies a frame of the client; False if it was the last. Raises CaseError.
-
-        A frame that was applied in part cannot be sent again, so a fault of ours ends the session too.
-        """
-        try:
-            return self._take(frame, size_bytes)
-        except CaseError:
-            raise
-        except Exception as error:
-            log.exception("a frame could not be applied")
-            raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
-
-    def _take(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
+    async def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
+        """Applies a frame of the client; False if it was the last. Raises CaseError."""
         session, engine = self._session, self._engine
         if frame.HasField("hello"):
             raise CaseError("out_of_turn", "a second hello in one stream")
         session.bytes_in += size_bytes
         engine.acknowledge(session, frame.acknowledged)
         if frame.number:
-            engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors)
+            if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors):
+                await engine.backlog.applied(session)
         elif frame.programs or frame.bindings or frame.tensors:
             raise CaseError("undecodable_frame", "a frame outside the numbering that carries work")
         if frame.HasField("goodbye"):
@@ -270,6 +248,17 @@ class _Stream:
                 server=f"fusewire {installed_version()}",
             ),
         )
+
+
+async def _surely(applying: Awaitable[T]) -> T:
+    """A frame that was applied in part cannot be sent again, so a fault of ours ends the session too."""
+    try:
+        return await applying
+    except CaseError:
+        raise
+    except Exception as error:
+        log.exception("a frame could not be applied")
+        raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:

@@ -16,7 +16,7 @@ from fusewire_protos.program import Program, build, encode
 from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
-from fusewire_server.intake import Arrival, Intake, Taken
+from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.programs import ProgramTable, TableBounds
 from fusewire_server.session import Session
 from fusewire_server.work import NO_WORK, Failure, Row, ValueState
@@ -55,14 +55,14 @@ class World:
     def session(self, name: str = "a") -> Session:
         """A session that has numbered all programs and holds 10 and 11, ready."""
         one = session(name)
-        self.intake.take_programs(one, [new(number, program) for number, program in PROGRAMS.items()], Taken())
+        self.take(one, *[new(number, program) for number, program in PROGRAMS.items()])
         self.take(one, upload(10), upload(11))
         one.complete(one.in_flight)
         return one
 
-    def take(self, one: Session, *entries: Entry, tensors: Sequence[bytes] = (VECTOR_BYTES,)) -> Taken:
+    def take(self, one: Session, *items: Item, tensors: Sequence[bytes] = (VECTOR_BYTES,)) -> Taken:
         taken = Taken()
-        self.intake.take_entries(one, entries, Arrival(tensors, 0), taken)
+        self.intake.take(one, items, Arrival(tensors, 0), taken)
         return taken
 
     def submit_next(self, one: Session) -> Taken:
@@ -143,7 +143,7 @@ def test_two_held_back_rows_may_have_the_same_base() -> None:
     world = World()
     one = world.session()
     first, second = chain(("abs", "sign"), live=(0,)), chain(("abs", "sign"), live=(1,))
-    world.intake.take_programs(one, [new(8, first), new(9, second)], Taken())
+    world.take(one, new(8, first), new(9, second))
     world.take(one, upload_beside(20), upload_beside(21), segment(8, 100, 20), segment(9, 100, 21))
     world.intake.uploaded(one, one.values[20], Taken())
     assert [row.inputs[0].handle for row in one.queue] == [20]
@@ -198,7 +198,7 @@ def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pyte
     world = World()
     one = world.session()
     wide = build([VECTOR] * 100, [], [op("add", number, number + 1) for number in range(99)], range(99))
-    world.intake.take_programs(one, [new(9, wide)], Taken())
+    world.take(one, new(9, wide))
     world.take(one, segment(9, 1000, *range(500, 600)))
     assert len(passes) == 1
     assert "handle 500 " in _failure(one, 1000).text
@@ -264,6 +264,13 @@ def test_a_segment_that_does_not_fit_fails_its_results_and_gives_its_credit_back
     assert one.in_flight == NO_WORK
 
 
+def test_what_a_segment_carries_is_not_looked_at_unless_it_has_the_inputs_of_its_program() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, Segment(SCALE, 100, (), (True,) * 7, (0,), ()))
+    assert _failure(one, 100).text == "op 0 multiply: 0 inputs; the program has 1"
+
+
 def test_unknown_foreign_and_freed_handles_get_one_and_the_same_answer() -> None:
     world = World()
     one, other = world.session("a"), world.session("b")
@@ -289,8 +296,7 @@ def test_a_program_beyond_the_memory_of_a_session_is_rejected_until_it_forgets_a
     held_bytes = sum(entry.size_bytes for entry in one.programs.values())
     world.programs.bounds = world.programs.bounds._replace(session_bytes=held_bytes)
     for number, case in ((8, "quota_program"), (9, None)):
-        taken = Taken()
-        world.intake.take_programs(one, [new(number, chain())], taken)
+        taken = world.take(one, new(number, chain()))
         assert [failure.case.name for failure in taken.failures] == ([case] if case else [])
         if case:
             world.take(one, Forget(PAIR))
@@ -311,8 +317,7 @@ def test_a_rejected_program_poisons_its_live_handles_and_the_session_lives() -> 
     world = World()
     one = world.session()
     unknown_op = b"\x94\x91\x92\x06\x04\x90\x92\x92\xcd\xff\xff\x91\x00\x92\xcd\xff\xff\x91\x01\x91\x01"
-    taken = Taken()
-    world.intake.take_programs(one, [NewProgram(9, False, unknown_op)], taken)
+    taken = world.take(one, NewProgram(9, False, unknown_op))
     assert [failure.case.name for failure in taken.failures] == ["unknown_op"]
     world.take(one, segment(9, 100, 10, dying=(0,)), segment(NEGATE, 200, 101), Fetch(1, 101))
     assert answers(one)[1][0] == "unknown_op"
@@ -347,13 +352,13 @@ def test_a_program_numbered_twice_is_a_protocol_case() -> None:
     world = World()
     one = world.session()
     with pytest.raises(CaseError, match="undecodable_frame"):
-        world.intake.take_programs(one, [new(NEGATE, chain())], Taken())
+        world.take(one, new(NEGATE, chain()))
 
 
 def test_program_bytes_that_are_no_program_are_a_protocol_case() -> None:
     world = World()
     with pytest.raises(CaseError, match="undecodable_frame"):
-        world.intake.take_programs(world.session(), [NewProgram(9, False, encode(chain())[:-1])], Taken())
+        world.take(world.session(), NewProgram(9, False, encode(chain())[:-1]))
 
 
 # ---- uploads and quotas ----
@@ -539,7 +544,7 @@ def test_a_forgotten_number_may_be_given_again() -> None:
     entry = one.programs[NEGATE]
     world.take(one, Forget(NEGATE))
     assert entry.holders == 0
-    world.intake.take_programs(one, [new(NEGATE, addition())], Taken())
+    world.take(one, new(NEGATE, addition()))
     assert one.programs[NEGATE] is one.programs[ADD]
 
 
@@ -547,7 +552,7 @@ def test_more_programs_than_the_limit_is_a_protocol_case_that_names_the_setting(
     world = World(Limits(programs=len(PROGRAMS)))
     one = world.session()
     with pytest.raises(CaseError, match=r"limits\.programs"):
-        world.intake.take_programs(one, [new(9, chain())], Taken())
+        world.take(one, new(9, chain()))
 
 
 def test_an_answer_beside_the_stream_is_not_told_twice_before_it_is_acknowledged() -> None:

@@ -6,9 +6,10 @@ import asyncio
 from itertools import count, pairwise
 
 import grpc
+import numpy as np
 
-from fusewire_protos import dtypes
-from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Fetch
+from fusewire_protos import dtypes, frames
+from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.programs import ProgramEntry
@@ -33,6 +34,7 @@ def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
 def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
     async def test() -> None:
         async with server() as here:
+            here.engine.backlog.slice_ns = 0
             peer = await here.peer()
             turns = count()
 
@@ -55,6 +57,49 @@ def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
             assert (await peer.result(1)).inline
             other.cancel()
             assert min(later - sooner for sooner, later in pairwise(read_at[one.raw] for one in programs)) > 1
+
+    run(test())
+
+
+def test_a_frame_waits_for_all_of_the_one_before_it() -> None:
+    async def test() -> None:
+        async with server() as here:
+            here.engine.backlog.slice_ns = 0
+            peer = await here.peer()
+            bases = range(100, 140)
+            await peer.send(*[segment(NEGATE, base, base - 1 if base > 100 else 10) for base in bases])
+            await peer.send(Fetch(1, bases[-1]))
+            assert (await peer.result(1)).inline == np.arange(4, dtype=np.float32).tobytes()
+            assert here.engine.sessions[peer.session_id].completed.segments == len(bases)
+
+    run(test())
+
+
+def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: session.applied_frame == peer.number)
+            here.engine.backlog.slice_ns = 0
+            peer.number += 1
+            entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
+            assert not here.engine.receive(session, peer.number, b"", entries, ())
+            await peer.resume()
+            await peer.send(Fetch(1, 100))
+            assert (await peer.result(1)).inline == (-np.arange(4, dtype=np.float32)).tobytes()
+
+    run(test())
+
+
+def test_a_goodbye_tells_what_was_wrong_with_an_entry_far_behind_in_its_frame() -> None:
+    async def test() -> None:
+        async with server() as here:
+            here.engine.backlog.slice_ns = 0
+            peer = await here.peer()
+            await peer.send(*[Abandon(7)] * 9, Forget(99))
+            assert await peer.goodbye() == "unknown_program"
+            assert not here.engine.sessions
 
     run(test())
 

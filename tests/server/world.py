@@ -27,6 +27,7 @@ from fusewire_server.work import Answer
 from tests.server.parts import addition, chain, new, pair, segment, upload
 
 DEADLINE_S = 10.0
+UNHURRIED_NS = 10**12  # whatever else the machine does: a client's frame is applied when it has been sent
 NEGATE, ADD, PAIR = 1, 2, 3
 PROGRAMS: dict[int, Program] = {NEGATE: chain(), ADD: addition(), PAIR: pair()}
 DATA = np.arange(4, dtype=np.float32).tobytes()
@@ -181,6 +182,7 @@ async def world(
     engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
     broken: list[BaseException] = []
     engine.on_broken = broken.append
+    engine.backlog.slice_ns = UNHURRIED_NS
     engine.start()
     try:
         yield World(engine, device, broken)

@@ -1,0 +1,92 @@
+"""What is left of frames that take long to apply: it goes on in slices of time, with turns of the loop between.
+
+A frame counts as applied from its first slice on, and its client does not send it again. So the rest goes on whatever
+becomes of the stream that brought it, and whoever reads the session's next frame waits for it. Owned by the loop
+thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from fusewire_protos.errors import CaseError
+from fusewire_server.intake import Arrival, Item
+from fusewire_server.session import Session
+
+SLICE_NS = 1_000_000
+
+Apply = Callable[[Session, Iterable[Item], Arrival], None]
+
+
+class _Rest(NamedTuple):
+    """The items of a frame that have not been applied, and the task that applies them."""
+
+    items: deque[Item]
+    task: asyncio.Task[CaseError | None]
+
+
+class Backlog:
+    """Frames of which something is left, one a session at most.
+
+    `apply` takes items in; `give_up` ends a session of whose frame a part cannot be applied.
+    """
+
+    def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
+        self.slice_ns = SLICE_NS
+        self._apply = apply
+        self._give_up = give_up
+        self._rests: dict[bytes, _Rest] = {}  # by session
+
+    def begin(self, session: Session, items: deque[Item], arrival: Arrival) -> bool:
+        """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
+        assert session.session_id not in self._rests, "a session's frames are applied one after the other"
+        self._apply_slice(session, items, arrival)
+        if not items:
+            return True
+        task = asyncio.create_task(self._go_on(session, items, arrival), name="backlog")
+        self._rests[session.session_id] = _Rest(items, task)
+        return False
+
+    async def applied(self, session: Session) -> None:
+        """Returns when nothing is left. Raises what `apply` raised; the session has ended then."""
+        rest = self._rests.get(session.session_id)
+        error = await asyncio.shield(rest.task) if rest is not None else None
+        if error is not None:
+            raise error
+
+    def drop(self, session: Session) -> None:
+        """The session has ended."""
+        rest = self._rests.get(session.session_id)
+        if rest is not None:
+            rest.items.clear()
+
+    async def _go_on(self, session: Session, items: deque[Item], arrival: Arrival) -> CaseError | None:
+        try:
+            while items:
+                self._apply_slice(session, items, arrival)
+                await asyncio.sleep(0)
+        except CaseError as error:
+            self._give_up(session)
+            return error
+        except Exception:
+            self._give_up(session)
+            raise
+        finally:
+            del self._rests[session.session_id]
+        return None
+
+    def _apply_slice(self, session: Session, items: deque[Item], arrival: Arrival) -> None:
+        self._apply(session, _within(items, self.slice_ns), arrival)
+
+
+def _within(items: deque[Item], slice_ns: int) -> Iterator[Item]:
+    """Takes items out for as long as that; one at least."""
+    ends_ns = time.monotonic_ns() + slice_ns
+    while items:
+        yield items.popleft()
+        if items and time.monotonic_ns() >= ends_ns:
+            return

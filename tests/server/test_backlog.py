@@ -1,0 +1,114 @@
+"""Frames of many entries: others have turns while they are applied, and nothing of them is lost or disordered."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fusewire_protos import frames
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment
+from fusewire_server.session import SessionState
+from tests.server.parts import segment, upload
+from tests.server.world import DATA, NEGATE, Client, World, run, world
+
+
+def begin(client: Client, *entries: Entry) -> bool:
+    """Sends a frame without waiting for the end of it. Whether all was applied."""
+    client.frame += 1
+    return client.engine.receive(client.session, client.frame, b"", frames.encode_entries(entries), (DATA,))
+
+
+def hurry(here: World) -> None:
+    """Every entry of a frame of many takes a turn of the loop."""
+    here.engine.backlog.slice_ns = 0
+
+
+def failing(count: int) -> list[Segment]:
+    """Segments that lack their input: they fail at once and give their credit back at once."""
+    return [segment(NEGATE, 1000 + index) for index in range(count)]
+
+
+def test_others_have_turns_while_a_frame_of_many_failing_segments_is_applied() -> None:
+    async def test() -> None:
+        async with world() as here:
+            one, other = here.client("a"), here.client("b")
+            hurry(here)
+            assert not begin(one, *failing(1000))
+            other.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            assert await other.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert 1999 not in one.session.values
+            await here.engine.backlog.applied(one.session)
+            assert 1999 in one.session.values
+
+    run(test())
+
+
+def test_a_frame_of_few_entries_is_applied_at_once() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            assert begin(client, upload(20), segment(NEGATE, 100, 20), Fetch(1, 100), Free((20, 100)))
+            assert client.session.admitted.segments == 1
+
+    run(test())
+
+
+def test_what_is_left_is_applied_in_its_order() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            bases = range(100, 108)
+            chained = [segment(NEGATE, base, base - 1, dying=(0,)) for base in bases[1:]]
+            assert not begin(client, segment(NEGATE, 100, 10), *chained, Fetch(1, bases[-1]), Free((bases[-1],)))
+            await here.engine.backlog.applied(client.session)
+            assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
+            assert set(client.session.values) == {10, 11}
+
+    run(test())
+
+
+def test_a_frame_is_applied_to_its_end_though_its_stream_breaks() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            assert not begin(client, *failing(9))
+            here.engine.detach(client.session, client.session.epoch)
+            await here.engine.backlog.applied(client.session)
+            assert 1008 in client.session.values
+            assert client.session.state is SessionState.DETACHED
+
+    run(test())
+
+
+def test_nothing_more_is_applied_once_the_session_has_ended() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            assert not begin(client, *failing(9))
+            here.engine.end(client.session)
+            await here.engine.backlog.applied(client.session)
+            assert not client.session.values
+
+    run(test())
+
+
+def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> None:
+    async def test() -> None:
+        async with world() as here:
+            told, alone = here.client("a"), here.client("b")
+            hurry(here)
+            for client in (told, alone):
+                assert not begin(client, *failing(9), Forget(99))
+            here.engine.detach(alone.session, alone.session.epoch)
+            with pytest.raises(CaseError, match="unknown_program"):
+                await here.engine.backlog.applied(told.session)
+            await asyncio.sleep(0)
+            assert {client.session.state for client in (told, alone)} == {SessionState.CLOSED}
+
+    run(test())
