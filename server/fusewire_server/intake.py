@@ -232,7 +232,7 @@ class Intake:
         row.waits_for = len(awaited)
         session.held_back.add(row)
         for value in awaited:
-            value.waiting.append(row)
+            value.waiting[row] = None
 
     def _issue(self, session: Session, row: Row) -> list[Value]:
         """Queues a row; the results that are issued with it."""
@@ -247,16 +247,16 @@ class Intake:
         settled = deque([value])
         while settled:
             following = settled.popleft()
-            waiting, following.waiting = following.waiting, []
+            waiting, following.waiting = following.waiting, {}
             for row in waiting:
                 settled += self._settle(session, row)
 
     def _settle(self, session: Session, row: Row) -> list[Value]:
         """One input of a row is awaited no more; the values that are issued for it."""
         row.waits_for -= 1
-        if row.waits_for or row not in session.held_back:
+        if row.waits_for:
             return []
-        session.held_back.discard(row)
+        session.held_back.remove(row)
         return self._issue(session, row)
 
     def poison_from_inputs(self, row: Row, taken: Taken) -> None:
@@ -365,9 +365,16 @@ class Intake:
         cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
         rows = [*session.queue, *session.held_back]
         session.queue.clear()
-        session.held_back.clear()
+        self._forget_held_back(session)
         for row in rows:
             self.drop(row, cancelled._replace(base=row.base), taken)
+
+    def _forget_held_back(self, session: Session) -> None:
+        """No row is held back any more, nor known to what it waited for."""
+        for row in session.held_back:
+            for value in row.inputs:
+                value.waiting.pop(row, None)
+        session.held_back.clear()
 
     def fail_row(self, row: Row, failure: Failure, taken: Taken) -> None:
         """All results of a row fail, but for those that have."""

@@ -104,7 +104,7 @@ class Value:
         self.is_named = True  # the client still holds the handle
         self.readers = 0  # queued rows and fetches that will read it
         self.failure: Failure | None = None
-        self.waiting: list[Row] = []  # rows held back until this value is issued
+        self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
         self.fetches: list[Fetching] = []  # fetches held back until this value is ready
         self.block: Block | None = None  # device thread only
 

@@ -538,6 +538,15 @@ def test_cancel_gives_up_what_waits_and_leaves_what_comes_after() -> None:
     assert one.in_flight.segments == 2
 
 
+def test_cancel_leaves_nothing_of_what_waited_with_the_uploads_it_waited_for() -> None:
+    world = World()
+    one = world.session()
+    world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(ADD, 200, 100, 20))
+    world.take(one, Cancel(), Free((100, 200)))
+    assert set(one.values) == {10, 11, 20}
+    assert not one.values[20].waiting
+
+
 def test_a_forgotten_number_may_be_given_again() -> None:
     world = World()
     one = world.session()
