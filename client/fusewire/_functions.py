@@ -439,12 +439,19 @@ def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: A
 
 
 def linspace(start: float, stop: float, /, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
-    """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype."""
+    """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype.
+
+    The last one is `stop` itself. Points become integers by rounding down.
+    """
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
-    gaps = num - 1 if endpoint else num
+    (count,) = shape_of(num)
+    gaps = count - 1 if endpoint else count
     step = (float(stop) - float(start)) / gaps if gaps > 0 else 0.0
     scalars = (dtypes.float64, float(start)), (dtypes.float64, step)
-    return _create("linspace", scalars, (shape_of(num)[0], wanted.code))
+    points = _create("linspace", scalars, (count, dtypes.float64.code))
+    if endpoint and count > 1:
+        points[-1] = float(stop)
+    return operations.astype(floor(points) if wanted.is_integer else points, wanted, copy=False)
 
 
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:

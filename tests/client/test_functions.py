@@ -142,6 +142,23 @@ def test_fetching_again_the_array_given_copies_nothing(session: fw.Session) -> N
     assert fw.array(x) is not x
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("endpoint", [True, False])
+@pytest.mark.parametrize(("start", "stop"), [(0, 1), (0.1, 0.7), (1.5, 0.25), (3, 3), (0, 255)])
+@pytest.mark.parametrize("num", [0, 1, 2, 9, np.int64(50)])
+def test_linspace_is_numpys_to_the_last_bit(
+    session: fw.Session, start: float, stop: float, num: int, endpoint: bool, dtype: str
+) -> None:
+    actual = fw.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    expected = np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype)
+    assert actual.dtype.name == expected.dtype.name
+    np.testing.assert_array_equal(actual.numpy(), expected, strict=True)
+
+
+def test_points_below_zero_become_integers_by_rounding_down(session: fw.Session) -> None:
+    assert fw.linspace(-1.5, 1.5, 9, dtype="int32").tolist() == np.linspace(-1.5, 1.5, 9, dtype="int32").tolist()
+
+
 @pytest.mark.parametrize("k", [np.int64(2), np.int32(-1), True])
 def test_a_diagonal_is_named_by_any_integer(session: fw.Session, k: int) -> None:
     same(fw.eye(5, k=k), np.eye(5, k=int(k)))

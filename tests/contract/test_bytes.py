@@ -45,3 +45,15 @@ def test_the_least_integer_is_its_own_absolute_value_whatever_takes_it(runner: R
     program = writer.program(magnitude, writer.sigmoid(magnitude), writer.exp(magnitude))
     least = np.iinfo(dtypes.to_numpy(dtype)).min
     assert_one_meaning(runner, [Work(program, (np.array([least, -1, 7], dtypes.to_numpy(dtype)),), (), ())])
+
+
+def test_evenly_spaced_integers_are_the_same_in_every_manner_and_end_where_they_shall(runner: Runner) -> None:
+    length, start, stop = 50, -1.5, 1.0
+    writer = Writer()
+    first, step, last = (writer.scalar(dtypes.float64) for _ in range(3))
+    points = writer.linspace(first, step, length=length, dtype=dtypes.float64.code)
+    ended = writer.assign_slice(points, last, axes=(0,), lengths=(1,), steps=(1,), dropped=(0,))
+    whole = writer.astype(writer.floor(ended), dtype=dtypes.int32.code)
+    work = Work(writer.program(whole), (), (start, (stop - start) / (length - 1), stop), (length - 1,))
+    assert_one_meaning(runner, [work])
+    assert runner.run(work)[0].tolist() == np.linspace(start, stop, length, dtype=np.int32).tolist()
