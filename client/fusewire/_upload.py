@@ -35,7 +35,14 @@ def spec_of(host: Host, dtype: DType | None) -> Spec:
 def sendable(host: Host, spec: Spec) -> Host:
     """`host` as it can be sent as it lies; a copy only where that needs one."""
     dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
-    return np.ascontiguousarray(host, dtype).reshape(spec.shape)
+    dense = np.ascontiguousarray(host, dtype).reshape(spec.shape)
+    return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
+
+
+def _ones_and_zeros(truths: Host) -> Host:
+    """`truths` in bytes of 0 and 1: to NumPy any other byte is true too, as in a mask of bytes viewed as booleans."""
+    as_bytes = truths.view(np.uint8)
+    return truths if as_bytes.max(initial=0) <= 1 else np.asarray(as_bytes != 0)
 
 
 def copy_in_chunks(host: Host, chunk_bytes: int) -> Iterator[memoryview]:

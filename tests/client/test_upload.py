@@ -41,3 +41,27 @@ def test_a_python_integer_that_the_dtype_cannot_hold_overflows_as_in_numpy(data:
 @pytest.mark.parametrize("data", [np.array([300, -1]), np.int64(300), [1.5, 2.5], 7, True])
 def test_everything_else_is_cast_as_in_numpy(data: Any) -> None:
     np.testing.assert_array_equal(sent(data, dtypes.uint8), np.asarray(data, np.uint8))
+
+
+@pytest.mark.parametrize("shape", [(4,), (2, 2), (1, 4), (4, 1, 1)])
+def test_any_byte_of_a_boolean_but_zero_is_sent_as_one(shape: tuple[int, ...]) -> None:
+    mask = np.array([0, 1, 2, 255], np.uint8).view(bool).reshape(shape)
+    travelling = sent(mask, None)
+    assert travelling.shape == shape
+    assert travelling.tobytes() == bytes([0, 1, 1, 1])
+
+
+def test_any_byte_of_a_single_boolean_but_zero_is_sent_as_one() -> None:
+    travelling = sent(np.array(255, np.uint8).view(bool), None)
+    assert isinstance(travelling, np.ndarray)
+    assert travelling.tobytes() == b"\1"
+
+
+def test_booleans_that_can_be_sent_as_they_lie_are_not_copied() -> None:
+    mask = np.array([True, False])
+    assert np.shares_memory(sent(mask, None), mask)
+
+
+@pytest.mark.parametrize("mask", [np.zeros(0, bool), np.array(True), np.True_])
+def test_few_booleans_are_sent_too(mask: Any) -> None:
+    np.testing.assert_array_equal(sent(mask, None), mask, strict=True)
