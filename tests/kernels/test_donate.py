@@ -87,3 +87,13 @@ def test_an_assignment_of_a_part_of_its_own_target_may_not_lie_on_it() -> None:
     part = writer.slice(x, (0,), (2,))
     assigned = writer.assign_slice(x, part, axes=(0,), lengths=(2,), steps=(1,), dropped=())
     assert _donations(writer.program(assigned)) == set()
+
+
+def test_of_many_inputs_a_few_are_found_that_are_read_last() -> None:
+    writer = Writer()
+    matrices = [writer.input(3, 3) for _ in range(7)]
+    result = matrices[0]
+    for matrix in matrices[1:]:
+        result = writer.matmul(result, matrix)
+    found = [donation.input for donation in plan_without_text(design(writer.program(result))).donations]
+    assert found == [5, 4, 3, 2]
