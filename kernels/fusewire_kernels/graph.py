@@ -187,8 +187,11 @@ class _Builder:
                 likeness = (kind, attributes, *[look_of[operand] for operand in read])
                 mould = self._moulds.get(likeness)
                 if mould is None:
-                    numbered[number] = result = self._first_alike(op, operands, specs[number], likeness)
-                    look_of[number] = self._look(result)
+                    given, first = tuple(operands), len(self.values)
+                    numbered[number] = result = self._result(op, operands, specs[number])
+                    look_of[number] = look = self._look(result)
+                    if result[0] == first == len(self.values) - 1:
+                        self._keep_mould(likeness, given, result, look)
                 else:
                     numbered[number] = self._again(mould, operands)
                     look_of[number] = mould.look
@@ -207,23 +210,16 @@ class _Builder:
             found.append(operand.value)
         return tuple(found)
 
-    def _first_alike(self, op: ProgramOp, operands: list[Operand], spec: Spec, likeness: tuple[Any, ...]) -> Operand:
-        """What an op becomes. If that is one value of its own operands, the next that are alike become copies of it."""
-        given, first = tuple(operands), len(self.values)
-        result = self._result(op, operands, spec)
-        if given and result.value == first == len(self.values) - 1:
-            self._keep_mould(likeness, given, result)
-        return result
-
-    def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand) -> None:
+    def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, look: int) -> None:
+        """Remembers what an op became, one value, if that is made of its own operands."""
         value = self.values[result.value]
-        if [base for base, _ in value.operands] != [base for base, _ in given]:
-            return
-        if value.body == "cast":  # casts of one operand are one value
-            return
-        self.values[result.value] = value = value._replace(kind=len(self._moulds))
-        layouts = [None if view == whole else view.layout for view, whole in zip(value.operands, given, strict=True)]
-        self._moulds[likeness] = _Mould(value[:3], tuple(layouts), value[5:], result.layout, self._look(result))
+        is_of_given = given and [base for base, _ in value.operands] == [base for base, _ in given]
+        if is_of_given and value.body != "cast":  # casts of one operand are one value
+            head, tail = value[:3], (*value[5:-1], len(self._moulds))
+            self.values[result.value] = _make(Value, (*head, value.origin, value.operands, *tail))
+            views_of = zip(value.operands, given, strict=True)
+            layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
+            self._moulds[likeness] = _Mould(head, layouts, tail, result.layout, look)
 
     def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
         """What an op becomes that is like another one."""
