@@ -53,8 +53,10 @@ class Link:
 
     def check_may_wait(self, recorder: Recorder) -> None:
         """Raises RequestError where waiting would never end."""
-        if self.is_interrupted_here(recorder) or self.transport.is_own_thread():
+        if self.is_interrupted_here(recorder):
             raise RequestError("a finaliser or signal handler that interrupts Fusewire itself cannot read or upload")
+        if self.transport.is_own_thread():
+            raise RequestError("what runs in the I/O thread, as callbacks do, cannot read, upload or wait for credit")
 
     def post(self, *outgoing: Outgoing) -> None:
         """Adds to what waits for a frame; whoever is in a hurry wakes the transport."""

@@ -70,8 +70,8 @@ class Owner(Protocol):
     def note_unsent(self) -> None:
         """Ops have begun to wait."""
 
-    def flush_settled(self, recorder: Recorder) -> None:
-        """Sends what is settled; may wait for credit."""
+    def flush_settled(self, recorder: Recorder) -> bool:
+        """Sends what is settled; may wait for credit. False if there is none, and it must not wait."""
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         """Sends the op that makes `handle` if it is unsent; may wait for credit."""
@@ -161,11 +161,11 @@ class Recorder:
         if self._waiting_since_ns is None:
             self._waiting_since_ns = time.monotonic_ns()
             self.owner.note_unsent()
-        if number >= self._next_look:
-            self.owner.flush_settled(self)
+        is_refused = number >= self._next_look and not self.owner.flush_settled(self)
         with self.lock:
             self._trim()
-            self._set_marks()
+            # To look at each op at all that is unsent would take ever longer.
+            self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
 
     def keep(self, loans: list[Loan], number: int) -> None:
         """Keeps loans of other recorders' handles until op `number` is sent."""
@@ -329,12 +329,12 @@ class Recorder:
         if len(tape.records) == count:  # else a signal handler has recorded meanwhile
             self.tape = trimmed
 
-    def _set_marks(self) -> None:
+    def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""
         end, least_ops = self.tape.end, self._least_ops
         boundary_ops = self._cutter.ops_to_boundary(least_ops) or 0
         look_ops = self._cutter.ops_to_next_look(end - self.sent, least_ops)
-        self._next_look = self.sent + look_ops - 1
+        self._next_look = self.sent + max(look_ops, least_look_ops) - 1
         marks = (self.sent, self.sent + boundary_ops, self._next_look)
         self._mark = min(mark for mark in marks if mark >= end)
         if self.checkpoint:

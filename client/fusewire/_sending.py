@@ -1,6 +1,7 @@
 """From recorders to the stream: segments as credit allows, the programs they use, and deaths.
 
-Called by recording threads, which wait for credit here, and by the I/O thread, which waits for nobody.
+Called by recording threads, which wait for credit here, and by the I/O thread, which waits for nobody: not even when
+a callback or a finaliser records there, for it would wait for what only it can bring.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from enum import Enum
 
 from fusewire._credit import Amount
 from fusewire._cut import Reach
-from fusewire._errors import RequestError
 from fusewire._link import Link, finish
 from fusewire._programs import Numbered, ProgramKey, Programs
 from fusewire._recorder import Draft, Recorder
@@ -46,21 +46,28 @@ class Sender:
 
     def flush(
         self, recorder: Recorder, reach: Reach, trigger: Trigger, *, may_wait: bool, deadline_s: float | None = None
-    ) -> None:
-        """Sends what `reach` covers, as credit allows. Raises RequestError where it cannot be done now."""
+    ) -> Amount | None:
+        """Sends what `reach` covers, as credit allows; returns what the next piece takes if that is more.
+
+        Raises RequestError where it cannot be done now.
+        """
         if self._link.is_interrupted_here(recorder):
-            self._refuse(trigger)
-            return
+            self._refuse(recorder, trigger)
+            return None
         is_urgent = trigger is not Trigger.COUNT or self._link.credit.is_free
         while True:
             with recorder.lock:
                 refused = self._send_pieces(recorder, reach, trigger)
             if refused is None or not may_wait:
                 break
+            if self._link.transport.is_own_thread():
+                self._refuse(recorder, trigger)
+                break
             self.wait_for_credit(recorder, refused, deadline_s)
             trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
         if is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
             self._link.transport.wake()
+        return refused
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
         """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""
@@ -142,10 +149,10 @@ class Sender:
             finally:
                 recorder.lock.release()
 
-    def _refuse(self, trigger: Trigger) -> None:
+    def _refuse(self, recorder: Recorder, trigger: Trigger) -> None:
         """What is only due may wait for the next op; who asks for a value is told why it cannot be had."""
         if trigger is not Trigger.COUNT:
-            raise RequestError("a finaliser or signal handler that interrupts Fusewire itself cannot read or upload")
+            self._link.check_may_wait(recorder)
 
     def _post_frees(self, recorder: Recorder) -> None:
         with recorder.lock:

@@ -193,8 +193,8 @@ class Session:
     def note_unsent(self) -> None:
         self._link.transport.want_tick()
 
-    def flush_settled(self, recorder: Recorder) -> None:
-        self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True)
+    def flush_settled(self, recorder: Recorder) -> bool:
+        return self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True) is None
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         if recorder.is_unsent(handle):

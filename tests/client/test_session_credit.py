@@ -13,6 +13,7 @@ import pytest
 
 import fusewire as fw
 from fusewire._credit import Amount
+from fusewire._recorder import Recorder
 from fusewire_protos.frames import Free
 from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
 from tests.client.peer import Peer, connect, entries
@@ -132,6 +133,66 @@ def test_closing_after_a_wait_for_room_was_given_up_closes_the_transport() -> No
     peer.session.close()
     assert peer.transport._is_closed
     del future
+
+
+def test_a_callback_that_records_more_than_the_credit_waits_for_none_of_it() -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    given = operands(peer.session)
+    given[-1].numpy()
+    peer.transport.complete()
+    results: list[fw.Array] = []
+    call_back(peer, given[0], lambda: results.append(loop_on(*given)))
+    peer.server.holds_completion = False
+    peer.transport.complete()
+    np.testing.assert_allclose(results[0].numpy(timeout=10), expected_loop(), rtol=1e-4)
+
+
+def test_a_callback_that_needs_credit_at_once_is_told_that_it_cannot_wait() -> None:
+    peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), holds_completion=True)
+    x = peer.session.array(H)
+    peer.transport.complete()
+    (x + 1).future().result(10)
+    unsent = x * 2
+    refused: list[fw.RequestError] = []
+
+    def use() -> None:
+        try:
+            unsent + 1
+        except fw.RequestError as error:
+            refused.append(error)
+
+    call_back(peer, x, use)
+    assert "callbacks" in str(refused[0])
+
+
+def call_back(peer: Peer, x: fw.Array, work: Callable[[], object]) -> None:
+    """Does `work` in the I/O thread, as `x` comes."""
+    done = threading.Event()
+
+    def on_value(_: object) -> None:
+        work()
+        done.set()
+
+    with peer.transport._exchanging:  # else it may have come before the callback is added, and this thread does it
+        x.future().add_done_callback(on_value)
+    assert done.wait(10)
+
+
+def test_a_callback_far_beyond_the_credit_looks_seldom_at_all_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect(credit=SHORT, holds_completion=True)
+    given = operands(peer.session)
+    given[-1].numpy()
+    peer.transport.complete()
+    looks: list[int] = []
+    flush_settled = peer.session.flush_settled
+
+    def look(recorder: Recorder) -> bool:
+        looks.append(recorder.tape.end)
+        return flush_settled(recorder)
+
+    monkeypatch.setattr(peer.session, "flush_settled", look)
+    call_back(peer, given[0], lambda: loop_on(*given))
+    assert len(looks) < 20
 
 
 # ---- triggers ----

@@ -126,10 +126,11 @@ def test_an_array_assigned_to_as_it_is_read_is_read_before_or_after(monkeypatch:
     weights = peer.session.array(H) + 0
     flush = peer.session._sender.flush
 
-    def flush_and_assign(*arguments: Any, **options: Any) -> None:
+    def flush_and_assign(*arguments: Any, **options: Any) -> object:
         monkeypatch.setattr(peer.session._sender, "flush", flush)
-        flush(*arguments, **options)
+        refused = flush(*arguments, **options)
         in_another_thread(assign, weights, 9.0)
+        return refused
 
     monkeypatch.setattr(peer.session._sender, "flush", flush_and_assign)
     np.testing.assert_array_equal(read(peer, weights)[0], 9.0)
