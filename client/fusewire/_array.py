@@ -21,6 +21,7 @@ from fusewire._errors import ArgumentError
 from fusewire._fetched import Value
 from fusewire._operations import Axis
 from fusewire._recording import PYTHON_SCALARS, Recorded, apply, binary, unary
+from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
@@ -35,7 +36,6 @@ _NUMPY_NAMES = {
     "concatenate": "concat",
     "invert": "bitwise_invert",
     "mod": "remainder",
-    "rint": "round",
     "true_divide": "divide",
 }
 
@@ -46,6 +46,13 @@ _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
     np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+}
+
+
+# NumPy's functions that are none of ours, made of ours.
+_MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
+    np.rint: lambda a: _cast(a, dtypes.to_floating(a.dtype)).round(),
+    np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
 }
 
 
@@ -350,7 +357,7 @@ class Array(Recorded):
         return sys.modules["fusewire"]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        function = self._namesake(ufunc.__name__)
+        function = self._namesake(ufunc)
         if method != "__call__" or options or function is None:
             return NotImplemented
         return function(*inputs)
@@ -358,14 +365,18 @@ class Array(Recorded):
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if numpy_function in _NEEDS_VALUES:
             return numpy_function(*map(_read, arguments), **options)
-        function = _KNOWN_HERE.get(numpy_function) or self._namesake(numpy_function.__name__)
+        function = _KNOWN_HERE.get(numpy_function) or self._namesake(numpy_function)
         return NotImplemented if function is None else function(*arguments, **options)
 
-    def _namesake(self, numpy_name: str) -> Callable[..., Any] | None:
+    def _namesake(self, numpy_function: Any) -> Callable[..., Any] | None:
+        """What does here what `numpy_function` does: its name alone is also that of functions that do otherwise."""
+        numpy_name = numpy_function.__name__
+        if getattr(np, numpy_name, None) is not numpy_function:
+            return None
         name = _NUMPY_NAMES.get(numpy_name, numpy_name)
         namespace = self.__array_namespace__()
         function: Callable[..., Any] | None = getattr(namespace, name, None) if name in namespace.__all__ else None
-        return function
+        return _MADE_OF_OURS.get(numpy_function, function)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an array lives on its server and cannot be pickled; pickle array.numpy() instead")

@@ -221,6 +221,39 @@ def test_numpys_functions_stay_on_the_server(session: fw.Session) -> None:
     np.testing.assert_allclose(np.asarray(np.maximum(a, B)), np.maximum(A, B))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        np.emath.sqrt,
+        np.emath.log,
+        np.emath.log2,
+        np.emath.log10,
+        lambda x: np.emath.power(x, 2),
+        lambda x: np.linalg.outer(x, x),
+    ],
+)
+def test_a_function_of_numpy_that_only_shares_its_name_with_ours_is_not_taken_for_it(
+    session: fw.Session, function: Callable[[fw.Array], object]
+) -> None:
+    with pytest.raises(TypeError):
+        function(session.array(A))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "float32", "float64"])
+def test_rint_gives_floats_as_in_numpy(session: fw.Session, dtype: str) -> None:
+    host = np.array([0, 1.5, 2.5]).astype(dtype)
+    actual, expected = np.rint(session.array(host)), np.rint(host)
+    assert actual.dtype.name == expected.dtype.name
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("other", [np.float64(2), np.float32(2), np.arange(1, 5, dtype=np.float32)])
+def test_numpys_scalars_and_arrays_have_a_divmod_with_arrays(session: fw.Session, other: Any) -> None:
+    for actual, expected in zip(divmod(other, session.array(B)), divmod(other, B), strict=True):
+        assert actual.dtype.name == expected.dtype.name
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
 def test_what_we_do_not_offer_numpy_says_so(session: fw.Session) -> None:
     with pytest.raises(TypeError):
         np.linalg.svd(session.array(A))
