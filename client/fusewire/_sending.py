@@ -20,6 +20,8 @@ from fusewire._segments import Template, bind, build_template
 from fusewire._stream import Outgoing
 from fusewire_protos.frames import Forget, Free, NewProgram, Segment, shortest_period
 
+_FREED_AT_ONCE = 1 << 15
+
 
 class Trigger(Enum):
     """Why a segment was cut."""
@@ -158,7 +160,7 @@ class Sender:
         with recorder.lock:
             freed = recorder.take_frees()
             if freed:
-                self._link.post(Outgoing(Free(tuple(freed))))
+                self._link.post(*_frees(freed))
 
 
 def _entries(
@@ -168,7 +170,13 @@ def _entries(
     new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
     entries = [Outgoing(segment._replace(program=numbered.number), new)]
     entries += [Outgoing(Forget(program)) for program in numbered.forgotten]
-    return [*entries, Outgoing(Free(tuple(freed)))] if freed else entries
+    return [*entries, *_frees(freed)] if freed else entries
+
+
+def _frees(freed: Sequence[int]) -> list[Outgoing]:
+    """However many they are, none makes a frame longer than a server takes."""
+    starts = range(0, len(freed), _FREED_AT_ONCE)
+    return [Outgoing(Free(tuple(freed[start : start + _FREED_AT_ONCE]))) for start in starts]
 
 
 def _segment(draft: Draft, template: Template) -> Segment:

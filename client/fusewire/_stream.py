@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from fusewire._errors import ProtocolError, SessionLost
 from fusewire_protos import frames
-from fusewire_protos.frames import PROTOCOL_VERSION, Entry, NewProgram, Upload
+from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Free, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 FRAME_BYTES = 1 << 20  # a frame is closed when it holds so much
+_NUMBER_BYTES = 9  # at most
 
 
 class Outgoing(NamedTuple):
@@ -28,7 +29,9 @@ class Outgoing(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        return 64 + len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
+        """What it takes of a frame, at most."""
+        brought_bytes = len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
+        return 64 + _NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
 
 
 class ClientStream:
@@ -131,6 +134,13 @@ class ClientStream:
             size_bytes += outgoing.size_bytes
             taken.append(outgoing)
         return taken
+
+
+def _numbers_in(entry: Entry) -> int:
+    """How many numbers it lists."""
+    if isinstance(entry, Segment):
+        return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
+    return len(entry.handles) if isinstance(entry, Free) else 0
 
 
 def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._memory_server import LIMITS
 from tests.client.loops import (
     STEPS,
     H,
@@ -195,6 +196,25 @@ def test_a_value_of_another_threads_op_lives_until_that_op_is_sent() -> None:
     dropped.set()
     thread.join(10)
     np.testing.assert_allclose(results[0], (H + 1) * 2)
+
+
+@pytest.mark.parametrize("goes_with_a_segment", [False, True])
+def test_however_many_arrays_die_at_once_a_frame_is_no_longer_than_the_server_takes(
+    goes_with_a_segment: bool,
+) -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    recorder = peer.session.recorder()
+    uploads = range(x._handle + 1, x._handle + 1 + LIMITS.message_bytes // 8)
+    peer.server.values.update(dict.fromkeys(uploads, H))
+    for handle in uploads:
+        recorder.bury(handle)
+    future = (x + 1 if goes_with_a_segment else x).future()
+    peer.session._sender.send_frees()
+    peer.transport.step()
+    future.result(0)
+    assert len(peer.server.values) < 3
+    assert max(map(len, peer.transport.frames)) <= LIMITS.message_bytes
 
 
 def test_assigning_to_a_part_frees_the_old_value() -> None:

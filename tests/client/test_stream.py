@@ -8,8 +8,10 @@ from fusewire._errors import ProtocolError, SessionLost
 from fusewire._stream import FRAME_BYTES, ClientStream, Outgoing
 from fusewire_protos import dtypes
 from fusewire_protos.frames import (
+    MAX_HANDLE,
     PROTOCOL_VERSION,
     Cancel,
+    Entry,
     Fetch,
     Free,
     NewProgram,
@@ -78,6 +80,23 @@ def test_a_full_frame_is_followed_by_another() -> None:
         stream.post(Outgoing(Upload(handle, Spec(dtypes.uint8, (half,)), None), tensor=bytes(half)))
     assert len(read(stream.next_frame()).tensors) == 2
     assert read(stream.next_frame()).number == 2
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Free((MAX_HANDLE,) * 50_000),
+        Segment(1, 1, (MAX_HANDLE,) * 50_000, (), (), ()),
+        Segment(1, 1, (), (0.1,) * 50_000, (), ()),
+        Segment(1, 1, (), (), (MAX_HANDLE,) * 50_000, ()),
+    ],
+)
+def test_a_frame_is_full_of_what_its_entries_list_too(entry: Entry) -> None:
+    stream = begun()
+    stream.post(*[Outgoing(entry)] * 10)
+    lengths_bytes = [len(raw) for raw in iter(stream.next_frame, None)]
+    assert len(lengths_bytes) > 1
+    assert max(lengths_bytes) < 2 * FRAME_BYTES
 
 
 def test_frames_are_kept_until_they_are_acknowledged() -> None:
