@@ -359,7 +359,7 @@ def _cuts(sections: int | Sequence[int], length: int) -> Sequence[int]:
     if parts < 1 or length % parts:
         raise ShapeError(f"an axis of length {length} does not split into {parts} equal parts")
     part = length // parts
-    return range(part, length, part)
+    return [part * count for count in range(1, parts)]
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:

@@ -159,6 +159,11 @@ def test_points_below_zero_become_integers_by_rounding_down(session: fw.Session)
     assert fw.linspace(-1.5, 1.5, 9, dtype="int32").tolist() == np.linspace(-1.5, 1.5, 9, dtype="int32").tolist()
 
 
+def test_an_axis_of_length_0_splits_into_any_number_of_empty_parts(session: fw.Session) -> None:
+    parts = fw.split(session.array(A[:, :0]), 3, axis=1)
+    assert [part.shape for part in parts] == [part.shape for part in np.split(A[:, :0], 3, axis=1)]
+
+
 @pytest.mark.parametrize("k", [np.int64(2), np.int32(-1), True])
 def test_a_diagonal_is_named_by_any_integer(session: fw.Session, k: int) -> None:
     same(fw.eye(5, k=k), np.eye(5, k=int(k)))
