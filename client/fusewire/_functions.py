@@ -425,17 +425,31 @@ def ones_like(x: Array, /, dtype: Any = None) -> Array:
 empty_like = zeros_like
 
 
-def arange(start: float, /, stop: float | None = None, step: float = 1, dtype: Any = None) -> Array:
-    """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given."""
+def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
+    """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given.
+
+    In an integer dtype the first two are rounded towards zero and their distance is the step, as in NumPy.
+    """
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (_as_python(given) for given in (start, stop, step))
     if step == 0:
         raise ArgumentError("arange with a step of 0 has no end")
     are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
     wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
-    length = builtins.max(math.ceil((stop - start) / step), 0)
-    scalars = (wanted, _fitting(start, wanted)), (wanted, _fitting(step, wanted))
-    return _create("arange", scalars, (shape_of(length)[0], wanted.code))
+    (length,) = shape_of(builtins.max(math.ceil((stop - start) / step), 0))
+    if wanted.is_integer:
+        start, step = int(start), _whole_step(start, step, wanted) if length > 1 else 0
+    return _create("arange", ((wanted, start), (wanted, step)), (length, wanted.code))
+
+
+def _whole_step(start: Any, step: Any, dtype: DType) -> int:
+    """The distance between the first two elements of an integer dtype; without signs, it may wrap around."""
+    distance = int(start + step) - int(start)
+    least_distance = -np.iinfo(dtypes.to_numpy(dtype)).max
+    if not dtype.is_signed and least_distance <= distance < 0:
+        return distance - least_distance + 1
+    return distance
 
 
 def linspace(start: float, stop: float, /, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
@@ -511,5 +525,10 @@ def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tupl
 
 def _fitting(value: Any, dtype: DType) -> Scalar:
     """A fill value as a Python scalar of the kind of `dtype`, as NumPy casts it."""
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain = _as_python(value)
     return int(plain) if dtype.is_integer else plain
+
+
+def _as_python(value: Any) -> Any:
+    """A scalar, or the only element of an array, as Python's own."""
+    return value.item() if isinstance(value, Array | np.ndarray | np.generic) else value

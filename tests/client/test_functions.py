@@ -164,6 +164,25 @@ def test_an_axis_of_length_0_splits_into_any_number_of_empty_parts(session: fw.S
     assert [part.shape for part in parts] == [part.shape for part in np.split(A[:, :0], 3, axis=1)]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    "given",
+    [(0.5, 5.5, 1.5), (0, 2, 0.5), (1.9,), (10, 0, -3), (7.5, 1, -1.5), (0, 5, 300), (255, -1, -5), (5, 5), (0, 256)],
+)
+def test_arange_is_numpys_in_every_dtype(session: fw.Session, given: tuple[float, ...], dtype: str) -> None:
+    np.testing.assert_array_equal(fw.arange(*given, dtype=dtype).numpy(), np.arange(*given, dtype=dtype), strict=True)
+
+
+def test_arange_of_integers_that_are_arrays_counts_in_integers(session: fw.Session) -> None:
+    for three in (session.array(3), np.array(3, np.uint8)):
+        same(fw.arange(three), np.arange(3))
+
+
+def test_arange_beyond_its_dtype_overflows(session: fw.Session) -> None:
+    with pytest.raises(OverflowError):
+        fw.arange(300, 302, dtype="uint8")
+
+
 @pytest.mark.parametrize("k", [np.int64(2), np.int32(-1), True])
 def test_a_diagonal_is_named_by_any_integer(session: fw.Session, k: int) -> None:
     same(fw.eye(5, k=k), np.eye(5, k=int(k)))
