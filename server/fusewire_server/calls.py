@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
@@ -28,31 +29,60 @@ class OneOpCall(NamedTuple):
         return build(self.operands, (), [op], (0,)).result_spec(0)
 
 
+class Calls:
+    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once."""
+
+    def __init__(self, program: Program, *, is_library_exact: bool) -> None:
+        """`is_library_exact`: whether the device's array library is."""
+        self.found: list[OneOpCall] = []
+        self._known: set[OneOpCall] = set()
+        self._ops = _distinct_ops(program, is_library_exact=is_library_exact)
+        self._is_library_exact = is_library_exact
+
+    def look_on(self) -> bool:
+        """Looks into one more op; False if there is none."""
+        following = next(self._ops, None)
+        if following is None:
+            return False
+        new = _calls_of_op(*following, is_library_exact=self._is_library_exact) - self._known
+        self._known |= new
+        self.found += new
+        return True
+
+
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
-    """Every one-op plan that running the program op by op needs on a device whose array library is exact or not."""
-    found: set[OneOpCall] = set()
-    for op, specs, attributes in _distinct_ops(program, is_library_exact=is_library_exact):
-        if op.category is Category.COMPOSITE:
-            found |= calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
-        elif op.category is Category.MOVE:
-            casts = converted_first(op, specs, attributes)
-            found |= {OneOpCall(cast.op, (specs[position],), cast.attributes) for position, cast in casts}
-        else:
-            found.add(OneOpCall(op, specs, attributes))
-    return found
+    """All of a program's calls at once."""
+    calls = Calls(program, is_library_exact=is_library_exact)
+    while calls.look_on():
+        pass
+    return set(calls.found)
 
 
-def _distinct_ops(program: Program, *, is_library_exact: bool) -> set[tuple[Op, tuple[Spec, ...], Attributes]]:
+def _calls_of_op(op: Op, specs: tuple[Spec, ...], attributes: Attributes, *, is_library_exact: bool) -> set[OneOpCall]:
+    if op.category is Category.COMPOSITE:
+        return calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
+    if op.category is Category.MOVE:
+        casts = converted_first(op, specs, attributes)
+        return {OneOpCall(cast.op, (specs[position],), cast.attributes) for position, cast in casts}
+    return {OneOpCall(op, specs, attributes)}
+
+
+def _distinct_ops(program: Program, *, is_library_exact: bool) -> Iterator[tuple[Op, tuple[Spec, ...], Attributes]]:
     """What no library does, or not all of, each once: a loop's body repeats few ops on operands of few specs."""
-    specs = program.specs
-    looked_into = (Category.COMPOSITE,) if is_library_exact else (Category.COMPOSITE, Category.MOVE)
+    specs, seen = program.specs, set()
     wanted = {
         op
         for op in {op for op, _, _ in program.ops}
-        if op.category in looked_into or needs_kernel(op, is_library_exact=is_library_exact)
+        if op.category in _looked_into(is_library_exact=is_library_exact)
+        or needs_kernel(op, is_library_exact=is_library_exact)
     }
-    return {
-        (op, tuple([specs[operand] for operand in operands]), attributes)
-        for op, operands, attributes in program.ops
-        if op in wanted
-    }
+    for op, operands, attributes in program.ops:
+        if op in wanted:
+            each = (op, tuple([specs[operand] for operand in operands]), attributes)
+            if each not in seen:
+                seen.add(each)
+                yield each
+
+
+def _looked_into(*, is_library_exact: bool) -> tuple[Category, ...]:
+    return (Category.COMPOSITE,) if is_library_exact else (Category.COMPOSITE, Category.MOVE)

@@ -17,10 +17,11 @@ from weakref import WeakValueDictionary
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos.errors import BY_NAME
-from fusewire_server.calls import OneOpCall, calls_of
+from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import Load, Loaded
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlanRequest
+from fusewire_server.preparations import Preparations
 from fusewire_server.programs import OneOp, PlanState, ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.work import Failure
@@ -64,6 +65,7 @@ class Plans:
         self._retry = retry
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
+        self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the plan of a program, unless that was done before."""
@@ -77,19 +79,26 @@ class Plans:
         request.answer.add_done_callback(partial(self._answered, entry))
 
     def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the one-op plans that running `entry` op by op needs and that are not there."""
-        planner = self._planner
-        if planner is None:
+        """Asks for the one-op plans that running `entry` op by op needs and that are not there.
+
+        Of a program of many it asks for the first now, and for the others in turns of the loop that follow.
+        """
+        if self._planner is None:
             return
+        if entry.calls is None:
+            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
         if not entry.is_prepared:
-            self._list_missing(planner, entry, session)
-        for call in entry.missing_calls:
-            self._await(planner, call, entry, session)
+            entry.is_prepared = True
+            entry.fault = None
+            self._preparations.begin(entry, session)
+        elif entry.missing_calls:
+            self._preparations.begin(entry, session)
 
     def leave(self, session: Session) -> None:
         """The session has ended and waits for no plan any more."""
         if self._planner is not None:
             self._planner.leave(session)
+            self._preparations.leave(session)
 
     def loaded(self, report: Loaded) -> None:
         """The device has loaded a plan."""
@@ -110,6 +119,8 @@ class Plans:
             for entry in self._no_longer_awaited(key):
                 entry.one_ops[key] = one_op
                 entry.missing_calls.discard(key)
+                if not entry.missing_calls:
+                    self._preparations.end(entry)
 
     def refused(self, key: object, text: str, *, case: str = "server_fault") -> None:
         """There will be no plan. Rows that cannot run without it fail with `case`."""
@@ -121,20 +132,31 @@ class Plans:
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
             for entry in self._no_longer_awaited(key):
-                entry.cannot_run(failure)
+                self._give_up(entry, failure)
 
-    def _list_missing(self, planner: Planner, entry: ProgramEntry, session: Session) -> None:
-        entry.is_prepared = True
-        entry.fault = None
-        calls = calls_of(entry.program, is_library_exact=self._device.info.is_library_exact)
-        entry.one_ops.update((call, one_op) for call in calls if (one_op := self._one_ops.get(call)) is not None)
-        missing = calls.difference(entry.one_ops)
-        waiting = planner.waiting(session, is_urgent=True)
-        if waiting and waiting + len(missing) > MOST_CALLS_WAITING:
-            text = f"{waiting} kernels are being prepared for this session and {len(missing)} more would be too many"
-            entry.cannot_run(Failure(BY_NAME["server_fault"], f"{text} (at most {MOST_CALLS_WAITING})", 0, 0))
-        else:
-            entry.missing_calls = missing
+    def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
+        """The plan of a call is the program's, or on its way; False if the session already waits for too many."""
+        assert self._planner is not None, "nothing is readied without one"
+        one_op = entry.one_ops.get(call) or self._one_ops.get(call)
+        if one_op is not None:
+            entry.one_ops[call] = one_op
+            return True
+        waiting = self._planner.waiting(session, is_urgent=True)
+        if waiting >= MOST_CALLS_WAITING and not is_first:
+            text = f"{waiting} kernels are being prepared for this session and more would be too many"
+            failure = Failure(BY_NAME["server_fault"], f"{text} (at most {MOST_CALLS_WAITING})", 0, 0)
+            self._give_up(entry, failure)
+            return False
+        entry.missing_calls.add(call)
+        self._await(self._planner, call, entry, session)
+        return True
+
+    def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
+        entry.cannot_run(failure)
+        self._preparations.end(entry)
+
+    def _has_none_waiting(self, session: Session) -> bool:
+        return self._planner is not None and self._planner.waiting(session, is_urgent=True) == 0
 
     def _await(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
         awaited = self._awaited.get(call)
@@ -169,10 +191,12 @@ class Plans:
         awaited = self._awaited.get(key)
         if awaited is None or awaited.request.answer is not answer:
             return  # it has been asked for anew
-        for entry in self._no_longer_awaited(key):
-            entry.is_prepared = False
-            entry.missing_calls.clear()
+        self._no_longer_awaited(key)
 
     def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
         awaited = self._awaited.pop(call, None)
         return awaited.entries if awaited is not None else set()
+
+
+def _in_the_next_turn(function: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(function)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
-from fusewire_server.calls import OneOpCall
+from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.holdings import Holdings
 from fusewire_server.work import Amount, Failure
 
@@ -72,6 +72,7 @@ class ProgramEntry:
     compiling_ns: int = 0
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
+    calls: Calls | None = None  # those plans, as far as they are known; None before the first use
     missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry

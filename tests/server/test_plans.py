@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from fusewire_kernels.devices.base import LoadedPlan
+from fusewire_protos import dtypes
+from fusewire_protos.program import build
+from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import Load, Loaded
 from fusewire_server.planner import PlannerRefusal
 from fusewire_server.plans import MOST_PROGRAMS_WAITING, Plans
 from fusewire_server.programs import PlanState, ProgramEntry
-from tests.server.parts import chain, entry_of, session
+from tests.server.parts import chain, entry_of, op, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned, run
 
 
@@ -181,6 +184,24 @@ def test_a_session_has_a_bounded_number_of_programs_planned_and_the_rest_later()
         assert [entry.state for entry in entries].count(PlanState.UNPLANNED) == 1
         here.plans.plan(entries[-1], session("b"))
         assert entries[-1].state is PlanState.PLANNING
+
+    in_world(test)
+
+
+def test_other_work_comes_between_the_calls_of_a_long_program() -> None:
+    async def test(here: World) -> None:
+        inputs = [Spec(dtypes.float32, (dim,)) for dim in range(1, 201)]
+        entry = entry_of(build(inputs, (), [op("exp", index) for index in range(200)], (0,)))
+        asked = []
+        here.plans.prepare_tier0(entry, session())
+        while len(here.asked) < 200:
+            asked.append(len(here.asked))
+            await called_back()
+        assert len(asked) > 2
+        for index in range(200):
+            assert entry.missing_calls
+            await here.answer(index)
+        assert (len(entry.missing_calls), len(entry.one_ops)) == (0, 200)
 
     in_world(test)
 
