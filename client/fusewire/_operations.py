@@ -291,7 +291,8 @@ def _region(x: R, region: Region, starts: Sequence[int]) -> R:
 
 
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
-    array = as_array(indices)
+    is_empty_list = isinstance(indices, list | tuple) and not np.size(indices)  # to NumPy otherwise one of floats
+    array = as_array(np.asarray(indices, np.int64) if is_empty_list else indices)
     if array._spec.dtype.is_boolean:
         raise ArgumentError("a mask selects a number of elements that only its values tell; use where")
     return array

@@ -259,6 +259,16 @@ def test_what_we_do_not_offer_numpy_says_so(session: fw.Session) -> None:
         np.linalg.svd(session.array(A))
 
 
+@pytest.mark.parametrize("key", [[], [[]], (slice(1, None), []), ([], 2), (..., [[], []])], ids=str)
+def test_an_empty_list_picks_nothing_as_in_numpy(session: fw.Session, key: Any) -> None:
+    np.testing.assert_array_equal(session.array(A)[key].numpy(), A[key], strict=True)
+
+
+def test_an_empty_array_of_floats_is_no_index(session: fw.Session) -> None:
+    with pytest.raises(fw.DtypeError):
+        session.array(A)[np.zeros(0)]
+
+
 def test_a_slice_is_a_value_and_not_a_view(session: fw.Session) -> None:
     x = session.array(A)
     y = x[1:]
