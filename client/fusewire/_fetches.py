@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._cut import Reach
-from fusewire._errors import DtypeError, FusewireError, SessionLost, WaitTimeout
+from fusewire._errors import DtypeError, FusewireError, WaitTimeout
 from fusewire._fetched import BlockedReader, FutureValue, Value
 from fusewire._link import Link, deadline_after, left_s
 from fusewire._recorders import Recorders
@@ -90,11 +90,7 @@ class Fetches:
 
     def _abandon(self, fetch: int) -> bool:
         """Forgets a fetch; False if it has been answered."""
-        if self._take(fetch) is None:
-            return False
-        self._link.post(Outgoing(Abandon(fetch)))
-        self._link.transport.wake()
-        return True
+        return self._give_up(fetch) is not None
 
     # ---- the I/O thread ----
 
@@ -112,15 +108,17 @@ class Fetches:
         else:
             _fulfil(awaited, bytearray(result.inline))
 
-    def on_download(self, fetch: int, raw: bytearray | memoryview | None) -> None:
-        """The bytes of a value that travelled beside the stream; None if they could not be had."""
+    def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
+        """The bytes of a value that travelled beside the stream."""
         awaited = self._take(fetch)
-        if awaited is None:
-            return
-        if raw is None:
-            awaited.receiver.set_exception(SessionLost("the connection broke while the value travelled"))
-        else:
+        if awaited is not None:
             _fulfil(awaited, raw)
+
+    def on_download_failed(self, fetch: int, reason: Exception) -> None:
+        """They could not be had, and the server need not hold them."""
+        awaited = self._give_up(fetch)
+        if awaited is not None:
+            awaited.receiver.set_exception(reason)
 
     # ---- any thread ----
 
@@ -136,6 +134,14 @@ class Fetches:
             is_awaited = result.fetch in self._awaited
         if is_awaited:
             self._link.transport.download(self._link.stream.session_id, result.fetch, result.beside_bytes)
+
+    def _give_up(self, fetch: int) -> _Awaited | None:
+        """Whose it was, unless it has been answered."""
+        awaited = self._take(fetch)
+        if awaited is not None:
+            self._link.post(Outgoing(Abandon(fetch)))
+            self._link.transport.wake()
+        return awaited
 
     def _take(self, fetch: int) -> _Awaited | None:
         with self._link.lock:

@@ -273,18 +273,28 @@ class GrpcTransport:
             await upload.drain()  # the server fails the handle, and tells whoever fetches it
 
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        try:
+            value = await self._downloaded(session_id, fetch, size_bytes)
+        except Exception as reason:  # noqa: BLE001 - whatever it is, somebody waits for the value
+            self._peer.on_download_failed(fetch, reason)
+        else:
+            self._peer.on_download(fetch, value)
+
+    async def _downloaded(self, session_id: bytes, fetch: int, size_bytes: int) -> memoryview:
+        value = np.empty(size_bytes, np.uint8)
         request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
         call = self._bulk_channel().unary_stream(_SERVICE + "Download")(request, metadata=self._metadata)
-        value = np.empty(size_bytes, np.uint8)
         filled = 0
         try:
             while (raw := await call.read()) is not _END:
                 chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
                 np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
                 filled += len(chunk)
-        except (grpc.aio.AioRpcError, ValueError):
-            filled = -1
-        self._peer.on_download(fetch, value.data if filled == size_bytes else None)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError, ValueError):
+            filled = 0
+        if filled < size_bytes:
+            raise SessionLost("the connection broke while the value travelled")
+        return value.data
 
     def _channel(self) -> Any:
         if self._credentials is None:

@@ -234,8 +234,11 @@ class Session:
     def on_tick(self) -> float:
         return self._pace.tick_s(time.monotonic_ns())
 
-    def on_download(self, fetch: int, raw: bytearray | memoryview | None) -> None:
+    def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
         self._fetches.on_download(fetch, raw)
+
+    def on_download_failed(self, fetch: int, reason: Exception) -> None:
+        self._fetches.on_download_failed(fetch, reason)
 
     def on_lost(self, error: FusewireError) -> None:
         self._end(error)

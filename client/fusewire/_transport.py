@@ -26,8 +26,11 @@ class Peer(Protocol):
     def on_tick(self) -> float:
         """Does what time demands; returns in how many seconds to be called again."""
 
-    def on_download(self, fetch: int, raw: bytearray | memoryview | None) -> None:
-        """The bytes of a value that travelled beside the stream, to keep; None if they could not be had."""
+    def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
+        """The bytes of a value that travelled beside the stream, to keep."""
+
+    def on_download_failed(self, fetch: int, reason: Exception) -> None:
+        """They could not be had."""
 
     def on_lost(self, error: FusewireError) -> None:
         """The connection has ended; nothing will be sent or arrive any more."""

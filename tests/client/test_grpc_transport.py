@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -20,6 +21,7 @@ import fusewire as fw
 from fusewire._memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
+from fusewire_protos.frames import Abandon, Fetch, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import execute
 
@@ -142,6 +144,22 @@ def test_a_value_that_is_not_as_long_as_declared_is_an_error(server: Server, alt
         with pytest.raises(fw.SessionLost, match="while the value travelled"):
             session.array(LARGE).numpy(timeout=20)
         np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+
+
+def test_a_value_that_there_is_no_room_for_here_is_an_error_and_the_server_drops_it(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise MemoryError("no room for a value")
+
+    with fw.connect(server.target) as session:
+        x = session.array(LARGE)
+        monkeypatch.setattr("fusewire._grpc_transport.np", SimpleNamespace(empty=fail, uint8=np.uint8))
+        with pytest.raises(MemoryError, match="no room for a value"):
+            x.numpy(timeout=20)
+        monkeypatch.undo()
+        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+    assert [type(entry) for entry in server.memory.entries] == [Upload, Fetch, Abandon, Fetch]
 
 
 @pytest.mark.parametrize(
