@@ -282,8 +282,12 @@ class Engine:
     def _order_reads(self, taken: Taken) -> None:
         reads, taken.reads = taken.reads, []
         for fetching in reads:
-            fetching.session.reads.append(fetching)
-            self._tell_reads(fetching.session, taken)
+            session = fetching.session
+            if not session.reads and session.may_read(fetching.value.spec.size_bytes):
+                self._tell_read(fetching, taken)
+            else:
+                session.reads[fetching.fetch] = fetching
+                self._tell_reads(session, taken)
 
     def _read_on(self, session: Session) -> None:
         """The client has taken answers, so that more values may come to the host."""
@@ -294,16 +298,22 @@ class Engine:
         self._order_releases([session], taken.released)
 
     def _tell_reads(self, session: Session, taken: Taken) -> None:
-        while session.reads and session.may_read(session.reads[0].value.spec.size_bytes):
-            fetching = session.reads.popleft()
-            session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
-            fetching.told_at_ns = time.monotonic_ns()
-            data = self._device_thread.read_at_once(fetching.value)
-            if data is None:
-                self._device_thread.order(orders.Read(fetching))
-            else:
-                self._answer(fetching, data)
-            self._intake.read(fetching, taken)
+        while session.reads:
+            fetching = next(iter(session.reads.values()))
+            if not session.may_read(fetching.value.spec.size_bytes):
+                return
+            del session.reads[fetching.fetch]
+            self._tell_read(fetching, taken)
+
+    def _tell_read(self, fetching: Fetching, taken: Taken) -> None:
+        fetching.session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
+        fetching.told_at_ns = time.monotonic_ns()
+        data = self._device_thread.read_at_once(fetching.value)
+        if data is None:
+            self._device_thread.order(orders.Read(fetching))
+        else:
+            self._answer(fetching, data)
+        self._intake.read(fetching, taken)
 
     def _order_releases(self, sessions: Iterable[Session], values: list[Value]) -> None:
         if values:

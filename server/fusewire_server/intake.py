@@ -79,7 +79,7 @@ class Intake:
         """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
         value.state = ValueState.FAILED
         value.failure = failure
-        for fetching in value.fetches:
+        for fetching in value.fetches.values():
             value.readers -= 1
             session.answer_failure(fetching.fetch, failure)
         value.fetches.clear()
@@ -89,8 +89,9 @@ class Intake:
     def ready(self, session: Session, value: Value, taken: Taken) -> None:
         """A value's producer has been told to the device: its fetches may be told too."""
         value.state = ValueState.READY
-        taken.reads += value.fetches
-        value.fetches.clear()
+        if value.fetches:
+            taken.reads += value.fetches.values()
+            value.fetches.clear()
 
     def read(self, fetching: Fetching, taken: Taken) -> None:
         """A fetch has been told to the device and reads its value no more."""
@@ -341,7 +342,7 @@ class Intake:
         if value.state is ValueState.READY:
             taken.reads.append(fetching)
         else:
-            value.fetches.append(fetching)
+            value.fetches[fetch.fetch] = fetching
 
     def _is_repeated(self, session: Session, fetch: int) -> bool:
         """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
@@ -356,8 +357,7 @@ class Intake:
             return
         fetching.is_abandoned = True
         for waiting in (fetching.value.fetches, session.reads):
-            if fetching in waiting:
-                waiting.remove(fetching)
+            if waiting.pop(abandon.fetch, None) is not None:
                 del session.fetches[abandon.fetch]
                 self.read(fetching, taken)
 

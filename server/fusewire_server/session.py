@@ -20,7 +20,7 @@ on the device until it takes some (again, with nothing untaken one of any size m
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -81,7 +81,9 @@ class Session:
     answers: list[Answer] = field(default_factory=list)  # not yet sent
     unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
     beside: dict[int, Beside] = field(default_factory=dict)  # answers that Download carries, by fetch
-    reads: deque[Fetching] = field(default_factory=deque)  # of ready values, not yet told to the device
+    reads: OrderedDict[int, Fetching] = field(
+        default_factory=OrderedDict
+    )  # of ready values, not yet told to the device
     untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes held until it is acknowledged
     unread_bytes: int = 0  # of these and of what is beside
     heard_at_ns: int = 0

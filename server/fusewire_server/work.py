@@ -105,7 +105,7 @@ class Value:
         self.readers = 0  # queued rows and fetches that will read it
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
-        self.fetches: list[Fetching] = []  # fetches held back until this value is ready
+        self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
         self.block: Block | None = None  # device thread only
 
     @property

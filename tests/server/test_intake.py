@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import time
 import weakref
 from collections.abc import Iterable, Sequence
 
@@ -514,6 +515,19 @@ def test_an_abandoned_fetch_is_not_answered_and_holds_nothing() -> None:
     assert [value.handle for value in taken.released] == [100]
 
 
+@pytest.mark.parametrize("handle", [10, 20])
+def test_abandoning_a_fetch_takes_no_longer_for_those_that_wait_beside_it(handle: int) -> None:
+    world = World()
+    one = world.session()
+    fetches = range(100_000)
+    taken = world.take(one, upload_beside(20), *[Fetch(fetch, handle) for fetch in fetches])
+    one.reads.update((fetching.fetch, fetching) for fetching in taken.reads)  # of 10, which is ready
+    started = time.process_time()
+    world.take(one, *[Abandon(fetch) for fetch in reversed(fetches)])
+    assert time.process_time() - started < 5.0
+    assert (one.fetches, len(one.reads), one.values[handle].readers) == ({}, 0, 0)
+
+
 def test_too_many_fetches_that_nobody_takes_are_a_protocol_case() -> None:
     world = World(Limits(handles=4))
     one = world.session()
@@ -583,7 +597,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 20), Fetch(2, 10), segment(NEGATE, 200, 10))
-    one.reads.extend(one.fetches.values())
+    one.reads.update(one.fetches)
     one.begin_read(3, INLINE_BYTES + 1)
     one.answer(3, memoryview(bytes(INLINE_BYTES + 1)))
     held = weakref.ref(one)  # each of its rows and fetches holds it
