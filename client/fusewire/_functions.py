@@ -161,9 +161,9 @@ def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
     return (None if is_below else least), (None if is_above else most)
 
 
-def astype(x: Array, dtype: Any, /, *, copy: bool = True) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
     """`x` in another dtype. Floats become integers by truncation; NaN becomes 0, what is out of range saturates."""
-    return operations.astype(x, dtype, copy=copy)
+    return operations.astype(asarray(x), dtype, copy=copy)
 
 
 # ---- reductions, and ops along axes ----
@@ -383,9 +383,9 @@ def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
 # ---- creation ----
 
 
-def full(shape: ShapeLike, fill_value: Scalar, dtype: Any = None) -> Array:
-    """An array of one value; without a dtype it takes the value's."""
-    wanted = dtype_of(type(fill_value) if dtype is None else dtype)
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Array:
+    """An array of one number; without a dtype it takes the number's."""
+    wanted = dtype_of(_dtype_or_type(fill_value) if dtype is None else dtype)
     value = wanted, _fitting(fill_value, wanted)
     return _create("full", (value,), (shape_of(shape), wanted.code))
 
@@ -403,22 +403,20 @@ def ones(shape: ShapeLike, dtype: Any = None) -> Array:
 empty = zeros
 
 
-def full_like(x: Array, /, fill_value: Scalar, dtype: Any = None) -> Array:
-    wanted = x.dtype if dtype is None else dtype_of(dtype)
-    return create(
-        Array,
-        x.session.recorder(),
-        BY_NAME["full"],
-        ((wanted, _fitting(fill_value, wanted)),),
-        (x.shape, wanted.code),
-    )
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Array:
+    """An array of one number, of the shape of `x` and, without a dtype, of its dtype; `x` itself is not uploaded."""
+    like = x if isinstance(x, Array) else np.asarray(x)
+    session = x.session if isinstance(x, Array) else default_session()
+    wanted = dtype_of(like.dtype if dtype is None else dtype)
+    value = wanted, _fitting(fill_value, wanted)
+    return create(Array, session.recorder(), BY_NAME["full"], (value,), (shape_of(like.shape), wanted.code))
 
 
-def zeros_like(x: Array, /, dtype: Any = None) -> Array:
+def zeros_like(x: Any, /, dtype: Any = None) -> Array:
     return full_like(x, 0, dtype)
 
 
-def ones_like(x: Array, /, dtype: Any = None) -> Array:
+def ones_like(x: Any, /, dtype: Any = None) -> Array:
     return full_like(x, 1, dtype)
 
 
@@ -523,9 +521,16 @@ def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tupl
     return create(Array, default_session().recorder(), BY_NAME[name], scalars, attributes)
 
 
+def _dtype_or_type(value: Any) -> Any:
+    """What names the dtype of a scalar or an array."""
+    return value.dtype if isinstance(value, Array | np.ndarray | np.generic) else type(value)
+
+
 def _fitting(value: Any, dtype: DType) -> Scalar:
     """A fill value as a Python scalar of the kind of `dtype`, as NumPy casts it."""
     plain = _as_python(value)
+    if not hasattr(plain, "__float__"):
+        raise TypeError(f"one number fills an array, not a {type(plain).__name__}")
     return int(plain) if dtype.is_integer else plain
 
 

@@ -291,8 +291,10 @@ def _region(x: R, region: Region, starts: Sequence[int]) -> R:
 
 
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
-    is_empty_list = isinstance(indices, list | tuple) and not np.size(indices)  # to NumPy otherwise one of floats
-    array = as_array(np.asarray(indices, np.int64) if is_empty_list else indices)
+    if isinstance(indices, list | tuple):
+        host = np.asarray(indices)
+        indices = host if host.size else host.astype(np.int64)  # an empty list has floats by default
+    array = as_array(indices)
     if array._spec.dtype.is_boolean:
         raise ArgumentError("a mask selects a number of elements that only its values tell; use where")
     return array

@@ -169,8 +169,9 @@ def test_an_axis_of_length_0_splits_into_any_number_of_empty_parts(session: fw.S
     "given",
     [(0.5, 5.5, 1.5), (0, 2, 0.5), (1.9,), (10, 0, -3), (7.5, 1, -1.5), (0, 5, 300), (255, -1, -5), (5, 5), (0, 256)],
 )
-def test_arange_is_numpys_in_every_dtype(session: fw.Session, given: Any, dtype: str) -> None:
-    np.testing.assert_array_equal(fw.arange(*given, dtype=dtype).numpy(), np.arange(*given, dtype=dtype), strict=True)
+def test_arange_is_numpys_in_every_dtype(session: fw.Session, given: tuple[float, ...], dtype: str) -> None:
+    actual = fw.arange(*given, dtype=dtype)  # type: ignore[misc]  # three numbers at most are given
+    np.testing.assert_array_equal(actual.numpy(), np.arange(*given, dtype=dtype), strict=True)
 
 
 def test_arange_of_integers_that_are_arrays_counts_in_integers(session: fw.Session) -> None:
@@ -181,6 +182,32 @@ def test_arange_of_integers_that_are_arrays_counts_in_integers(session: fw.Sessi
 def test_arange_beyond_its_dtype_overflows(session: fw.Session) -> None:
     with pytest.raises(OverflowError):
         fw.arange(300, 302, dtype="uint8")
+
+
+@pytest.mark.parametrize("fill", [[1, 2], "1", None, 1j, np.ones(2)])
+@pytest.mark.parametrize("dtype", [bool, int, float])
+def test_what_is_no_number_fills_nothing(session: fw.Session, fill: Any, dtype: type) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        fw.full(3, fill, dtype=dtype)
+
+
+@pytest.mark.parametrize("fill", [np.array(2, np.int32), np.array([2], np.int32), np.int32(2)])
+def test_a_fill_value_may_be_an_array_of_one(session: fw.Session, fill: Any) -> None:
+    same(fw.full(3, fill), np.full(3, fill))
+    same(fw.full(3, session.array(fill), dtype=bool), np.full(3, fill, dtype=bool))
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like"])
+@pytest.mark.parametrize("like", [A, A.tolist(), np.float32(1)], ids=["array", "list", "scalar"])
+def test_an_array_is_made_like_any_other(session: fw.Session, name: str, like: Any) -> None:
+    actual = getattr(fw, name)(like)
+    assert (actual.shape, actual.dtype.name) == (np.shape(like), np.asarray(like).dtype.name)
+    same(fw.full_like(like, 3), np.full_like(like, 3))
+
+
+def test_astype_uploads_what_is_no_array_yet(session: fw.Session) -> None:
+    same(fw.astype(A, "int32"), A.astype("int32"))
+    same(fw.astype([1, 2], "float32"), np.array([1, 2], "float32"))
 
 
 @pytest.mark.parametrize("k", [np.int64(2), np.int32(-1), True])
