@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any, NoReturn, TypeVar
 
 import grpc
 
-from fusewire_protos.errors import BY_NAME
+from fusewire_protos.errors import BY_NAME, CaseError, Unauthenticated
 
 Context = grpc.aio.ServicerContext[Any, Any]
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
 
 
 async def refuse(context: Context, case: str, text: str) -> NoReturn:
@@ -16,3 +20,23 @@ async def refuse(context: Context, case: str, text: str) -> NoReturn:
     status = grpc.StatusCode[BY_NAME[case].status]
     await context.abort(status, f"{case}: {text}")
     raise AssertionError("abort always raises")
+
+
+def in_words(
+    method: Callable[[Request, Context], Awaitable[Answer]],
+) -> Callable[[Request, Context], Awaitable[Answer]]:
+    """The method, of which every case ends its call with that status, wherever in it that is raised.
+
+    A token may be revoked after the call was let in.
+    """
+
+    @wraps(method)
+    async def refusing(request: Request, context: Context) -> Answer:
+        try:
+            return await method(request, context)
+        except Unauthenticated as refusal:
+            await refuse(context, "unauthenticated", str(refusal))
+        except CaseError as error:
+            await refuse(context, error.case.name, error.text)
+
+    return refusing

@@ -21,7 +21,7 @@ from fusewire_server.access import Access
 from fusewire_server.bulk import Bulk
 from fusewire_server.engine import Engine
 from fusewire_server.patience import Patience
-from fusewire_server.refusal import Context, refuse
+from fusewire_server.refusal import Context, in_words, refuse
 from fusewire_server.session import Session
 from fusewire_server.version import installed_version
 from fusewire_server.work import Amount, Answer
@@ -56,13 +56,13 @@ class FusewireService:
             SERVICE,
             {
                 "Session": grpc.stream_stream_rpc_method_handler(
-                    self.session, _as_it_is, pb.ServerFrame.SerializeToString
+                    in_words(self.session), _as_it_is, pb.ServerFrame.SerializeToString
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    self._bulk.upload, _as_it_is, pb.UploadReceipt.SerializeToString
+                    in_words(self._bulk.upload), _as_it_is, pb.UploadReceipt.SerializeToString
                 ),
                 "Download": grpc.unary_stream_rpc_method_handler(
-                    self._bulk.download, pb.DownloadRequest.FromString, _as_it_is
+                    in_words(self._bulk.download), pb.DownloadRequest.FromString, _as_it_is
                 ),
             },
         )

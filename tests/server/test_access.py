@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,11 @@ from google.protobuf.descriptor import MethodDescriptor
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from fusewire_protos.errors import Unauthenticated
 from fusewire_protos.frames import Fetch
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import rpc
+from fusewire_server.access import OPEN_TENANT, Access
 from fusewire_server.auth import Scope, mint, revoke
 from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of, stream
@@ -80,6 +84,35 @@ def test_with_tokens_no_method_answers_without_a_good_one(method: MethodDescript
             for metadata in ((), (bearer("wrong.token"),), (bearer(inspecting),)):
                 status, _ = await status_of(call(here.channel, method, metadata))
                 assert status is grpc.StatusCode.UNAUTHENTICATED
+
+    run(test())
+
+
+OWN_METHODS = [method for method in METHODS if method.containing_service.full_name == rpc.SERVICE]
+
+
+@pytest.mark.parametrize("method", OWN_METHODS, ids=name_of)
+def test_a_token_revoked_after_its_call_was_let_in_ends_it_in_words(
+    method: MethodDescriptor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = count()
+
+    def revoked_meanwhile(_access: Access, _metadata: Any) -> str:
+        """The first look lets the call in, the second is the method's own."""
+        if next(looks):
+            raise Unauthenticated("the token is unknown here, or revoked")
+        return OPEN_TENANT
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            calls: dict[str, Callable[[], Awaitable[Any]]] = {
+                "Session": lambda: call(here.channel, method, ()),
+                "Upload": lambda: peer.upload(20, [b""]),
+                "Download": lambda: peer.download(1),
+            }
+            monkeypatch.setattr(Access, "tenant", revoked_meanwhile)
+            assert (await status_of(calls[method.name]()))[0] is grpc.StatusCode.UNAUTHENTICATED
 
     run(test())
 
