@@ -6,6 +6,8 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 
@@ -23,10 +25,10 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     scheme = "http" if tls_ca is None else "https"
     url = f"{scheme}://{address}{path}"
     token = token_of(None)
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})  # noqa: S310
     # No proxy: it would be told the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
+        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})  # noqa: S310
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
             told: dict[str, Any] = json.load(answer)
     except urllib.error.HTTPError as refused:
@@ -34,6 +36,15 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     except (OSError, ValueError, HTTPException) as reason:
         raise ServerFault(f"no answer from {url}: {getattr(reason, 'reason', reason)}") from None
     return told
+
+
+@contextmanager
+def understanding(address: str) -> Iterator[None]:
+    """Raises ServerFault where what is read of the answer from HOST:PORT is not what an inspection tells."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ServerFault(f"what answers at {address} is no inspection of a Fusewire server") from None
 
 
 def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:

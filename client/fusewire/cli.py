@@ -13,7 +13,7 @@ import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import TYPE_CHECKING
 
-from fusewire._inspection import inspect, sessions_text, status_text
+from fusewire._inspection import inspect, sessions_text, status_text, understanding
 from fusewire._token import TOKEN_VARIABLE
 from fusewire_protos.errors import ConfigurationError, FusewireError
 
@@ -100,13 +100,17 @@ def _register_inspection(commands: Commands) -> None:
 
 def _status(parsed: argparse.Namespace) -> int:
     stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
-    print(json.dumps(stats, indent=2) if parsed.json else status_text(stats))
+    with understanding(parsed.http):
+        text = status_text(stats)
+    print(json.dumps(stats, indent=2) if parsed.json else text)
     return DONE
 
 
 def _list_sessions(parsed: argparse.Namespace) -> int:
-    sessions = inspect("/v1/sessions", parsed.http, parsed.tls_ca)["sessions"]
-    print(json.dumps(sessions, indent=2) if parsed.json else sessions_text(sessions))
+    told = inspect("/v1/sessions", parsed.http, parsed.tls_ca)
+    with understanding(parsed.http):
+        text = sessions_text(told["sessions"])
+    print(json.dumps(told["sessions"], indent=2) if parsed.json else text)
     return DONE
 
 

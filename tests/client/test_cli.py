@@ -281,7 +281,24 @@ def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
     assert told.count("\n") == 1
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1", "127.0.0.1:port"])
+@pytest.mark.parametrize("command", [["status"], ["sessions", "ls"]])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "told", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
+)
+def test_json_of_another_service_is_one_line_and_status_1(
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], told: Any
+) -> None:
+    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(told)))
+    assert cli.main([*command, *form, "--http", inspected.address]) == 1
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err == f"fusewire: what answers at {inspected.address} is no inspection of a Fusewire server\n"
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:1", "nowhere.invalid:1", "127.0.0.1:port", "[::1", "127.0.0.1:1 ", "ü:1", ""]
+)
 def test_a_server_that_is_not_there_is_status_1(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", "--http", address]) == 1
     assert f"no answer from http://{address}/v1/stats" in capsys.readouterr().err
