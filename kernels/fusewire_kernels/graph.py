@@ -177,21 +177,17 @@ class _Builder:
 
     def add_ops(self) -> None:
         """Adds what each op becomes that something live needs."""
-        numbered, look_of, specs = self._numbered, self._look_of, self._program.specs
+        numbered, look_of = self._numbered, self._look_of
         number = self._program.first_result
         for index, op in enumerate(self._program.ops):
             if self._needed[index]:
                 self._origin = index
-                kind, read, attributes = op
+                entry, read, attributes = op
                 operands = [numbered[operand] for operand in read]
-                likeness = (kind, attributes, *[look_of[operand] for operand in read])
+                likeness = (entry, attributes, *[look_of[operand] for operand in read])
                 mould = self._moulds.get(likeness)
                 if mould is None:
-                    given, first = tuple(operands), len(self.values)
-                    numbered[number] = result = self._result(op, operands, specs[number])
-                    look_of[number] = look = self._look(result)
-                    if result[0] == first == len(self.values) - 1:
-                        self._keep_mould(likeness, given, result, look)
+                    self._first_alike(number, op, operands, likeness)
                 else:
                     numbered[number] = self._again(mould, operands)
                     look_of[number] = mould.look
@@ -209,6 +205,14 @@ class _Builder:
                 operand = self._copy(operand)
             found.append(operand.value)
         return tuple(found)
+
+    def _first_alike(self, number: int, op: ProgramOp, operands: list[Operand], likeness: tuple[Any, ...]) -> None:
+        """Adds what an op becomes. If that is one value, the next that are alike may be copies of it."""
+        given, first = tuple(operands), len(self.values)
+        result = self._numbered[number] = self._result(op, operands, self._program.specs[number])
+        look = self._look_of[number] = self._look(result)
+        if result.value == first == len(self.values) - 1:
+            self._keep_mould(likeness, given, result, look)
 
     def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, look: int) -> None:
         """Remembers what an op became, one value, if that is made of its own operands."""
