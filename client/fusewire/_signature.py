@@ -4,11 +4,14 @@ Recording an op that was recorded before with the same kinds of operands finds i
 rule. Signatures are numbered, and a recorded op refers to its own by that number; recorded loops are compared as
 lists of such numbers. The registry holds one entry for each op and operand shapes a process ever records, and
 never forgets: a number may stand in any recorder's tape.
+
+There is no lock: a finaliser or signal handler that records may come between anywhere. Of two that intern the same
+parts at once, one has its number for nothing.
 """
 
 from __future__ import annotations
 
-import threading
+from itertools import count
 from typing import NamedTuple
 
 from fusewire_protos import catalogue
@@ -35,7 +38,7 @@ OperandSpec = ArraySpec | DType  # a DType stands for a scalar, whose value is a
 
 
 class Signature(NamedTuple):
-    """An op as recorded; `number` is its index among the signatures of this process."""
+    """An op as recorded; `number` is its own among the signatures of this process."""
 
     number: int
     op: Op
@@ -48,9 +51,9 @@ class Signature(NamedTuple):
 
 
 _specs: dict[Spec, ArraySpec] = {}
-_signatures: list[Signature] = []  # by number
-_numbers: dict[tuple[Op, tuple[OperandSpec, ...], Attributes], Signature] = {}
-_registering = threading.Lock()
+_signatures: dict[int, Signature] = {}  # by number
+_by_parts: dict[tuple[Op, tuple[OperandSpec, ...], Attributes], Signature] = {}
+_next_number = count()
 
 
 def intern_spec(spec: Spec) -> ArraySpec:
@@ -62,17 +65,14 @@ def intern_spec(spec: Spec) -> ArraySpec:
 def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes) -> Signature:
     """The one signature of these parts. Raises ShapeError, DtypeError or ArgumentError if they do not fit."""
     key = (op, operands, attributes)
-    known = _numbers.get(key)
+    known = _by_parts.get(key)
     if known is not None:
         return known
     specs = tuple(Spec(operand, ()) if isinstance(operand, DType) else operand.spec for operand in operands)
     result = intern_spec(catalogue.infer(op, specs, attributes))
-    with _registering:
-        if key not in _numbers:
-            signature = _signature(len(_signatures), op, operands, attributes, result)
-            _signatures.append(signature)
-            _numbers[key] = signature
-        return _numbers[key]
+    signature = _signature(next(_next_number), op, operands, attributes, result)
+    _signatures[signature.number] = signature  # before anybody finds it
+    return _by_parts.setdefault(key, signature)
 
 
 def signature_of(number: int) -> Signature:
