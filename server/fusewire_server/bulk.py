@@ -25,6 +25,7 @@ from fusewire_server.work import Beside, Value
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 # An upload brings at least so much, or its rest, within limits.upload_stall_s: drops do not keep it alive for ever.
 LEAST_PROGRESS_BYTES = 64 << 10
+_BROKEN_OFF = "the call that brought the bytes was broken off"
 
 
 class Bulk:
@@ -96,14 +97,18 @@ class Bulk:
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
         """The value to fill; the stream that declares it may be a little behind this call."""
-        call = self._engine.uploads.claim(session, handle)
+        uploads = self._engine.uploads
+        call = uploads.claim(session, handle)
         try:
             async with asyncio.timeout(self._limits.upload_stall_s):
                 return await call
         except TimeoutError:
-            return None
-        finally:
-            self._engine.uploads.give_up(session, handle, call)
+            return uploads.give_up(session, handle, call)
+        except asyncio.CancelledError:
+            value = uploads.give_up(session, handle, call)
+            if value is not None:
+                self._engine.upload_failed(session, value, _BROKEN_OFF)
+            raise
 
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
         try:
@@ -115,7 +120,7 @@ class Bulk:
             self._engine.upload_failed(session, value, error.text, case=error.case.name)
             await refuse(context, error.case.name, error.text)
         except asyncio.CancelledError:
-            self._engine.upload_failed(session, value, "the call that brought the bytes was broken off")
+            self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise
         self._engine.uploaded(session, value, staged)
 

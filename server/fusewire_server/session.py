@@ -81,9 +81,7 @@ class Session:
     answers: list[Answer] = field(default_factory=list)  # not yet sent
     unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
     beside: dict[int, Beside] = field(default_factory=dict)  # answers that Download carries, by fetch
-    reads: OrderedDict[int, Fetching] = field(
-        default_factory=OrderedDict
-    )  # of ready values, not yet told to the device
+    reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)  # of ready values, still to be told
     untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes held until it is acknowledged
     unread_bytes: int = 0  # of these and of what is beside
     heard_at_ns: int = 0

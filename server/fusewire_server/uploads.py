@@ -66,11 +66,15 @@ class Uploads:
             uploads.called[handle] = call
         return call
 
-    def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> None:
-        """A call waits no longer for its declaration; another that came for the same handle may."""
+    def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
+        """A call waits no longer for its declaration; another that came for the same handle may.
+
+        The value if it has been declared in this very turn: nobody else will fill it.
+        """
         uploads = self._by_session.get(session.session_id)
         if uploads is not None and uploads.called.get(handle) is call:
             del uploads.called[handle]
+        return call.result() if call.done() and not call.cancelled() else None
 
     def drop(self, session: Session) -> None:
         """The session has ended."""

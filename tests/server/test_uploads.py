@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Any
+
 from fusewire_protos.frames import Fetch
+from fusewire_server.access import OPEN_TENANT, Access
+from fusewire_server.bulk import HANDLE_HEADER, SESSION_HEADER, Bulk
+from fusewire_server.session import Session
 from tests.server.parts import segment, upload_beside
-from tests.server.world import NEGATE, run, staged, world
+from tests.server.wire import stream
+from tests.server.world import DATA, NEGATE, run, staged, until, world
 
 
 def test_an_upload_may_come_before_its_declaration() -> None:
@@ -30,6 +37,43 @@ def test_a_second_call_for_an_upload_is_refused() -> None:
             assert await first is not None
             assert await second is None
             assert await here.engine.uploads.claim(client.session, 20) is None
+
+    run(test())
+
+
+def test_a_call_that_gives_up_in_the_turn_of_its_declaration_is_told_what_to_fill() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            early, timely = (here.engine.uploads.claim(client.session, handle) for handle in (20, 21))
+            assert here.engine.uploads.give_up(client.session, 20, early) is None
+            client.send(upload_beside(20), upload_beside(21))
+            assert here.engine.uploads.give_up(client.session, 21, timely) is client.session.values[21]
+
+    run(test())
+
+
+class Context:
+    """A call that brings the bytes of an upload, as far as `Bulk` asks of it."""
+
+    def __init__(self, session: Session, handle: int) -> None:
+        self.metadata = ((SESSION_HEADER, session.session_id.hex()), (HANDLE_HEADER, str(handle)))
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return self.metadata
+
+
+def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client(tenant=OPEN_TENANT)
+            context: Any = Context(client.session, 20)
+            call = asyncio.create_task(Bulk(here.engine, Access(None)).upload(stream([DATA]), context))
+            await until(lambda: here.engine.carriers.count(client.session) == 1)
+            client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
+            call.cancel()
+            assert await client.failure(1) == "upload_failed"
+            await client.idle()
 
     run(test())
 
