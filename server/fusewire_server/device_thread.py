@@ -2,8 +2,8 @@
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0 goes on in slices: orders of other sessions
-that come meanwhile may overtake it (see `slices`), and time is shared. The device thread never waits for a fetch: what
-the device has not reached yet goes to the completion thread, which waits on fences in order.
+that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device thread never waits for
+a fetch: what the device has not reached yet goes to the completion thread, which waits on fences in order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -29,14 +30,16 @@ from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.program import Program
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Session
+from fusewire_server.session import Session, SessionState
 from fusewire_server.slices import Line
 from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
+from fusewire_server.turns import Turns
 from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.device")
 
-SLICE_NS = 300_000  # an unfinished run and those who may overtake it take turns of this length
+SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
+LASTING_NS = 5_000_000  # a run that has used so much is reported, so that others need not wait for its end
 # Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
 # it, but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
@@ -98,6 +101,12 @@ class Ran(NamedTuple):
     device_ns: int
 
 
+class Lasts(NamedTuple):
+    """A submission at tier 0 takes long; it shares the device with whatever of others is told meanwhile."""
+
+    number: int
+
+
 class Wrote(NamedTuple):
     """A value has been written, or could not be for want of memory (`refusal` says so)."""
 
@@ -136,7 +145,7 @@ class Broken(NamedTuple):
     error: BaseException
 
 
-Report = Ran | Wrote | Missing | Brought | Loaded | Unloadable | Broken
+Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 class MemoryCount(NamedTuple):
@@ -149,22 +158,36 @@ class MemoryCount(NamedTuple):
     donated_bytes: int
 
 
-class _Prepared(NamedTuple):
-    """A program made ready for tier 0."""
+@dataclass(eq=False, slots=True)
+class _Known:
+    """What is known of a program at tier 0: how much its intermediate values take, and its steps once it is ready."""
 
-    steps: Steps
-    at_most_bytes: int  # of its intermediate values
+    at_most_bytes: int
+    exact_bytes: int | None = None
+    steps: Steps | None = None
 
 
 @dataclass(eq=False, slots=True)
 class _Unfinished:
-    """A run at tier 0 that goes on in slices. `used_ns` is the time that they took; `failed` and `spare` grow."""
+    """A run at tier 0, which goes on in slices. `used_ns` is the time that they took."""
 
     run: Run
+    rows: deque[Row]  # those that have not ended; the first is under way while there are `steps`
     failed: list[FailedRow]
     spare: list[Block]
-    steps: Generator[None, None, None]
+    steps: Generator[None, None, None] | None = None
+    reserved_bytes: int = 0  # for what the row under way keeps in no block
     used_ns: int = 0
+    is_reported: bool = False  # as one that lasts
+
+    @property
+    def entry(self) -> ProgramEntry:
+        return self.run.submission.entry
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return (self.rows or self.run.submission.rows)[0].session.tenant
 
 
 def sessions_of(order: Order) -> frozenset[Session]:
@@ -201,11 +224,12 @@ class DeviceThread:
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._repertoire = repertoire_of(device)  # device thread only
-        self._prepared: WeakKeyDictionary[ProgramEntry, _Prepared] = WeakKeyDictionary()
-        self._line: Line[Order] = Line()  # device thread only, as the next two
-        self._unfinished: _Unfinished | None = None
-        self._slice_due_ns = 0  # when the unfinished run goes on whoever waits
-        self._reserved_bytes = 0  # for what the unfinished run keeps in no block; device thread only
+        self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
+        self._line: Line[Order] = Line()  # device thread only, as the next four
+        self._unfinished: list[_Unfinished] = []
+        self._turns: Turns[_Unfinished] = Turns()  # each of them, by tenant
+        self._slice_due_ns = 0  # when an unfinished run goes on whoever waits
+        self._reserved_bytes = 0  # by all of them
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
         self._donations = 0
@@ -262,10 +286,10 @@ class DeviceThread:
         self._device.close()
 
     def _next_order(self) -> Order | None:
-        """The next order of the loop. Until it comes, and when its turn has come, the unfinished run goes on."""
-        while self._unfinished is not None:
+        """The next order of the loop. Until it comes, and when their turn has come, unfinished runs go on."""
+        while self._unfinished:
             if time.perf_counter_ns() >= self._slice_due_ns:
-                self._go_on(self._unfinished, SLICE_NS)
+                self._take_turn(SLICE_NS)
             try:
                 return self._orders.get(timeout=PAUSE_S)
             except queue.Empty:
@@ -273,8 +297,10 @@ class DeviceThread:
         return self._orders.get()
 
     def _consider(self, order: Order) -> None:
-        """Acts on an order, now or when the unfinished run has ended."""
-        if self._line.is_open or self._line.admit(order, sessions_of(order), goes_in_slices=_goes_in_slices(order)):
+        """Acts on an order, now or when the unfinished runs that it must wait for have ended."""
+        in_slices = _goes_in_slices(order)
+        is_alone = self._line.is_open and not in_slices
+        if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
 
     def _act(self, order: Order) -> None:
@@ -303,12 +329,15 @@ class DeviceThread:
 
     def _begin(self, run: Run) -> None:
         rows, failed, spare = self._allocate_rows(run.submission)
-        self._line.begin(sessions_of(run))
-        self._unfinished = _Unfinished(run, failed, spare, self._run_op_by_op(rows, failed))
+        unfinished = _Unfinished(run, deque(rows), failed, spare)
+        self._unfinished.append(unfinished)
+        self._turns.add(unfinished.tenant, unfinished)
         self._slice_due_ns = 0
 
-    def _go_on(self, unfinished: _Unfinished, most_ns: float) -> None:
-        """Runs ops for as long as that, or to the end."""
+    def _take_turn(self, most_ns: float) -> None:
+        """The run whose turn it is goes on for as long as that, or to its end."""
+        unfinished = self._turns.take()
+        assert unfinished is not None, "each that is unfinished awaits its turn"
         began_ns = time.perf_counter_ns()
         is_over = self._run_slice(unfinished, began_ns + most_ns)
         now_ns = time.perf_counter_ns()
@@ -317,73 +346,127 @@ class DeviceThread:
         self._slice_due_ns = now_ns + SLICE_NS
         if is_over:
             self._end(unfinished)
+            return
+        self._turns.add(unfinished.tenant, unfinished)
+        if unfinished.used_ns >= LASTING_NS and not unfinished.is_reported:
+            unfinished.is_reported = True
+            self._report(Lasts(unfinished.run.number))
 
     def _run_slice(self, unfinished: _Unfinished, until_ns: float) -> bool:
         """Whether the run has come to its end."""
         with np.errstate(all="ignore"):
-            for _ in unfinished.steps:
-                if time.perf_counter_ns() >= until_ns:
+            while unfinished.rows:
+                if not self._go_on(unfinished, unfinished.rows[0], until_ns):
                     return False
         return True
 
-    def _end(self, unfinished: _Unfinished) -> None:
-        self._unfinished = None
-        number, submission = unfinished.run
-        self._complete_run(
-            number, submission, unfinished.failed, unfinished.spare, time.perf_counter_ns() - unfinished.used_ns
-        )
-        self._done += 1
-        for order in self._line.end():
-            self._consider(order)
+    def _go_on(self, unfinished: _Unfinished, row: Row, until_ns: float) -> bool:
+        """Whether the row has come to its end.
 
-    def _finish_unfinished(self) -> None:
-        """Runs what is unfinished, and all that was held up, to the end."""
-        while self._unfinished is not None:
-            self._go_on(self._unfinished, math.inf)
-
-    def _run_op_by_op(self, rows: Sequence[Row], failed: list[FailedRow]) -> Generator[None, None, None]:
-        for row in rows:
-            failure = yield from self._run_row(row)
-            if failure is not None:
-                failed.append(failure)
-
-    def _run_row(self, row: Row) -> Generator[None, None, FailedRow | None]:
-        """What the array library raises, of whatever kind, is the row's own matter: others must not fail with it."""
+        What the array library raises, of whatever kind, is the row's own matter: others must not fail with it.
+        """
         try:
-            steps = yield from self._prepare(row.entry)
-            yield from run_op_by_op(self._device, steps, row)
+            if row.session.state is SessionState.CLOSED:
+                failure = FailedRow(row, "cancelled", "the session has ended")
+            elif not self._run_ops(unfinished, row, until_ns):
+                return False
+            else:
+                self._leave_row(unfinished)
+                return True
         except MemoryError as error:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
             log.exception("a row failed at tier 0")
             failure = FailedRow(row, "server_fault", f"running op by op failed: {type(error).__name__}")
-        else:
-            return None
-        finally:
-            self._reserved_bytes = 0
+        self._leave_row(unfinished)
+        unfinished.failed.append(failure)
         self._release(tuple(row.outputs))
-        return failure
+        return True
 
-    def _prepare(self, entry: ProgramEntry) -> Generator[None, None, Steps]:
-        """Reserves what a run takes first, so that those who overtake it meanwhile leave it room."""
-        prepared = self._prepared.get(entry)
-        if prepared is not None:
-            self._reserve(entry.program, prepared.at_most_bytes)
-            return prepared.steps
-        at_most_bytes = most_intermediate_bytes(entry.program)
-        self._reserve(entry.program, at_most_bytes)
-        steps = yield from prepare(self._device, self._repertoire, entry)
-        self._prepared[entry] = _Prepared(steps, at_most_bytes)
-        return steps
+    def _run_ops(self, unfinished: _Unfinished, row: Row, until_ns: float) -> bool:
+        """Whether all ops of the row have run. Raises OutOfMemory."""
+        if unfinished.steps is None:
+            if not self._may_begin_row(unfinished):
+                return False
+            unfinished.steps = self._steps_of(row)
+        for _ in unfinished.steps:  # noqa: SIM110 - an op is run too often for a generator of its own
+            if time.perf_counter_ns() >= until_ns:
+                return False
+        return True
 
-    def _reserve(self, program: Program, at_most_bytes: int) -> None:
-        """For the values of one run. They are counted closely only where that decides: it takes as long as many ops."""
-        size_bytes = at_most_bytes if self._fits(at_most_bytes) else intermediate_bytes(program)
-        if not self._fits(size_bytes):
+    def _leave_row(self, unfinished: _Unfinished) -> None:
+        """The row under way has ended: what it took beside its blocks goes back."""
+        self._stop(unfinished)
+        unfinished.rows.popleft()
+
+    def _stop(self, unfinished: _Unfinished) -> None:
+        if unfinished.steps is not None:
+            unfinished.steps.close()
+            unfinished.steps = None
+        self._reserved_bytes -= unfinished.reserved_bytes
+        unfinished.reserved_bytes = 0
+
+    def _end(self, unfinished: _Unfinished) -> None:
+        self._unfinished.remove(unfinished)
+        number, submission = unfinished.run
+        self._complete_run(
+            number, submission, unfinished.failed, unfinished.spare, time.perf_counter_ns() - unfinished.used_ns
+        )
+        self._done += 1
+        self._act_on_held_up(unfinished.run)
+
+    def _act_on_held_up(self, ended: Order) -> None:
+        """Acts on what waited for an order that has ended, and on what waited for that."""
+        all_ended = deque([ended])
+        while all_ended:
+            for order in self._line.end(sessions_of(all_ended.popleft())):
+                self._act(order)
+                if not _goes_in_slices(order):
+                    all_ended.append(order)
+
+    def _finish_unfinished(self) -> None:
+        """Runs what is unfinished, and all that was held up, to the end."""
+        while self._unfinished:
+            self._take_turn(math.inf)
+
+    def _may_begin_row(self, unfinished: _Unfinished) -> bool:
+        """Whether the next row need not wait for other runs; then it has reserved what it takes. Raises OutOfMemory."""
+        known = self._known_of(unfinished.entry)
+        if known.steps is None and self._is_under_way(unfinished.entry):
+            return False  # until it is made ready, by another run
+        size_bytes = self._needed_bytes(unfinished.entry.program, known)
+        if self._fits(size_bytes):
+            self._reserved_bytes += size_bytes
+            unfinished.reserved_bytes = size_bytes
+            return True
+        if self._reserved_bytes == 0:
             raise OutOfMemory(
                 f"op by op the intermediate values take {size_bytes} bytes beside the {self._live_bytes} bytes in use"
             )
-        self._reserved_bytes = size_bytes
+        return False
+
+    def _known_of(self, entry: ProgramEntry) -> _Known:
+        known = self._known.get(entry)
+        if known is None:
+            known = self._known[entry] = _Known(most_intermediate_bytes(entry.program))
+        return known
+
+    def _is_under_way(self, entry: ProgramEntry) -> bool:
+        return any(other.entry is entry and other.steps is not None for other in self._unfinished)
+
+    def _needed_bytes(self, program: Program, known: _Known) -> int:
+        """By the values of a row. They are counted closely only where that decides: it takes as long as many ops."""
+        if self._fits(known.at_most_bytes):
+            return known.at_most_bytes
+        if known.exact_bytes is None:
+            known.exact_bytes = intermediate_bytes(program)
+        return known.exact_bytes
+
+    def _steps_of(self, row: Row) -> Generator[None, None, None]:
+        known = self._known_of(row.entry)
+        if known.steps is None:
+            known.steps = yield from prepare(self._device, self._repertoire, row.entry)
+        yield from run_op_by_op(self._device, known.steps, row)
 
     def _fits(self, size_bytes: int) -> bool:
         return self._live_bytes + self._reserved_bytes + size_bytes <= self._device.info.memory_bytes
@@ -497,13 +580,13 @@ class DeviceThread:
         return block
 
     def _find_room(self, size_bytes: int, take: Callable[[], Block]) -> Block:
-        """Raises OutOfMemory, but not because of what is held up with the unfinished run, or reserved for it."""
-        if self._unfinished is not None and not self._fits(size_bytes):
+        """Raises OutOfMemory, but not because of what is held up with the unfinished runs, or reserved for them."""
+        if self._unfinished and not self._fits(size_bytes):
             self._finish_unfinished()
         try:
             return take()
         except OutOfMemory:
-            if self._unfinished is None:
+            if not self._unfinished:
                 raise
         self._finish_unfinished()
         return take()

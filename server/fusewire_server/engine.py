@@ -55,10 +55,11 @@ FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
 
 
 class Lane(Enum):
-    """Which submissions the device thread takes in turn: those of the fast lane overtake those of the slow one."""
+    """Which submissions the device thread takes in turn: those of the fast lane overtake all others."""
 
     FAST = "fast"
     SLOW = "slow"  # rows that run op by op, and rows of sessions that have such rows under way
+    LASTING = "lasting"  # were slow, and take so long that others of the slow lane go on beside them
 
 
 class Engine:
@@ -93,7 +94,8 @@ class Engine:
         )
         self._outstanding: dict[int, _Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
-        self._slow: Counter[Session] = Counter()  # rows of them in the slow lane, by session
+        self._slow: Counter[Session] = Counter()  # rows of them that are not in the fast lane, by session
+        self._lasting: set[Session] = set()  # those with rows in the lasting lane: their next ones would only wait
         self._submissions = 0
         self.backlog = Backlog(self._apply, self.end)
         self.carriers = Carriers()
@@ -338,7 +340,7 @@ class Engine:
 
     def _open_lane(self, row: Row) -> Lane | None:
         """Where a row would go if it went now; None if it cannot."""
-        if row.entry.loaded is None and row.entry.missing_calls:
+        if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
         lane = self._lane(row)
         return lane if self._told[lane] < MOST_OUTSTANDING else None
@@ -381,7 +383,7 @@ class Engine:
     def _count_told(self, told: _Told, change: int) -> None:
         """A submission has been told to the device (+1), or has been completed (−1)."""
         self._told[told.lane] += change
-        if told.lane is Lane.SLOW:
+        if told.lane is not Lane.FAST:
             self._slow.update({row.session: change for row in told.batch.rows})
             self._slow = +self._slow  # without those of none
 
@@ -465,10 +467,12 @@ class Engine:
         self.is_broken = True
         self.on_broken(error)
 
-    def _finish(self, report: orders.Report) -> None:
+    def _finish(self, report: orders.Report) -> None:  # noqa: C901 - one line a kind of report
         match report:
             case orders.Ran():
                 self._finish_submission(report)
+            case orders.Lasts():
+                self._pass_by(report.number)
             case orders.Brought():
                 self._answer(report.fetching, report.data)
             case orders.Missing():
@@ -483,12 +487,22 @@ class Engine:
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
 
+    def _pass_by(self, number: int) -> None:
+        """A submission takes long: its place in the slow lane is free for others."""
+        told = self._outstanding[number]
+        self._told[told.lane] -= 1
+        self._outstanding[number] = told._replace(lane=Lane.LASTING)
+        self._told[Lane.LASTING] += 1
+        self._lasting.update(row.session for row in told.batch.rows)
+
     def _finish_submission(self, ran: orders.Ran) -> None:
         told = self._outstanding.pop(ran.number)
         self._count_told(told, -1)
-        batch, loaded, _ = told
+        batch, loaded, lane = told
+        if lane is Lane.LASTING:
+            self._lasting.difference_update(row.session for row in batch.rows)
         row_ns = ran.device_ns // len(batch.rows)
-        if loaded is batch.entry.loaded:
+        if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
             batch.entry.measured(row_ns)
         self._coalescer.settle(batch, row_ns)
         self.counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)

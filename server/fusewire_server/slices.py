@@ -1,55 +1,85 @@
-"""Which orders may overtake a run that goes on in slices. Pure.
+"""Which orders may overtake those that go on in slices. Pure.
 
 A row that runs op by op takes as long as its program has ops; it is run in slices, between which the device thread
-attends to others. An order overtakes the unfinished run if it concerns none of the sessions of that run, nor of any
-order that was held up before it. Every other order waits until the run is finished, and they keep their order.
+attends to others. Several such orders may be unfinished at once; they take turns. An order overtakes all that are
+unfinished if it concerns none of their sessions, nor of any order that was held up before it. Every other order waits
+until those before it that concern its sessions are finished: by session, orders keep their order.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
-come first: what overtakes leaves everything as if the loop had given it first. In particular
+come first, or each a part of the other's time: what overtakes leaves everything as if the loop had given it first. In
+particular
 
-- nothing that the unfinished run reads or is yet to write is freed or donated: whoever does that concerns its session;
+- nothing that an unfinished order reads or is yet to write is freed or donated: whoever does that concerns its session;
 - a block that is released by what overtakes was a value of another session, which no held-up order is about to use;
-- a block that is newly handed out had been given back, and nothing of the unfinished run is given back before its end;
+- a block that is newly handed out had been given back, and no unfinished order gives back anything before its end;
 - an arena holds nothing from one launch to the next, and the device runs launches in the order in which it is told.
 
-What differs is when memory comes back: releases may be held up. So whoever finds no room while a run is unfinished
-must first let all that is held up go on (see `DeviceThread`).
+A session that has ended sends nothing more, and nobody reads its values. So what is unfinished for it alone may be
+given up at any place: what it has not written is what nobody would have read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections import deque
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Order = TypeVar("Order")
 
 
+@dataclass(eq=False, slots=True)
+class _Place(Generic[Order]):
+    """An order in the queue of each of its parties; in `behind` of these it is not the first."""
+
+    order: Order
+    behind: int = 0
+
+
 class Line(Generic[Order]):
-    """The orders that wait for an unfinished run. Parties are what makes two orders depend on each other: sessions."""
+    """Unfinished orders and those that wait for them. Parties are what makes two depend on each other: sessions.
+
+    The first in a party's queue is unfinished, or waits in the queue of another party.
+    """
 
     def __init__(self) -> None:
-        self.is_open = True  # whether no run is unfinished
-        self._barred: set[Hashable] = set()
-        self._held_up: list[Order] = []
+        self.is_open = True  # whether nothing is unfinished
+        self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # by party; none is empty
 
-    def begin(self, parties: Iterable[Hashable]) -> None:
-        """A run of these parties goes on in slices. There is one such run at most."""
-        assert self.is_open, "one run in slices at a time"
-        self.is_open = False
-        self._barred.update(parties)
+    def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
+        """Whether an order may be acted on now; else it is held up, and bars its parties to all that come after.
 
-    def admit(self, order: Order, parties: Iterable[Hashable], *, goes_in_slices: bool) -> bool:
-        """Whether an order may be acted on now; else it is held up, and bars its parties to all that come after."""
-        if self.is_open or not (goes_in_slices or not self._barred.isdisjoint(parties)):
-            return True
-        self._held_up.append(order)
-        self._barred.update(parties)
-        return False
+        One that goes in slices bars them too, until its `end`.
+        """
+        is_free = self._queues.keys().isdisjoint(parties)
+        if goes_in_slices or not is_free:
+            self._queue(order, parties)
+        return is_free
 
-    def end(self) -> list[Order]:
-        """The run is finished; what it held up, in order, is to be admitted anew."""
-        held_up, self._held_up = self._held_up, []
-        self._barred.clear()
-        self.is_open = True
-        return held_up
+    def end(self, parties: Collection[Hashable]) -> list[Order]:
+        """What these parties had unfinished has ended; the orders that may be acted on now.
+
+        Each of them is unfinished until its own `end`, whether it goes in slices or not.
+        """
+        following = [self._leave(party) for party in parties]
+        self.is_open = not self._queues
+        return [order for order in following if order is not None]
+
+    def _queue(self, order: Order, parties: Collection[Hashable]) -> None:
+        place = _Place(order)
+        for party in parties:
+            queue = self._queues.setdefault(party, deque())
+            place.behind += bool(queue)
+            queue.append(place)
+        self.is_open = not self._queues
+
+    def _leave(self, party: Hashable) -> Order | None:
+        """The first of a party's queue goes; the one behind it if that waits in no queue any more."""
+        queue = self._queues[party]
+        queue.popleft()
+        if not queue:
+            del self._queues[party]
+            return None
+        queue[0].behind -= 1
+        return queue[0].order if queue[0].behind == 0 else None

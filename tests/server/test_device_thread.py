@@ -1,11 +1,12 @@
-"""The device thread, with a run at tier 0 that goes on until the test lets it end."""
+"""The device thread, with runs at tier 0 that go on until the test lets them end."""
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import pytest
 
@@ -13,8 +14,10 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.slots import SlotLayout
-from fusewire_server.device_thread import DeviceThread, Ran, Read, Release, Report, Run, Write, Wrote
-from fusewire_server.session import Session
+from fusewire_server import tier0
+from fusewire_server.device_thread import DeviceThread, Lasts, Ran, Read, Release, Report, Run, Write, Wrote
+from fusewire_server.programs import ProgramEntry
+from fusewire_server.session import Session, SessionState
 from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
 
@@ -24,10 +27,11 @@ SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
 
 @dataclass
 class World:
-    """A device thread whose rows at tier 0 do nothing until `gate` is open."""
+    """A device thread whose rows at tier 0 do nothing until `gate`, or that of their session, is open."""
 
     device: NullDevice
     gate: threading.Event = field(default_factory=threading.Event)
+    gates: dict[Session, threading.Event] = field(default_factory=dict)
     begun: threading.Event = field(default_factory=threading.Event)
     reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
 
@@ -39,14 +43,27 @@ class World:
         self.tier1.loaded = self.device.load(plan, ())
         self.tier1.layout = SlotLayout(plan)
 
-    def run_op_by_op(self, *_: object) -> Generator[None, None, None]:
+    def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
+        return self._until(self.gates.get(row.session, self.gate))
+
+    def prepare(self, *_: object) -> Generator[None, None, None]:
+        return self._until(self.gate)
+
+    def _until(self, gate: threading.Event) -> Generator[None, None, None]:
         self.begun.set()
-        while not self.gate.is_set():
+        while not gate.is_set():
             yield
 
     def run(self, number: int, *sessions: Session, released: tuple[Value, ...] = ()) -> list[Row]:
         """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
-        entry = self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1
+        return self._run(number, self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1, sessions, released)
+
+    def run_at_tier_0(self, number: int, *sessions: Session) -> list[Row]:
+        return self._run(number, self.tier0, sessions, ())
+
+    def _run(
+        self, number: int, entry: ProgramEntry, sessions: Sequence[Session], released: tuple[Value, ...]
+    ) -> list[Row]:
         rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
         submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
         self.thread.order(Run(number, submission))
@@ -96,11 +113,100 @@ def test_a_run_of_the_same_session_waits_and_bars_those_it_shares_a_session_with
     assert world.completed(3) == [SLOW, FAST, OTHER_FAST]
 
 
-def test_a_second_run_at_tier_0_waits(world: World) -> None:
-    world.run(SLOW, session("a"))
-    world.run(OTHER_SLOW, session("b"))
+def test_runs_at_tier_0_of_other_sessions_go_on_beside_one_that_is_unfinished(world: World) -> None:
+    slow, other = session("a"), session("b")
+    world.gates[other] = threading.Event()
+    world.run(SLOW, slow)
+    world.run(OTHER_SLOW, other)
+    world.run(5, session("c"))
+    assert world.completed(1) == [5]
+    world.gates[other].set()
+    assert world.completed(1) == [OTHER_SLOW]
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
+
+
+def test_a_second_run_at_tier_0_of_a_session_waits_for_its_first(world: World) -> None:
+    one = session("a")
+    world.run(SLOW, one)
+    world.run(OTHER_SLOW, one)
     world.gate.set()
     assert world.completed(2) == [SLOW, OTHER_SLOW]
+
+
+def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[str] = []
+
+    def ops(_device: object, _steps: object, row: Row) -> Generator[None, None, None]:
+        yield from world.prepare()
+        for _ in range(5):
+            turns.append(row.session.tenant)
+            yield
+
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", ops)
+    for number, tenant in enumerate(["many", "many", "many", "one"]):
+        world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
+    world.run(FAST, session("z"))
+    assert world.completed(1) == [FAST]
+    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)  # so that each op takes a turn of its own
+    world.gate.set()
+    assert sorted(world.completed(4)) == [10, 11, 12, 13]
+    of_one = [place for place, tenant in enumerate(turns) if tenant == "one"]
+    assert all(later - earlier <= 2 for earlier, later in pairwise(of_one))
+
+
+def test_a_program_is_made_ready_once_for_all_runs_that_need_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[object] = []
+
+    def counted(*arguments: object) -> Generator[None, None, object]:
+        made.append(arguments)
+        yield from world.prepare()
+        return (yield from tier0.prepare(*arguments))  # type: ignore[arg-type]  # they are what it was called with
+
+    monkeypatch.setattr("fusewire_server.device_thread.prepare", counted)
+    world.run(SLOW, session("a"))
+    world.run(OTHER_SLOW, session("b"))
+    world.run(FAST, session("c"))
+    assert world.completed(1) == [FAST]
+    world.gate.set()
+    assert sorted(world.completed(2)) == [SLOW, OTHER_SLOW]
+    assert len(made) == 1
+
+
+def test_a_run_is_given_up_once_its_session_has_ended(world: World) -> None:
+    one, dying = session("a"), world.value()
+    (row,) = world.run(SLOW, one, released=(dying,))
+    assert world.begun.wait(DEADLINE_S)
+    one.state = SessionState.CLOSED
+    world.thread.order(Release(frozenset([one]), (*row.inputs, *row.outputs)))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled")]
+    world.thread.order(Write(one, Value(9, VECTOR, ValueState.READY), VECTOR_BYTES, NO_WORK))
+    assert isinstance(world.next_report(), Wrote)  # behind the release
+    assert world.device.live_bytes == SIZE_BYTES  # what was written: all else has come back once
+
+
+def test_a_run_goes_on_for_the_sessions_that_have_not_ended(world: World) -> None:
+    ended, other = session("a"), session("b")
+    rows = world.run(SLOW, ended, other)
+    assert world.begun.wait(DEADLINE_S)
+    ended.state = SessionState.CLOSED
+    world.gate.set()
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert {failed.row for failed in report.failed} <= {rows[0]}  # unless it had come to its end before
+    assert rows[1].outputs[0].block is not None
+
+
+def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 0)
+    world.run(SLOW, session("a"))
+    assert world.next_report() == Lasts(SLOW)
+    world.run(FAST, session("b"))
+    assert world.completed(1) == [FAST]
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
 
 
 def test_releases_of_the_same_session_wait_and_those_of_others_do_not(world: World) -> None:
@@ -197,7 +303,7 @@ def test_who_finds_no_room_beside_the_intermediate_values_of_a_run_waits_for_its
 ) -> None:
     here = World(NullDevice())
     monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", lambda *_: iter(()))
-    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", here.run_op_by_op)
+    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", getattr(here, meanwhile))
     here.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
     row = Row(session("a"), here.tier0, 1, [], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
     here.thread.order(Run(SLOW, Submission(here.tier0, None, (row,), ((),), tuple(row.outputs))))

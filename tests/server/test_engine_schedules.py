@@ -1,9 +1,10 @@
-"""Any schedule of what clients may send, against a model of what they must be answered."""
+"""Any schedule of what clients may send, against a model of what they must be answered; runs that do not end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusewire_protos import frames
 from fusewire_protos.frames import Cancel, Fetch, Free, Segment
-from tests.server.parts import upload, upload_beside
+from fusewire_server import tier0
+from fusewire_server.work import Row
+from tests.server.parts import chain, new, segment, upload, upload_beside
 from tests.server.world import ADD, NEGATE, PAIR, PROGRAMS, Client, InstantPlanner, World, run, staged, until, world
 
 
@@ -154,3 +158,77 @@ def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
 def model(here: World, name: str) -> Model:
     known = {10: np.arange(4, dtype=np.float32), 11: np.arange(4, dtype=np.float32)}
     return Model(here.client(name), known=dict(known))
+
+
+@dataclass
+class Gate:
+    """Rows at tier 0 of the clients that are called "slow" do not end before it is open."""
+
+    opened: threading.Event = field(default_factory=threading.Event)
+    reached: threading.Event = field(default_factory=threading.Event)
+
+    def run_op_by_op(self, device: Any, steps: Any, row: Row) -> Generator[None, None, None]:
+        while row.session.client == "slow" and not self.opened.is_set():
+            self.reached.set()
+            yield
+        yield from tier0.run_op_by_op(device, steps, row)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
+    one = Gate()
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", one.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 0)
+    yield one
+    one.opened.set()
+
+
+def own_program(names: tuple[str, ...]) -> bytes:
+    """Program 4, which nobody else has."""
+    return frames.encode_programs([new(4, chain(names))])
+
+
+@pytest.mark.parametrize("slow_clients", [1, 5])
+def test_runs_at_tier_0_that_do_not_end_leave_others_their_first_programs(gate: Gate, slow_clients: int) -> None:
+    async def test() -> None:
+        async with world() as here:
+            for index in range(slow_clients):
+                slow, names = here.client("slow"), ("negative",) * (index + 2)
+                slow.send(*(segment(4, 100 + 10 * each, 10) for each in range(3)), programs=own_program(names))
+            for index in range(5):
+                other = here.client("other")
+                other.send(segment(4, 100, 10), Fetch(1, 107 + index), programs=own_program(("abs",) * (8 + index)))
+                assert await other.value(1) == [0.0, 1.0, 2.0, 3.0]
+            gate.opened.set()
+
+    run(test())
+
+
+def test_what_a_run_of_an_ended_session_holds_comes_back_once_without_its_end(gate: Gate) -> None:
+    async def test() -> None:
+        async with world() as here:
+            slow, other = here.client("slow"), here.client("other")
+            slow.send(segment(4, 100, 10), segment(4, 200, 10), Free((10,)), programs=own_program(("negative", "abs")))
+            await until(gate.reached.is_set)
+            here.engine.end(slow.session)
+            await slow.idle()
+            other.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            assert await other.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            await until(lambda: here.device.live_bytes == other.session.live_bytes)
+            assert here.engine.memory.live_bytes == other.session.live_bytes
+
+    run(test())
+
+
+def test_a_session_whose_run_lasts_goes_on_once_it_has_ended(gate: Gate) -> None:
+    async def test() -> None:
+        async with world() as here:
+            slow = here.client("slow")
+            slow.send(segment(NEGATE, 100, 10))
+            await until(gate.reached.is_set)
+            slow.send(*(segment(NEGATE, 200 + index, 100) for index in range(5)), Fetch(1, 204))
+            gate.opened.set()
+            assert await slow.value(1) == [0.0, 1.0, 2.0, 3.0]
+            await slow.idle()
+
+    run(test())

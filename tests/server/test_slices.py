@@ -1,4 +1,4 @@
-"""What may overtake an unfinished run: orders of other sessions, and nothing that depends on what is held up."""
+"""What may overtake unfinished orders: orders of other sessions, and nothing that depends on what is held up."""
 
 from __future__ import annotations
 
@@ -26,15 +26,19 @@ def admit(line: Line[Order], one: Order) -> bool:
     return line.admit(one, one.parties, goes_in_slices=one.goes_in_slices)
 
 
-def behind(parties: str) -> Line[Order]:
-    """A line behind an unfinished run of these parties."""
+def behind(*parties: str) -> Line[Order]:
+    """A line behind an unfinished run of each of these parties."""
     line: Line[Order] = Line()
-    line.begin(parties)
+    for number, each in enumerate(parties):
+        assert admit(line, order(-number, each, goes_in_slices=True))
     return line
 
 
 def test_all_are_admitted_while_nothing_is_unfinished() -> None:
-    assert admit(Line(), order(1, "a", goes_in_slices=True))
+    line: Line[Order] = Line()
+    assert line.is_open
+    assert admit(line, order(1, "a", goes_in_slices=True))
+    assert not line.is_open
 
 
 def test_others_overtake() -> None:
@@ -46,14 +50,26 @@ def test_what_concerns_nobody_overtakes() -> None:
 
 
 @pytest.mark.parametrize("parties", ["a", "ab"])
-def test_what_concerns_a_party_of_the_run_is_held_up(parties: str) -> None:
+@pytest.mark.parametrize("goes_in_slices", [False, True])
+def test_what_concerns_a_party_of_the_run_is_held_up(parties: str, goes_in_slices: bool) -> None:
     line = behind("a")
-    assert not admit(line, order(1, parties))
-    assert line.end() == [order(1, parties)]
+    following = order(1, parties, goes_in_slices=goes_in_slices)
+    assert not admit(line, following)
+    assert line.end("a") == [following]
 
 
-def test_another_run_in_slices_is_held_up_whoever_it_is_of() -> None:
-    assert not admit(behind("a"), order(1, "b", goes_in_slices=True))
+def test_another_run_in_slices_of_others_is_admitted_and_bars_them() -> None:
+    line = behind("a")
+    assert admit(line, order(1, "b", goes_in_slices=True))
+    assert not admit(line, order(2, "b"))
+
+
+def test_what_concerns_two_unfinished_runs_waits_for_both() -> None:
+    line = behind("a", "b", "c")
+    assert not admit(line, order(1, "ab"))
+    assert line.end("c") == []
+    assert line.end("a") == []
+    assert line.end("b") == [order(1, "ab")]
 
 
 def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
@@ -66,12 +82,21 @@ def test_what_concerns_a_party_of_a_held_up_order_is_held_up() -> None:
     ]
 
 
-def test_nothing_is_held_up_any_more_once_the_run_has_ended() -> None:
+def test_what_was_held_up_bars_its_parties_until_it_has_ended() -> None:
+    line = behind("a")
+    admit(line, order(1, "ab", goes_in_slices=True))
+    admit(line, order(2, "b"))
+    assert line.end("a") == [order(1, "ab", goes_in_slices=True)]
+    assert line.end("ab") == [order(2, "b")]
+
+
+def test_nothing_is_held_up_any_more_once_all_have_ended() -> None:
     line = behind("a")
     admit(line, order(1, "ab"))
-    line.end()
+    line.end("a")
+    line.end("ab")
+    assert line.is_open
     assert admit(line, order(2, "a"))
-    assert line.end() == []
 
 
 class Schedule:
@@ -79,43 +104,51 @@ class Schedule:
 
     def __init__(self) -> None:
         self.events: list[tuple[str, int]] = []
-        self.unfinished: Order | None = None
+        self.unfinished: list[Order] = []
         self._line: Line[Order] = Line()
 
     def consider(self, one: Order) -> None:
-        if not admit(self._line, one):
+        if admit(self._line, one):
+            self._act(one)
+
+    def finish(self, turn: int) -> None:
+        """One of those that are unfinished ends, and what waited for it goes on."""
+        if not self.unfinished:
             return
+        one = self.unfinished.pop(turn % len(self.unfinished))
+        self.events.append(("ended", one.number))
+        ended = [one]
+        while ended:
+            for following in self._line.end(ended.pop().parties):
+                self._act(following)
+                if not following.goes_in_slices:
+                    ended.append(following)
+
+    def _act(self, one: Order) -> None:
         self.events.append(("began", one.number))
         if one.goes_in_slices:
-            self._line.begin(one.parties)
-            self.unfinished = one
+            self.unfinished.append(one)
         else:
             self.events.append(("ended", one.number))
 
-    def finish(self) -> None:
-        if self.unfinished is None:
-            return
-        self.events.append(("ended", self.unfinished.number))
-        self.unfinished = None
-        for one in self._line.end():
-            self.consider(one)
 
-
-ORDERS = st.lists(st.tuples(st.frozensets(st.sampled_from("abcd"), max_size=3), st.booleans(), st.booleans()))
+ORDERS = st.lists(
+    st.tuples(st.frozensets(st.sampled_from("abcd"), max_size=3), st.booleans(), st.none() | st.integers(0, 3))
+)
 
 
 @given(ORDERS)
 def test_of_two_orders_that_share_a_party_the_first_ends_before_the_second_begins(
-    drawn: list[tuple[frozenset[str], bool, bool]],
+    drawn: list[tuple[frozenset[str], bool, int | None]],
 ) -> None:
     schedule = Schedule()
     orders = [Order(number, parties, in_slices) for number, (parties, in_slices, _) in enumerate(drawn)]
-    for one, (_, _, is_finished_first) in zip(orders, drawn, strict=True):
-        if is_finished_first:
-            schedule.finish()
+    for one, (_, _, turn) in zip(orders, drawn, strict=True):
+        if turn is not None:
+            schedule.finish(turn)
         schedule.consider(one)
-    while schedule.unfinished is not None:
-        schedule.finish()
+    while schedule.unfinished:
+        schedule.finish(0)
     place = {event: index for index, event in enumerate(schedule.events)}
     assert len(schedule.events) == len(place) == 2 * len(orders)
     for first, second in combinations(orders, 2):
