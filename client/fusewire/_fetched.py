@@ -25,7 +25,11 @@ class FutureValue(Future[Value]):
         self._abandon = abandon
 
     def cancel(self) -> bool:
-        return self._abandon() and super().cancel()
+        if not self._abandon():
+            return self.cancelled()
+        super().cancel()
+        self.set_running_or_notify_cancel()  # no executor does, and `wait` and `as_completed` wait for it
+        return True
 
 
 class BlockedReader:

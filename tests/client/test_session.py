@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
@@ -34,6 +35,22 @@ def test_a_cancelled_future_is_abandoned_once() -> None:
     assert future.cancelled()
     peer.transport.step()
     assert [entry.fetch for entry in entries(peer, Abandon)] == [entry.fetch for entry in entries(peer, Fetch)]
+
+
+def test_a_cancelled_future_is_done_for_whoever_waits_for_several() -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    before, after = x.future(), x.future()
+    before.cancel()
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wait, [before, after], timeout=10)
+        after.cancel()
+        assert waiting.result(10).done == {before, after}
+
+
+def test_a_future_may_be_cancelled_again() -> None:
+    future = connect(is_manual=True).session.array(H).future()
+    assert (future.cancel(), future.cancel()) == (True, True)
 
 
 def test_an_answered_future_cannot_be_cancelled() -> None:
