@@ -18,7 +18,7 @@ from fusewire._recorder import Draft, Recorder
 from fusewire._recorders import Recorders
 from fusewire._segments import Template, bind, build_template
 from fusewire._stream import Outgoing
-from fusewire_protos.frames import Forget, Free, NewProgram, Segment, shortest_period
+from fusewire_protos.frames import Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
 _FREED_AT_ONCE = 1 << 15
 
@@ -70,6 +70,25 @@ class Sender:
         if is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
             self._link.transport.wake()
         return refused
+
+    def give_up(self) -> None:
+        """Has all cancelled that is recorded by now. What had no credit needs what the first word brings back.
+
+        In the I/O thread, which cannot wait for that, it is left.
+        """
+        recorded = [(recorder, recorder.tape.end) for recorder in self._recorders.all()]
+        while True:
+            refused = [
+                (recorder, cost)
+                for recorder, end in recorded
+                if recorder.sent < end
+                and (cost := self.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=False)) is not None
+            ]
+            self._link.post(Outgoing(Cancel()))
+            self._link.transport.wake()
+            if not refused or self._link.transport.is_own_thread():
+                return
+            self.wait_for_credit(*refused[0], None)
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
         """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""

@@ -35,11 +35,10 @@ from fusewire._recorders import Recorders
 from fusewire._recording import Recorded, adopt
 from fusewire._sending import Sender, Trigger
 from fusewire._signature import intern_spec
-from fusewire._stream import Outgoing
 from fusewire._transport import Transport
 from fusewire._uploads import Uploads
 from fusewire_protos.errors import exception_of
-from fusewire_protos.frames import Cancel, Upload
+from fusewire_protos.frames import Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _PARTING_S = 1.0
@@ -112,12 +111,13 @@ class Session:
         return self._fetches.read(array, timeout)
 
     def cancel(self) -> None:
-        """Gives up all work that the device has not begun: what depends on it raises Cancelled."""
+        """Gives up all work that the device has not begun: what depends on it raises Cancelled.
+
+        May wait for credit, and what other threads record until it returns may be given up too. A callback of a
+        future cannot wait: called there, ops that had no credit yet will run.
+        """
         self.check_open()
-        for recorder in self._recorders.all():
-            self._sender.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=False)
-        self._link.post(Outgoing(Cancel()))
-        self._link.transport.wake()
+        self._sender.give_up()
 
     async def ready(self) -> None:
         """Returns when a large segment could be sent at once: ops recorded after it do not block the event loop."""

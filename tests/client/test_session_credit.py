@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 import fusewire as fw
 from fusewire._credit import Amount
 from fusewire._recorder import Recorder
-from fusewire_protos.frames import Free
+from fusewire_protos.frames import Cancel, Free, Segment
 from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
 from tests.client.peer import Peer, connect, entries
 
@@ -193,6 +194,47 @@ def test_a_callback_far_beyond_the_credit_looks_seldom_at_all_that_waits(monkeyp
     monkeypatch.setattr(peer.session, "flush_settled", look)
     call_back(peer, given[0], lambda: loop_on(*given))
     assert len(looks) < 20
+
+
+# ---- cancelling ----
+
+
+def with_unsent_work() -> tuple[Peer, fw.Array]:
+    """A session whose whole credit is in flight, and the result of an op for which there is none."""
+    peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), is_manual=True, holds_completion=True)
+    x = peer.session.array(H)
+    peer.transport.step()
+    peer.transport.complete()
+    (x + 1).future()
+    peer.transport.step()
+    return peer, x * 3
+
+
+def test_cancelling_gives_up_what_had_no_credit_once_it_has() -> None:
+    peer, unsent = with_unsent_work()
+
+    def has_given_up() -> bool:
+        peer.transport.step()
+        return bool(entries(peer, Cancel))
+
+    with ThreadPoolExecutor(1) as pool:
+        cancelling = pool.submit(peer.session.cancel)
+        wait_until(has_given_up)
+        assert peer.session.recorder().is_unsent(unsent._handle)
+        peer.transport.complete()
+        cancelling.result(10)
+    peer.transport.step()
+    kinds = [type(entry) for entry in peer.server.entries if isinstance(entry, Segment | Cancel)]
+    assert kinds == [Segment, Cancel, Segment, Cancel]
+
+
+def test_cancelling_in_the_io_thread_waits_for_no_credit(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, unsent = with_unsent_work()
+    monkeypatch.setattr(peer.transport, "is_own_thread", lambda: True)
+    peer.session.cancel()
+    peer.transport.step()
+    assert isinstance(peer.server.entries[-1], Cancel)
+    assert peer.session.recorder().is_unsent(unsent._handle)
 
 
 # ---- triggers ----
