@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -27,11 +27,10 @@ from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_protos.program import Program
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session, SessionState
-from fusewire_server.slices import Line
+from fusewire_server.slices import Line, giving_way
 from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
 from fusewire_server.turns import Turns
 from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
@@ -40,6 +39,7 @@ log = logging.getLogger("fusewire.device")
 
 SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
 LASTING_NS = 5_000_000  # a run that has used so much is reported, so that others need not wait for its end
+MOST_RETREATS = 3  # how often a run gives way to others before it is refused
 # Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
 # it, but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
@@ -177,6 +177,7 @@ class _Unfinished:
     spare: list[Block]
     steps: Generator[None, None, None] | None = None
     reserved_bytes: int = 0  # for what the row under way keeps in no block
+    retreats: int = 0  # how often it has given that back to others, to begin the row anew
     used_ns: int = 0
     is_reported: bool = False  # as one that lasts
 
@@ -203,6 +204,17 @@ def sessions_of(order: Order) -> frozenset[Session]:
             return sessions
         case Load():
             return frozenset()
+
+
+def _values_needed(order: Order) -> Iterator[Value]:
+    """The values that an order reads or has results written to."""
+    match order:
+        case Run(_, submission):
+            for row in submission.rows:
+                yield from row.inputs
+                yield from row.outputs
+        case Read(fetching):
+            yield fetching.value
 
 
 def _largest_stand_in_bytes(submission: Submission) -> int:
@@ -343,7 +355,8 @@ class DeviceThread:
         now_ns = time.perf_counter_ns()
         unfinished.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns
-        self._slice_due_ns = now_ns + SLICE_NS
+        has_run = is_over or unfinished.steps is not None
+        self._slice_due_ns = now_ns + SLICE_NS if has_run else 0
         if is_over:
             self._end(unfinished)
             return
@@ -434,14 +447,17 @@ class DeviceThread:
         known = self._known_of(unfinished.entry)
         if known.steps is None and self._is_under_way(unfinished.entry):
             return False  # until it is made ready, by another run
-        size_bytes = self._needed_bytes(unfinished.entry.program, known)
+        size_bytes = known.at_most_bytes if self._fits(known.at_most_bytes) else self._exact_bytes(unfinished.entry)
+        if not self._fits(size_bytes):
+            self._make_room(size_bytes, above_bytes=size_bytes)
         if self._fits(size_bytes):
             self._reserved_bytes += size_bytes
             unfinished.reserved_bytes = size_bytes
             return True
-        if self._reserved_bytes == 0:
+        if self._exceeds(size_bytes) or unfinished.retreats >= MOST_RETREATS:
+            used_bytes = self._live_bytes + self._reserved_bytes
             raise OutOfMemory(
-                f"op by op the intermediate values take {size_bytes} bytes beside the {self._live_bytes} bytes in use"
+                f"op by op the intermediate values take {size_bytes} bytes beside the {used_bytes} bytes in use"
             )
         return False
 
@@ -454,12 +470,11 @@ class DeviceThread:
     def _is_under_way(self, entry: ProgramEntry) -> bool:
         return any(other.entry is entry and other.steps is not None for other in self._unfinished)
 
-    def _needed_bytes(self, program: Program, known: _Known) -> int:
-        """By the values of a row. They are counted closely only where that decides: it takes as long as many ops."""
-        if self._fits(known.at_most_bytes):
-            return known.at_most_bytes
+    def _exact_bytes(self, entry: ProgramEntry) -> int:
+        """What the values of a row take. They are counted only where that decides: it takes as long as many ops."""
+        known = self._known_of(entry)
         if known.exact_bytes is None:
-            known.exact_bytes = intermediate_bytes(program)
+            known.exact_bytes = intermediate_bytes(entry.program)
         return known.exact_bytes
 
     def _steps_of(self, row: Row) -> Generator[None, None, None]:
@@ -469,7 +484,40 @@ class DeviceThread:
         yield from run_op_by_op(self._device, known.steps, row)
 
     def _fits(self, size_bytes: int) -> bool:
-        return self._live_bytes + self._reserved_bytes + size_bytes <= self._device.info.memory_bytes
+        return not self._exceeds(self._reserved_bytes + size_bytes)
+
+    def _exceeds(self, size_bytes: int) -> bool:
+        """Whether memory does not hold so much beside all values."""
+        return self._live_bytes + size_bytes > self._device.info.memory_bytes
+
+    def _make_room(self, size_bytes: int, *, above_bytes: int = 0) -> None:
+        """Makes so much fit, if that can be had from what is held up and from runs that have reserved more."""
+        if self._exceeds(size_bytes):
+            self._release_early()
+        self._reserve_closely()
+        lacking_bytes = self._live_bytes + self._reserved_bytes + size_bytes - self._device.info.memory_bytes
+        self._retreat(lacking_bytes, above_bytes=above_bytes)
+
+    def _reserve_closely(self) -> None:
+        for one in self._unfinished:
+            if one.reserved_bytes:
+                exact_bytes = self._exact_bytes(one.entry)
+                self._reserved_bytes += exact_bytes - one.reserved_bytes
+                one.reserved_bytes = exact_bytes
+
+    def _retreat(self, lacking_bytes: int, *, above_bytes: int = 0) -> None:
+        reserved_bytes = {one: one.reserved_bytes for one in self._unfinished if one.reserved_bytes}
+        for one in giving_way(reserved_bytes, lacking_bytes, above_bytes=above_bytes):
+            self._stop(one)
+            one.retreats += 1
+
+    def _release_early(self) -> None:
+        """What is held up to be released goes now, unless an order before it needs it."""
+        waiting = self._line.orders()
+        needed = {value for order in waiting for value in _values_needed(order)}
+        for order in waiting:
+            if isinstance(order, Release):
+                self._release(tuple([value for value in order.values if value not in needed]))
 
     # ---- running a submission: the hot path ----
 
@@ -580,15 +628,19 @@ class DeviceThread:
         return block
 
     def _find_room(self, size_bytes: int, take: Callable[[], Block]) -> Block:
-        """Raises OutOfMemory, but not because of what is held up with the unfinished runs, or reserved for them."""
-        if self._unfinished and not self._fits(size_bytes):
-            self._finish_unfinished()
+        """Raises OutOfMemory, but not because of what waits to be released, or is reserved for unfinished runs."""
+        if self._line.is_open:
+            return take()
+        if not self._fits(size_bytes):
+            self._make_room(size_bytes)
         try:
             return take()
         except OutOfMemory:
-            if not self._unfinished:
+            if not self._fits(size_bytes):
                 raise
-        self._finish_unfinished()
+        # The device has less room than was counted: it rounds sizes, and memory may be in pieces.
+        self._release_early()
+        self._retreat(self._reserved_bytes)
         return take()
 
     def _give_back(self, block: Block) -> None:

@@ -1,4 +1,4 @@
-"""Which orders may overtake those that go on in slices. Pure.
+"""Which orders may overtake those that go on in slices, and which of these give way where there is no room. Pure.
 
 A row that runs op by op takes as long as its program has ops; it is run in slices, between which the device thread
 attends to others. Several such orders may be unfinished at once; they take turns. An order overtakes all that are
@@ -17,16 +17,24 @@ particular
 
 A session that has ended sends nothing more, and nobody reads its values. So what is unfinished for it alone may be
 given up at any place: what it has not written is what nobody would have read.
+
+Room. A run reserves room for its intermediate values, which only others can need meanwhile. They must neither wait for
+its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew when there is room
+again. That changes nothing either: a row writes its results when all its ops have run, so until then all that it reads
+is as it was. Values take the room of any run; a run takes that of greater ones, and waits for the others. A release
+that is held up may give back early what no order before it needs: none behind it can name what has died.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Generic, TypeVar
 
 Order = TypeVar("Order")
+Run = TypeVar("Run")
 
 
 @dataclass(eq=False, slots=True)
@@ -66,6 +74,10 @@ class Line(Generic[Order]):
         self.is_open = not self._queues
         return [order for order in following if order is not None]
 
+    def orders(self) -> list[Order]:
+        """All that are unfinished or held up."""
+        return [place.order for place in dict.fromkeys(chain.from_iterable(self._queues.values()))]
+
     def _queue(self, order: Order, parties: Collection[Hashable]) -> None:
         place = _Place(order)
         for party in parties:
@@ -83,3 +95,17 @@ class Line(Generic[Order]):
             return None
         queue[0].behind -= 1
         return queue[0].order if queue[0].behind == 0 else None
+
+
+def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:
+    """The runs that give back what they have reserved so that `lacking_bytes` more are free, the greatest first.
+
+    Only those with more than `above_bytes` may be among them. None do if all of them together would not suffice.
+    """
+    chosen: list[Run] = []
+    for run in sorted(reserved_bytes, key=reserved_bytes.__getitem__, reverse=True):
+        if lacking_bytes <= 0 or reserved_bytes[run] <= above_bytes:
+            break
+        chosen.append(run)
+        lacking_bytes -= reserved_bytes[run]
+    return chosen if lacking_bytes <= 0 else []

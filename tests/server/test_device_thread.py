@@ -11,15 +11,28 @@ from itertools import pairwise
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.slots import SlotLayout
+from fusewire_protos import dtypes
+from fusewire_protos.program import build
+from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
-from fusewire_server.device_thread import DeviceThread, Lasts, Ran, Read, Release, Report, Run, Write, Wrote
+from fusewire_server.device_thread import (
+    MOST_RETREATS,
+    DeviceThread,
+    Lasts,
+    Ran,
+    Read,
+    Release,
+    Report,
+    Run,
+    Write,
+    Wrote,
+)
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
-from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, op, session
 
 DEADLINE_S = 10.0
 SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
@@ -33,6 +46,7 @@ class World:
     gate: threading.Event = field(default_factory=threading.Event)
     gates: dict[Session, threading.Event] = field(default_factory=dict)
     begun: threading.Event = field(default_factory=threading.Event)
+    rows_begun: list[Row] = field(default_factory=list)
     reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
 
     def __post_init__(self) -> None:
@@ -44,6 +58,7 @@ class World:
         self.tier1.layout = SlotLayout(plan)
 
     def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
+        self.rows_begun.append(row)
         return self._until(self.gates.get(row.session, self.gate))
 
     def prepare(self, *_: object) -> Generator[None, None, None]:
@@ -61,6 +76,23 @@ class World:
     def run_at_tier_0(self, number: int, *sessions: Session) -> list[Row]:
         return self._run(number, self.tier0, sessions, ())
 
+    def run_without_inputs(self, number: int, size_bytes: int, one: Session) -> Row:
+        """A run at tier 0 of one row, whose result and whose intermediate values take so much each."""
+        spec = Spec(dtypes.float32, (size_bytes // 4,))
+        entry = entry_of(build([spec], [], [op("negative", 0)], (0,)))
+        row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY)], (), (), 0)
+        self.thread.order(Run(number, Submission(entry, None, (row,), ((),), ())))
+        return row
+
+    def begin_run(self, number: int, size_bytes: int) -> Row:
+        """Such a run, which has begun when this returns; it ends when the gate of its session is opened."""
+        one = session(str(number))
+        self.gates[one] = threading.Event()
+        self.begun.clear()
+        row = self.run_without_inputs(number, size_bytes, one)
+        assert self.begun.wait(DEADLINE_S)
+        return row
+
     def _run(
         self, number: int, entry: ProgramEntry, sessions: Sequence[Session], released: tuple[Value, ...]
     ) -> list[Row]:
@@ -75,7 +107,10 @@ class World:
         return value
 
     def next_report(self) -> Report:
-        return self.reports.get(timeout=DEADLINE_S)
+        """But for those that say that a run lasts, as any may on a busy machine."""
+        while isinstance(report := self.reports.get(timeout=DEADLINE_S), Lasts):
+            pass
+        return report
 
     def completed(self, count: int) -> list[int]:
         """The numbers of the next submissions to be completed, all of whose rows succeed."""
@@ -90,7 +125,8 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
     here.thread.start()
     yield here
-    here.gate.set()
+    for gate in (here.gate, *here.gates.values()):
+        gate.set()
     here.thread.stop(DEADLINE_S)
 
 
@@ -202,11 +238,11 @@ def test_a_run_goes_on_for_the_sessions_that_have_not_ended(world: World) -> Non
 def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 0)
     world.run(SLOW, session("a"))
-    assert world.next_report() == Lasts(SLOW)
     world.run(FAST, session("b"))
-    assert world.completed(1) == [FAST]
+    assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {Lasts, Ran}
     world.gate.set()
     assert world.completed(1) == [SLOW]
+    assert world.reports.empty()
 
 
 def test_releases_of_the_same_session_wait_and_those_of_others_do_not(world: World) -> None:
@@ -270,51 +306,127 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
     assert world.completed(2) == [SLOW, FAST]
 
 
-class FullDevice(NullDevice):
-    """Tells when it refuses."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.refused = threading.Event()
-
-    def allocate(self, size_bytes: int) -> Block:
-        if self.live_bytes + size_bytes > self._memory_bytes:
-            self.refused.set()
-        return super().allocate(size_bytes)
+def write(size_bytes: int, owner: Session) -> Write:
+    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
+    return Write(owner, value, bytes(size_bytes), NO_WORK)
 
 
-def test_who_finds_no_room_waits_for_the_releases_that_are_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = FullDevice()
-    here = World(device, gate=device.refused)
+@pytest.fixture
+def tight(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """One that is not started, so that a test may first say how much memory there is."""
+    here = World(NullDevice())
     monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
-    one, dying = session("a"), here.value()
-    here.run(SLOW, one)
-    here.thread.order(Release(frozenset([one]), (dying,)))
-    here.run(FAST, session("b"))
-    device._memory_bytes = device.live_bytes + SIZE_BYTES  # for the result of the first run, and no more
-    here.thread.start()
-    assert here.completed(2) == [SLOW, FAST]
+    yield here
+    for gate in (here.gate, *here.gates.values()):
+        gate.set()
     here.thread.stop(DEADLINE_S)
+
+
+def test_who_finds_no_room_gets_what_waits_to_be_released_and_no_order_needs(tight: World) -> None:
+    one, dying = session("a"), tight.value()
+    (row,) = tight.run(SLOW, one)
+    tight.thread.order(Release(frozenset([one]), (dying, *row.inputs)))
+    tight.run(FAST, session("b"))
+    tight.run(OTHER_FAST, session("c"))
+    tight.device._memory_bytes = tight.device.live_bytes + SIZE_BYTES  # for the result of the first run, and no more
+    tight.thread.start()
+    assert tight.completed(1) == [FAST]
+    report = tight.next_report()
+    assert isinstance(report, Ran)
+    assert [failed.case for failed in report.failed] == ["out_of_memory"]
+    assert (dying.block is None, row.inputs[0].block is None) == (True, False)
+    tight.gate.set()
+    assert tight.completed(1) == [SLOW]
 
 
 @pytest.mark.parametrize("meanwhile", ["prepare", "run_op_by_op"])
-def test_who_finds_no_room_beside_the_intermediate_values_of_a_run_waits_for_its_end(
-    meanwhile: str, monkeypatch: pytest.MonkeyPatch
+def test_a_run_gives_way_to_values_and_is_refused_if_they_leave_it_no_room(
+    meanwhile: str, tight: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", lambda *_: iter(()))
-    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", getattr(here, meanwhile))
-    here.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
-    row = Row(session("a"), here.tier0, 1, [], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
-    here.thread.order(Run(SLOW, Submission(here.tier0, None, (row,), ((),), tuple(row.outputs))))
-    here.thread.start()
-    assert here.begun.wait(DEADLINE_S)
-    opener = threading.Timer(0.05, here.gate.set)
-    opener.start()
-    here.thread.order(Write(session("b"), Value(1, VECTOR, ValueState.READY), VECTOR_BYTES, NO_WORK))
-    assert [type(here.next_report()).__name__ for _ in range(2)] == ["Ran", "Wrote"]
-    opener.join()
-    here.thread.stop(DEADLINE_S)
+    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", getattr(tight, meanwhile))
+    tight.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
+    tight.run_without_inputs(SLOW, SIZE_BYTES, session("a"))
+    tight.thread.start()
+    assert tight.begun.wait(DEADLINE_S)
+    tight.thread.order(write(SIZE_BYTES, session("b")))
+    written, ran = tight.next_report(), tight.next_report()
+    assert isinstance(written, Wrote)
+    assert written.refusal is None
+    assert isinstance(ran, Ran)
+    assert [failed.case for failed in ran.failed] == ["out_of_memory"]
+
+
+def test_no_run_gives_way_to_what_would_find_no_room_even_so(tight: World) -> None:
+    tight.device._memory_bytes = 2 * SIZE_BYTES
+    row = tight.run_without_inputs(SLOW, SIZE_BYTES, session("a"))
+    tight.thread.start()
+    assert tight.begun.wait(DEADLINE_S)
+    tight.thread.order(write(2 * SIZE_BYTES, session("b")))
+    report = tight.next_report()
+    assert isinstance(report, Wrote)
+    assert report.refusal is not None
+    tight.gate.set()
+    assert tight.completed(1) == [SLOW]
+    assert tight.rows_begun == [row]
+
+
+def test_no_run_gives_way_where_counting_closely_finds_room(tight: World) -> None:
+    tight.device._memory_bytes = 5 * SIZE_BYTES  # the run's result, and the most that may be beside it
+    tight.thread.start()
+    row = tight.begin_run(SLOW, SIZE_BYTES)
+    tight.thread.order(write(2 * SIZE_BYTES, session("b")))
+    report = tight.next_report()
+    assert isinstance(report, Wrote)
+    assert report.refusal is None
+    tight.gates[row.session].set()
+    assert tight.completed(1) == [SLOW]
+    assert tight.rows_begun == [row]
+
+
+# Results of 4 sizes and of 1, what the latter is computed from, and not quite what the former is.
+TOO_LITTLE_BYTES = (4 + 1 + 1 + 4) * SIZE_BYTES - 1
+
+
+def test_a_run_gives_way_to_a_smaller_one_and_begins_anew_after_it(tight: World) -> None:
+    tight.device._memory_bytes = TOO_LITTLE_BYTES
+    tight.thread.start()
+    great = tight.begin_run(SLOW, 4 * SIZE_BYTES)
+    small = tight.begin_run(OTHER_SLOW, SIZE_BYTES)
+    tight.gates[great.session].set()
+    tight.gates[small.session].set()
+    assert tight.completed(2) == [OTHER_SLOW, SLOW]
+    assert tight.rows_begun == [great, small, great]
+
+
+def test_a_run_waits_for_one_that_is_no_greater(tight: World) -> None:
+    tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and what one of them is computed from
+    tight.thread.start()
+    first = tight.begin_run(SLOW, SIZE_BYTES)
+    second = tight.run_without_inputs(OTHER_SLOW, SIZE_BYTES, session("second"))
+    tight.gate.set()
+    for _ in range(5):
+        tight.thread.order(write(0, session("other")))
+        assert isinstance(tight.next_report(), Wrote)
+    tight.gates[first.session].set()
+    assert tight.completed(2) == [SLOW, OTHER_SLOW]
+    assert tight.rows_begun == [first, second]
+
+
+def test_a_run_that_has_given_way_too_often_is_refused(tight: World) -> None:
+    tight.device._memory_bytes = TOO_LITTLE_BYTES
+    tight.thread.start()
+    great = tight.begin_run(SLOW, 4 * SIZE_BYTES)
+    for each in range(MOST_RETREATS - 1):
+        small = tight.begin_run(10 + each, SIZE_BYTES)
+        tight.begun.clear()
+        tight.gates[small.session].set()
+        assert tight.completed(1) == [10 + each]
+        assert tight.begun.wait(DEADLINE_S)  # the great one again
+        tight.thread.order(Release(frozenset([small.session]), tuple(small.outputs)))
+    tight.begin_run(20, SIZE_BYTES)
+    report = tight.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(great, "out_of_memory")]
 
 
 def test_a_write_that_finds_no_room_at_all_is_refused(world: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_server.slices import Line
+from fusewire_server.slices import Line, giving_way
 
 
 class Order(NamedTuple):
@@ -154,3 +154,29 @@ def test_of_two_orders_that_share_a_party_the_first_ends_before_the_second_begin
     for first, second in combinations(orders, 2):
         if first.parties & second.parties:
             assert place["ended", first.number] < place["began", second.number]
+
+
+def test_all_that_waits_is_told_once() -> None:
+    line = behind("a", "b")
+    admit(line, order(1, "ab"))
+    assert sorted(one.number for one in line.orders()) == [-1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("lacking_bytes", "above_bytes", "expected"),
+    [
+        (0, 0, []),
+        (1, 0, ["great"]),
+        (101, 0, ["great", "middle"]),
+        (161, 0, []),
+        (101, 10, ["great", "middle"]),
+        (101, 50, []),
+        (100, 50, ["great"]),
+        (1, 100, []),
+    ],
+)
+def test_the_greatest_runs_give_way_if_they_suffice_and_are_greater_than_who_asks(
+    lacking_bytes: int, above_bytes: int, expected: list[str]
+) -> None:
+    reserved_bytes = {"small": 10, "great": 100, "middle": 50}
+    assert giving_way(reserved_bytes, lacking_bytes, above_bytes=above_bytes) == expected
