@@ -36,6 +36,8 @@ log = logging.getLogger("fusewire.app")
 PUBLISH_EVERY_S = 0.1
 STOP_DEADLINE_S = 5.0
 STOP_GRACE_S = 0.2  # for what is being written when the process ends
+# Calls of one connection at once; a client keeps the others back until some have ended.
+MOST_STREAMS = 256
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0001
 
@@ -186,6 +188,9 @@ def _channel_options(config: Config) -> list[tuple[str, int]]:
         # A frame a little too long is refused in words, by its session; gRPC itself breaks off what is far too long.
         ("grpc.max_receive_message_length", config.limits.message_bytes + MIB),
         ("grpc.max_send_message_length", -1),
+        ("grpc.max_concurrent_streams", MOST_STREAMS),
+        # With it a client that keeps to the number would be refused while a call that has ended is still cleared away.
+        ("grpc.http.overload_protection", 0),
         ("grpc.so_reuseport", 0),
         # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
         ("grpc.keepalive_time_ms", 10_000),

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fusewire_protos.errors import CaseError
 from fusewire_server.session import Session
+
+MOST_CALLS = 512  # of a session at once: twice what a connection carries, as an old one may linger beside its successor
 
 
 class Carriers:
@@ -18,9 +21,11 @@ class Carriers:
 
     @contextmanager
     def carrying(self, session: Session) -> Iterator[None]:
-        """While the body runs, the task that runs it is one of the session's."""
+        """While the body runs, the task that runs it is one of the session's. Raises CaseError if it has too many."""
         task = asyncio.current_task()
         assert task is not None, "calls are served by tasks"
+        if self.count(session) >= MOST_CALLS:
+            raise CaseError("credit_overdrawn", f"{MOST_CALLS} calls of this session are under way")
         tasks = self._by_session.setdefault(session.session_id, set())
         tasks.add(task)
         try:

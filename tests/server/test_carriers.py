@@ -1,0 +1,60 @@
+"""How many calls a session and a connection may have at once, over real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+
+import grpc
+import pytest
+
+from fusewire_server import app, carriers
+from fusewire_server.session import Session
+from fusewire_server.work import Value
+from tests.server.parts import upload_beside
+from tests.server.wire import LARGE, LARGE_BYTES, pieces, server, status_of
+from tests.server.world import DEADLINE_S, run, until
+
+
+def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carriers, "MOST_CALLS", 2)
+
+    async def test() -> None:
+        async with server() as here:
+            peer, neighbour = await here.peer(), await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in (20, 21)]
+            await until(lambda: here.engine.carriers.count(session) == 2)
+            status, text = await status_of(peer.upload(22, pieces(LARGE_BYTES)))
+            assert (status, "2 calls of this session" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+            others = neighbour.upload(20, pieces(LARGE_BYTES))
+            await neighbour.send(upload_beside(20, LARGE))
+            await peer.send(upload_beside(20, LARGE), upload_beside(21, LARGE))
+            for call in (*uploads, others):
+                assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_STREAMS", 8)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()  # whose stream is one of them
+            session, counts = here.engine.sessions[peer.session_id], [0]
+            claim = here.engine.uploads.claim
+
+            def watched(session: Session, handle: int) -> asyncio.Future[Value | None]:
+                counts.append(here.engine.carriers.count(session))
+                return claim(session, handle)
+
+            monkeypatch.setattr(here.engine.uploads, "claim", watched)
+            handles = range(20, 50)
+            uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in handles]
+            await until(lambda: max(counts) == 7)
+            await peer.send(*[upload_beside(handle, LARGE) for handle in handles])
+            for call in uploads:
+                assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+            assert (max(counts), here.engine.carriers.count(session)) == (7, 0)
+
+    run(test())
