@@ -35,7 +35,9 @@ from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-_RECORDING = frozenset(("record_binary", "record_unary", "record"))  # the functions that append to a tape
+# The functions that append to a tape, and the module that they are in.
+_RECORDING = frozenset(("record_binary", "record_unary", "record"))
+_RECORDING_MODULE = "fusewire._recording"
 _MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # a body being recorded is worth waiting for a thread that lost its turn
@@ -375,6 +377,7 @@ def _is_interrupting() -> bool:
     depth = 0
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and depth < 2:
-        depth += frame.f_code.co_name in _RECORDING
+        is_ours = frame.f_globals.get("__name__") == _RECORDING_MODULE  # a user's function may be called `record` too
+        depth += is_ours and frame.f_code.co_name in _RECORDING
         frame = frame.f_back
     return depth > 1

@@ -1,0 +1,52 @@
+"""A recorder's tape: what is sent is dropped from it, unless an op that is being recorded still holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fusewire as fw
+from fusewire import _recorder
+from fusewire._credit import Amount
+from fusewire._recorder import _TRIMMED_AT_RECORDS
+from fusewire._segments import structure_of
+from tests.client.loops import H
+from tests.client.peer import connect
+
+OPS = _TRIMMED_AT_RECORDS + 1000
+UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
+
+
+def train(x: fw.Array) -> None:
+    for _ in range(OPS):
+        x = x + 1.0
+
+
+def record(x: fw.Array) -> None:
+    """Called as one of ours."""
+    train(x)
+
+
+@pytest.mark.parametrize("program", [train, record])
+def test_a_tape_stays_short_whatever_the_users_functions_are_called(program: Any) -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    program(session.array(H))
+    assert len(session.recorder().tape.records) < _TRIMMED_AT_RECORDS
+
+
+def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    x = session.array(H)
+    lengths: list[int] = []
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(_recorder, "structure_of", structure_of)
+        train(x)
+        lengths.append(len(session.recorder().tape.records))
+        return structure_of(*arguments)
+
+    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    while not lengths:
+        x * 2
+    assert lengths[0] > OPS
