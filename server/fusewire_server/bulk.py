@@ -7,13 +7,14 @@ and every call ends with its session.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 import numpy as np
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
-from fusewire_protos.errors import CaseError, OutOfMemory
+from fusewire_protos.errors import CaseError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
@@ -21,6 +22,8 @@ from fusewire_server.engine import Engine
 from fusewire_server.refusal import Context, refuse
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import Beside, Value
+
+log = logging.getLogger("fusewire.bulk")
 
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 # An upload brings at least so much, or its rest, within limits.upload_stall_s: drops do not keep it alive for ever.
@@ -113,19 +116,25 @@ class Bulk:
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
         try:
             staged = await self._gather(chunks, value)
-        except OutOfMemory as error:
-            self._engine.upload_failed(session, value, str(error), case="out_of_memory")
-            await refuse(context, "out_of_memory", str(error))
+        except MemoryError as error:  # the host's, and the device's OutOfMemory
+            text = str(error) or "the host has no room"
+            self._engine.upload_failed(session, value, text, case="out_of_memory")
+            await refuse(context, "out_of_memory", text)
         except CaseError as error:
             self._engine.upload_failed(session, value, error.text, case=error.case.name)
             await refuse(context, error.case.name, error.text)
         except asyncio.CancelledError:
             self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise
+        except Exception as error:
+            log.exception("the bytes of an upload could not be taken in")
+            text = f"taking the bytes in failed: {type(error).__name__}"
+            self._engine.upload_failed(session, value, text, case="server_fault")
+            await refuse(context, "server_fault", text)
         self._engine.uploaded(session, value, staged)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """All bytes of an upload in one piece of host memory. Raises OutOfMemory, or CaseError for one that lies."""
+        """All bytes of an upload in one piece of host memory. Raises MemoryError, or CaseError for one that lies."""
         size_bytes = value.spec.size_bytes
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)

@@ -9,7 +9,10 @@ from typing import Any
 import grpc
 import pytest
 
+from fusewire_kernels.devices.base import Staged
+from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import dtypes
+from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import Fetch
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
@@ -133,6 +136,39 @@ def test_chunks_that_bring_nothing_do_not_keep_an_upload_alive() -> None:
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             await status_of(peer.upload(20, drips()))  # gRPC tells the status or that the call broke while it wrote
             assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+class Stageless(NullDevice):
+    """Has no memory of the host for what is uploaded."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__()
+        self.fault = fault
+
+    def stage(self, size_bytes: int) -> Staged:
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "case"),
+    [
+        (OutOfMemory("1 byte is too much"), grpc.StatusCode.RESOURCE_EXHAUSTED, "out_of_memory"),
+        (MemoryError("1 byte is too much"), grpc.StatusCode.RESOURCE_EXHAUSTED, "out_of_memory"),
+        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault"),
+    ],
+)
+def test_an_upload_that_finds_no_memory_of_the_host_fails_its_dependents_only(
+    fault: Exception, status: grpc.StatusCode, case: str
+) -> None:
+    async def test() -> None:
+        async with server(device=Stageless(fault)) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            assert (await status_of(peer.upload(20, never())))[0] is status
+            assert await peer.failure(1) == case
+            await peer.works(100)
 
     run(test())
 
