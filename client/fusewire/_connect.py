@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ TARGET_VARIABLE = "FUSEWIRE_TARGET"
 CONNECT_TIMEOUT_S = 20.0
 
 _connected: list[Session] = []
-_connecting = threading.RLock()
+_connecting: dict[int, threading.RLock] = {}  # by process: a fork may find the parent's held for ever
 
 
 def connect(
@@ -63,16 +64,24 @@ def open_session(transport: Transport, *, debug: bool = False, timeout: float = 
     """As `connect`, over any transport."""
     session = Session(transport, debug=debug, client=f"fusewire-python {__version__}")
     session.open(timeout)
-    with _connecting:
-        _connected[:] = [each for each in _connected if each.is_open] + [session]
+    _connected.append(session)
+    for ended in [each for each in _connected.copy() if not each.is_open]:
+        with suppress(ValueError):  # another thread was first
+            _connected.remove(ended)
     return session
 
 
 def default_session() -> Session:
     """The open session connected last; connects if there is none and FUSEWIRE_TARGET says where."""
-    with _connecting:
-        opened = next((session for session in reversed(_connected) if session.is_open), None)
-        return opened or connect()
+    opened = _opened_last()
+    if opened is not None:
+        return opened
+    with _connecting.setdefault(os.getpid(), threading.RLock()):  # one thread connects; the others use its session
+        return _opened_last() or connect()
+
+
+def _opened_last() -> Session | None:
+    return next((session for session in reversed(_connected.copy()) if session.is_open), None)
 
 
 def _version() -> str:

@@ -80,7 +80,7 @@ class IoThread:
 
 
 _io_threads: dict[int, IoThread] = {}  # by process: a fork has the parent's entry, and not its thread
-_starting = threading.Lock()
+_starting: dict[int, threading.Lock] = {}  # by process: a fork may find the parent's held for ever
 
 
 def io_thread() -> IoThread:
@@ -92,7 +92,7 @@ def io_thread() -> IoThread:
     process = os.getpid()
     if _io_threads and process not in _io_threads:
         raise SessionClosed(FORKED)
-    with _starting:
+    with _starting.setdefault(process, threading.Lock()):
         if process not in _io_threads:
             _io_threads[process] = IoThread()
         return _io_threads[process]

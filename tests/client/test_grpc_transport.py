@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -412,6 +413,57 @@ def test_a_child_forked_after_connecting_is_told_to_be_spawned_and_the_parent_go
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("7\n6.0\n", "", 0)
+
+
+FORKS_WHILE_CONNECTING = """
+import os, signal, threading
+import fusewire as fw
+from fusewire._grpc_transport import GrpcTransport
+has_begun = threading.Event()
+def open_and_wait(self, peer):
+    has_begun.set()
+    threading.Event().wait(30)
+GrpcTransport.open = open_and_wait
+threading.Thread(target=fw.default_session, daemon=True).start()
+assert has_begun.wait(20)
+child = os.fork()
+if child == 0:
+    signal.alarm(10)  # ends a child that hangs
+    try:
+        fw.zeros(3)
+    except fw.SessionClosed as error:
+        os._exit(7 if 'spawn' in str(error) else 8)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_child_forked_while_a_thread_connects_is_told_to_be_spawned() -> None:
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS_WHILE_CONNECTING]
+    environment = {**os.environ, "FUSEWIRE_TARGET": "127.0.0.1:1"}
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+    assert (ended.stdout, ended.stderr) == ("7\n", "")
+
+
+def test_connecting_waits_for_no_thread_that_connects_elsewhere(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, released = threading.Event(), threading.Event()
+
+    def connect_slowly() -> fw.Session:
+        has_begun.set()
+        released.wait(10)
+        raise fw.WaitTimeout("nobody answered")
+
+    monkeypatch.setattr("fusewire._connect._connected", [])
+    monkeypatch.setattr("fusewire._connect.connect", connect_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(fw.default_session)
+        assert has_begun.wait(10)
+        with fw.connect(server.target, timeout=20):
+            assert not waiting.done()
+        released.set()
+        assert isinstance(waiting.exception(20), fw.WaitTimeout)
 
 
 def test_arrays_of_the_default_session_need_none_named(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
