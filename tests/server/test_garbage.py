@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from fusewire_server.garbage import MOST_ENDED, QUIET_ROUNDS, Garbage
+from fusewire_server.garbage import LEAST_ROUNDS, MOST_ENDED, QUIET_ROUNDS, Garbage
 
 
 class _Node:
@@ -69,10 +69,21 @@ def test_cycles_go_while_a_session_is_open_once_many_have_ended(garbage: Garbage
     died = ref(node)
     gc.collect()
     del node
-    garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED - 1)
+    for _ in range(LEAST_ROUNDS):
+        garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED - 1)
     assert died() is not None
     garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED)
     assert died() is None
+
+
+def test_however_many_sessions_end_a_collection_follows_another_after_a_while_only(
+    garbage: Garbage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collections = []
+    monkeypatch.setattr(garbage, "tidy", lambda: collections.append(True))
+    for round_ in range(3 * LEAST_ROUNDS):
+        garbage.watch(open_sessions=1, ended_sessions=MOST_ENDED * round_)
+    assert len(collections) == 3
 
 
 def test_the_process_has_its_usual_collector_back_in_the_end() -> None:
