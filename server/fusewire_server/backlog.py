@@ -1,8 +1,8 @@
 """What is left of frames that take long to apply: it goes on in slices of time, with turns of the loop between.
 
 A frame counts as applied from its first slice on, and its client does not send it again. So the rest goes on whatever
-becomes of the stream that brought it, and whoever reads the session's next frame waits for it. Owned by the loop
-thread.
+becomes of the stream that brought it, and whoever reads the session's next frame waits for it. It waits itself while
+the device has too many uploads of the session to write. Owned by the loop thread.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class _Rest(NamedTuple):
     """The items of a frame that have not been applied, and the task that applies them."""
 
     items: deque[Item]
+    wrote: asyncio.Event  # an upload has been written, or the session has ended
     task: asyncio.Task[CaseError | None]
 
 
@@ -44,11 +45,13 @@ class Backlog:
     def begin(self, session: Session, items: deque[Item], arrival: Arrival) -> bool:
         """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
         assert session.session_id not in self._rests, "a session's frames are applied one after the other"
-        self._apply_slice(session, items, arrival)
+        if session.may_go_on:
+            self._apply_slice(session, items, arrival)
         if not items:
             return True
-        task = asyncio.create_task(self._go_on(session, items, arrival), name="backlog")
-        self._rests[session.session_id] = _Rest(items, task)
+        wrote = asyncio.Event()
+        task = asyncio.create_task(self._go_on(session, items, arrival, wrote), name="backlog")
+        self._rests[session.session_id] = _Rest(items, wrote, task)
         return False
 
     async def applied(self, session: Session) -> None:
@@ -58,17 +61,30 @@ class Backlog:
         if error is not None:
             raise error
 
+    def wrote(self, session: Session) -> None:
+        """The device has written an upload."""
+        rest = self._rests.get(session.session_id)
+        if rest is not None:
+            rest.wrote.set()
+
     def drop(self, session: Session) -> None:
         """The session has ended."""
         rest = self._rests.get(session.session_id)
         if rest is not None:
             rest.items.clear()
+            rest.wrote.set()
 
-    async def _go_on(self, session: Session, items: deque[Item], arrival: Arrival) -> CaseError | None:
+    async def _go_on(
+        self, session: Session, items: deque[Item], arrival: Arrival, wrote: asyncio.Event
+    ) -> CaseError | None:
         try:
             while items:
-                self._apply_slice(session, items, arrival)
-                await asyncio.sleep(0)
+                if session.may_go_on:
+                    self._apply_slice(session, items, arrival)
+                    await asyncio.sleep(0)
+                else:
+                    wrote.clear()
+                    await wrote.wait()
         except CaseError as error:
             self._give_up(session)
             return error

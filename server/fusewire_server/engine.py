@@ -216,7 +216,7 @@ class Engine:
         new, entries = frames.decode_programs(programs), frames.decode_entries(bindings)
         self.counters.decoded(time.monotonic_ns() - began_ns)
         arrival = Arrival(tensors, began_ns)
-        if new or len(entries) > FEW_ENTRIES:
+        if new or len(entries) > FEW_ENTRIES or not session.may_go_on:
             return self.backlog.begin(session, deque((*new, *entries)), arrival)
         self._apply(session, entries, arrival)
         return True
@@ -248,7 +248,7 @@ class Engine:
         if session.state is SessionState.CLOSED:
             return
         value.readers += 1  # until it is written: its bytes count as the session's for as long as they are held
-        self._device_thread.order(orders.Write(session, value, data, NO_WORK))
+        self._order_write(orders.Write(session, value, data, NO_WORK))
         taken = Taken()
         self._intake.uploaded(session, value, taken)
         self._act(session, taken)
@@ -265,7 +265,7 @@ class Engine:
     def _act(self, session: Session, taken: Taken) -> None:
         """Orders what a change of a session's tables asks for, in an order that keeps values alive."""
         for value, data in taken.writes:
-            self._device_thread.order(orders.Write(session, value, data, Amount(0, len(data), 0)))
+            self._order_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in taken.declared:
             self.uploads.declare(session, value)
         for failure in taken.failures:
@@ -280,6 +280,10 @@ class Engine:
         self._coalescer.update(session)
         self._submit()
         self._wake(session)
+
+    def _order_write(self, write: orders.Write) -> None:
+        write.session.writes += 1
+        self._device_thread.order(write)
 
     def _order_reads(self, taken: Taken) -> None:
         reads, taken.reads = taken.reads, []
@@ -528,6 +532,8 @@ class Engine:
     def _finish_writing(self, wrote: orders.Wrote) -> None:
         session, value = wrote.write.session, wrote.write.value
         session.complete(wrote.write.credit)
+        session.writes -= 1
+        self.backlog.wrote(session)
         if session.state is SessionState.CLOSED:
             return
         taken = Taken()

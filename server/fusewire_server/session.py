@@ -29,6 +29,9 @@ from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs import Claim, ProgramEntry
 from fusewire_server.work import NO_WORK, Amount, Answer, Beside, Failure, Fetching, Row, Value
 
+# Uploads of a session that are told to the device and not yet written. Those of no bytes take no credit, and none holds
+# a handle once it is freed.
+MOST_WRITES = 4096
 MOST_DOWNLOADS = 4  # calls that carry one answer at once: each holds a chunk of its own
 
 
@@ -84,6 +87,7 @@ class Session:
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)  # of ready values, still to be told
     untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes held until it is acknowledged
     unread_bytes: int = 0  # of these and of what is beside
+    writes: int = 0  # uploads told to the device and not yet written
     heard_at_ns: int = 0
     ops_total: int = 0
     bytes_in: int = 0
@@ -92,6 +96,11 @@ class Session:
     @property
     def in_flight(self) -> Amount:
         return self.admitted.minus(self.completed)
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether more entries may be applied; else they wait until the device has written some uploads."""
+        return self.writes < MOST_WRITES
 
     def on(self, event: SessionEvent) -> None:
         """Moves to the next state. Raises CaseError, and changes nothing, if the event is not legal here."""

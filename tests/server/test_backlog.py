@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
-from fusewire_protos import frames
+from fusewire_kernels.devices.base import Block
+from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment
+from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
+from fusewire_protos.shapes import Spec
+from fusewire_server import session
 from fusewire_server.session import SessionState
 from tests.server.parts import segment, upload
-from tests.server.world import DATA, NEGATE, Client, World, run, world
+from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
 
 
 def begin(client: Client, *entries: Entry) -> bool:
     """Sends a frame without waiting for the end of it. Whether all was applied."""
     client.frame += 1
-    return client.engine.receive(client.session, client.frame, b"", frames.encode_entries(entries), (DATA,))
+    return client.engine.receive(client.session, client.frame, b"", frames.encode_entries(entries), (DATA, b""))
 
 
 def hurry(here: World) -> None:
@@ -110,5 +114,84 @@ def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> Non
                 await here.engine.backlog.applied(told.session)
             await asyncio.sleep(0)
             assert {client.session.state for client in (told, alone)} == {SessionState.CLOSED}
+
+    run(test())
+
+
+# ---- uploads that the device has still to write ----
+
+
+class Stalled(WatchedDevice):
+    """Writes nothing until it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_write = threading.Event()
+
+    def write(self, block: Block, data: memoryview) -> None:
+        assert self.may_write.wait(DEADLINE_S)
+        super().write(block, data)
+
+
+def nothing(count: int) -> list[Upload]:
+    """Uploads of no bytes."""
+    return [Upload(1000 + index, Spec(dtypes.float32, (0,)), 1) for index in range(count)]
+
+
+@pytest.fixture(autouse=True)
+def few_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MOST_WRITES", 8)
+
+
+async def some_turns() -> None:
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+def test_uploads_of_no_bytes_wait_while_the_device_has_many_to_write() -> None:
+    async def test() -> None:
+        device = Stalled()
+        async with world(device) as here:
+            client = here.client()
+            hurry(here)
+            assert not begin(client, *nothing(20))
+            await some_turns()
+            assert client.session.writes == 8
+            device.may_write.set()
+            await here.engine.backlog.applied(client.session)
+            assert 1019 in client.session.values
+            await until(lambda: client.session.writes == 0)
+
+    run(test())
+
+
+def test_so_do_those_of_frames_of_few_entries() -> None:
+    async def test() -> None:
+        device = Stalled()
+        async with world(device) as here:
+            client = here.client()
+            uploads = nothing(9)
+            assert all(begin(client, one, Free((one.handle,))) for one in uploads[:6])
+            assert not begin(client, uploads[6])
+            await some_turns()
+            assert 1006 not in client.session.values
+            device.may_write.set()
+            await here.engine.backlog.applied(client.session)
+            assert 1006 in client.session.values
+
+    run(test())
+
+
+def test_a_session_that_ends_waits_for_no_upload() -> None:
+    async def test() -> None:
+        device = Stalled()
+        async with world(device) as here:
+            client = here.client()
+            assert begin(client, *nothing(8))
+            assert not begin(client, Fetch(1, 10))
+            await some_turns()
+            here.engine.end(client.session)
+            await asyncio.wait_for(here.engine.backlog.applied(client.session), DEADLINE_S)
+            device.may_write.set()
 
     run(test())
