@@ -79,17 +79,16 @@ def _operator(name: str) -> Callable[[Array, Any], Array]:
     return binary(BY_NAME[name], _detour(BY_NAME[name]))
 
 
-def _beyond_range(name: str, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
-    """An operator that has a meaning beside integers that the array's dtype cannot hold."""
+def _comparison(name: str) -> Callable[[Array, Any], Array]:
+    """An operator that knows how integers compare with one beyond their range."""
     op = BY_NAME[name]
-    record = _reflected(name) if is_reflected else _operator(name)
+    record = _operator(name)
 
     def record_any(self: Array, other: Any) -> Array:
         try:
             return record(self, other)
         except OverflowError as overflow:
-            operands = (other, self) if is_reflected else (self, other)
-            recorded: Array = operations.apply_beyond_range(op, operands, overflow)
+            recorded: Array = operations.apply_beyond_range(op, (self, other), overflow)
             return recorded
 
     return record_any
@@ -122,7 +121,7 @@ class Array(Recorded):
     __add__, __radd__ = _operator("add"), _reflected("add")
     __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
     __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
-    __truediv__, __rtruediv__ = _beyond_range("divide"), _beyond_range("divide", is_reflected=True)
+    __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
     __floordiv__, __rfloordiv__ = _operator("floor_divide"), _reflected("floor_divide")
     __mod__, __rmod__ = _operator("remainder"), _reflected("remainder")
     __pow__, __rpow__ = _operator("power"), _reflected("power")
@@ -130,10 +129,10 @@ class Array(Recorded):
     __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
     __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
-    __lt__, __le__ = _beyond_range("less"), _beyond_range("less_equal")
-    __gt__, __ge__ = _beyond_range("greater"), _beyond_range("greater_equal")
-    __eq__ = _beyond_range("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
-    __ne__ = _beyond_range("not_equal")  # type: ignore[assignment]
+    __lt__, __le__ = _comparison("less"), _comparison("less_equal")
+    __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
+    __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
+    __ne__ = _comparison("not_equal")  # type: ignore[assignment]
     __divmod__, __rdivmod__ = _divmod, _reflected_divmod
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__

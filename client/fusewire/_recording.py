@@ -228,9 +228,17 @@ def _learn(op: Op, *specs: ArraySpec, attributes: Attributes = ()) -> tuple[int,
 
 def _learn_weak(op: Op, spec: ArraySpec, kind: type, *, is_reflected: bool) -> tuple[int, ArraySpec, Canonical]:
     dtype = dtypes.of_scalar(kind(), spec.dtype)
-    operands: tuple[OperandSpec, ...] = (dtype, spec) if is_reflected else (spec, dtype)
-    signature = intern_signature(op, operands, ())
+    signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
+    computed = signature.result.dtype
+    if dtype.is_integer and computed.is_floating:  # division: the integer may be one that `dtype` does not hold
+        dtype = computed
+        signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     return signature.number, signature.result, canonical_of(dtype)
+
+
+def _signature_beside(op: Op, spec: ArraySpec, scalar: DType, *, is_reflected: bool) -> Signature:
+    operands: tuple[OperandSpec, ...] = (scalar, spec) if is_reflected else (spec, scalar)
+    return intern_signature(op, operands, ())
 
 
 def _check_count(op: Op, operands: int, most: int) -> None:
