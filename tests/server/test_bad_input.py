@@ -5,16 +5,22 @@ A second session works beside each fault and must notice nothing.
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import grpc
 import msgpack
 import pytest
 
+import fusewire_protos
+import fusewire_server
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_protos import catalogue, dtypes, frames
 from fusewire_protos.errors import BY_NAME, CASES, Reach
@@ -239,6 +245,33 @@ def test_a_refusal_that_a_setting_decides_names_it_and_its_value(case: str) -> N
             assert SETTINGS[case] in (peer.farewell or peer.results[1].failure.text)
 
     run(test())
+
+
+def named_settings(function: ast.AST) -> tuple[set[str], set[str]]:
+    """The cases that a function raises, and the settings that its texts name."""
+    texts = {
+        node.value for node in ast.walk(function) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    raised = {
+        ast.literal_eval(node.args[0])
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "CaseError"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    return raised, {key for text in texts for key in re.findall(r"(?:limits|planner)\.(\w+)", text)}
+
+
+@pytest.mark.parametrize("package", [fusewire_protos, fusewire_server], ids=lambda package: package.__name__)
+def test_a_setting_that_a_refusal_names_stands_in_the_table_of_cases(package: ModuleType) -> None:
+    (folder,) = package.__path__
+    for path in Path(folder).glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                cases, settings = named_settings(node)
+                told = " ".join(BY_NAME[case].summary for case in cases)
+                assert not cases or all(setting in told for setting in settings), (node.name, settings)
 
 
 # Cases with tests of their own: a token that fails, and a server that does.
