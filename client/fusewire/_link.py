@@ -19,6 +19,8 @@ from fusewire._stream import ClientStream, Outgoing
 from fusewire._transport import Transport
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
+_LONGEST_WAIT_S = threading.TIMEOUT_MAX / 2  # a user's may be infinite, which waits refuse
+
 
 class Spending(NamedTuple):
     """Entries about to be posted, and the state in which they are."""
@@ -105,4 +107,4 @@ def deadline_after(timeout_s: float | None) -> float | None:
 
 def left_s(deadline_s: float | None) -> float | None:
     """How long until a deadline, as waits take it."""
-    return None if deadline_s is None else max(deadline_s - time.monotonic(), 0.0)
+    return None if deadline_s is None else min(max(deadline_s - time.monotonic(), 0.0), _LONGEST_WAIT_S)

@@ -26,7 +26,7 @@ from fusewire._cut import LARGEST_SEGMENT_OPS, Reach
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._fetched import Value
 from fusewire._fetches import Fetches
-from fusewire._link import Link
+from fusewire._link import Link, deadline_after, left_s
 from fusewire._operations import astype, dtype_of
 from fusewire._pace import Pace
 from fusewire._programs import Programs
@@ -247,13 +247,18 @@ class Session:
 
     def open(self, timeout_s: float) -> None:
         """Connects. Raises what keeps the server from welcoming us, or WaitTimeout."""
-        link = self._link
+        link, deadline_s = self._link, deadline_after(timeout_s)
         link.transport.open(self)
-        with link.lock:  # whose own entering no signal can split, as it can the condition's
-            is_answered = link.changed.wait_for(lambda: self._is_welcome or link.ended is not None, timeout_s)
-        if not is_answered:
+        try:
+            with link.lock:  # whose own entering no signal can split, as it can the condition's
+                is_answered = link.changed.wait_for(
+                    lambda: self._is_welcome or link.ended is not None, left_s(deadline_s)
+                )
+            if not is_answered:
+                raise WaitTimeout(f"the server did not answer within {timeout_s} s")
+        except BaseException:
             self.close()
-            raise WaitTimeout(f"the server did not answer within {timeout_s} s")
+            raise
         self.check_open()
 
     def _own(self, array: Any, dtype: Any) -> Array:

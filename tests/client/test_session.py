@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._connect import open_session
+from fusewire._credit import Amount
+from fusewire._memory_server import MemoryServer
+from fusewire._memory_transport import MemoryTransport
+from fusewire._transport import Peer
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload
 from tests.client.loops import H
-from tests.client.peer import connect, entries
+from tests.client.peer import connect, entries, execute
 
 # ---- waiting, cancelling, ending ----
 
@@ -26,6 +34,41 @@ def test_a_timeout_ends_the_wait_and_not_the_work() -> None:
     peer.transport.step()
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert len(entries(peer, Abandon)) == 1
+
+
+def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    transport, opened = MemoryTransport(MemoryServer(execute)), SimpleQueue[Peer]()
+    begin = transport.open
+    monkeypatch.setattr(transport, "open", opened.put)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(open_session, transport, timeout=math.inf)
+        with pytest.raises(TimeoutError):
+            opening.result(0.1)
+        begin(opened.get(timeout=10))
+        opening.result(10).close()
+
+
+def test_a_value_may_take_for_ever() -> None:
+    peer = connect(credit=Amount(), holds_completion=True)
+    x = peer.session.array(H)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit((x + 1).numpy, timeout=math.inf)  # for credit, and then for the value
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)
+        peer.transport.complete()
+        np.testing.assert_array_equal(waiting.result(10), H + 1)
+    peer.transport.complete()
+
+
+def test_connecting_that_is_interrupted_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    transport = MemoryTransport(MemoryServer(execute))
+    monkeypatch.setattr(threading.Condition, "wait_for", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        open_session(transport)
+    assert transport._is_closed
 
 
 def test_a_cancelled_future_is_abandoned_once() -> None:
