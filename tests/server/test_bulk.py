@@ -180,7 +180,7 @@ def test_a_second_call_for_an_upload_leaves_the_first_alone() -> None:
             session = here.engine.sessions[peer.session_id]
             first = peer.upload(20, pieces(LARGE_BYTES))
             await until(lambda: here.engine.carriers.count(session) == 1)
-            assert (await status_of(peer.upload(20, pieces(LARGE_BYTES))))[0] is grpc.StatusCode.NOT_FOUND
+            assert (await status_of(peer.upload(20, never())))[0] is grpc.StatusCode.NOT_FOUND
             await peer.send(upload_beside(20, LARGE))
             assert (await asyncio.wait_for(first, DEADLINE_S)).bytes == LARGE.size_bytes
 
