@@ -160,10 +160,12 @@ class GrpcTransport:
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
 
-    def close(self, farewell: bytes | None, timeout_s: float) -> None:
+    def close(self, farewell: bytes | None) -> None:
         self._farewell = farewell
         self._backlog.end()
         self._call(self._begin_to_end)
+
+    def wait_closed(self, timeout_s: float) -> None:
         if not self.is_own_thread():
             self._has_ended.wait(timeout_s)
 

@@ -55,9 +55,11 @@ class MemoryTransport:
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._peer.on_download(fetch, bytearray(self._server.beside.pop(fetch)))
 
-    def close(self, farewell: bytes | None, timeout_s: float) -> None:
+    def close(self, farewell: bytes | None) -> None:
         self._is_closed = True
         self._awake.set()
+
+    def wait_closed(self, timeout_s: float) -> None:
         if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
         self._peer.on_lost(SessionLost("the connection was closed"))

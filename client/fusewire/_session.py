@@ -151,13 +151,8 @@ class Session:
 
     def close(self) -> None:
         """Ends the session; its values are gone. Ops not yet sent are dropped: nobody can read them any more."""
-        link = self._link
-        with link.lock:
-            was_open = link.ended is None
-            farewell = link.stream.goodbye() if was_open and self._is_welcome else None
-        if was_open:
-            self._end(SessionClosed("the session is closed"))
-            link.transport.close(farewell, _PARTING_S)
+        if self._begin_to_close():
+            self._link.transport.wait_closed(_PARTING_S)
 
     def __enter__(self) -> Self:
         return self
@@ -261,6 +256,17 @@ class Session:
             raise
         self.check_open()
 
+    def _begin_to_close(self) -> bool:
+        """False if it has ended before."""
+        link = self._link
+        with link.lock:
+            was_open = link.ended is None
+            farewell = link.stream.goodbye() if was_open and self._is_welcome else None
+        if was_open:
+            self._end(SessionClosed("the session is closed"))
+            link.transport.close(farewell)
+        return was_open
+
     def _own(self, array: Any, dtype: Any) -> Array:
         self._check_own(array)
         own: Array = array if dtype is None else astype(array, dtype, copy=False)
@@ -336,9 +342,11 @@ _sessions: WeakSet[Session] = WeakSet()
 
 
 def close_all() -> None:
-    """At exit."""
-    for session in tuple(_sessions):
-        session.close()
+    """At exit: they part together, within one deadline."""
+    closing = [session for session in tuple(_sessions) if session._begin_to_close()]
+    deadline_s = time.monotonic() + _PARTING_S
+    for session in closing:
+        session._link.transport.wait_closed(max(deadline_s - time.monotonic(), 0.0))
 
 
 def _end_all_in_child() -> None:

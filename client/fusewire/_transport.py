@@ -47,7 +47,7 @@ class ChunkSink(Protocol):
 
 
 class Transport(Protocol):
-    """Methods may be called from any thread and return at once, but for `close`."""
+    """Methods may be called from any thread and return at once, but for `wait_closed`."""
 
     def open(self, peer: Peer) -> None:
         """Connects, sends the peer's hello and begins to deliver."""
@@ -67,5 +67,8 @@ class Transport(Protocol):
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         """Fetches a value beside the stream; the peer is told."""
 
-    def close(self, farewell: bytes | None, timeout_s: float) -> None:
-        """Sends a last frame, if there is one, ends the connection and waits `timeout_s` at most for the I/O thread."""
+    def close(self, farewell: bytes | None) -> None:
+        """Begins to end the connection, with a last frame if there is one."""
+
+    def wait_closed(self, timeout_s: float) -> None:
+        """Until it has ended, for so long at most; not in the I/O thread, which ends it."""

@@ -8,6 +8,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fusewire._connect import open_session
 from fusewire._credit import Amount
 from fusewire._memory_server import MemoryServer
 from fusewire._memory_transport import MemoryTransport
+from fusewire._session import close_all
 from fusewire._transport import Peer
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload
 from tests.client.loops import H
@@ -148,6 +150,25 @@ def test_a_session_reads_no_array_of_another() -> None:
     for read in (own.fetch, lambda array: own.read(array, 1)):
         with pytest.raises(fw.ArgumentError, match="another session"):
             read(x)
+
+
+def test_at_exit_sessions_part_together_within_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = [connect(is_manual=True) for _ in range(3)]
+    monkeypatch.setattr("fusewire._session._sessions", [peer.session for peer in peers])
+    now_s = 0.0
+    waits_s = []
+
+    def wait_in_vain(timeout_s: float) -> None:
+        nonlocal now_s
+        assert all(peer.transport._is_closed for peer in peers)
+        waits_s.append(timeout_s)
+        now_s += timeout_s
+
+    monkeypatch.setattr("fusewire._session.time", SimpleNamespace(monotonic=lambda: now_s))
+    for peer in peers:
+        monkeypatch.setattr(peer.transport, "wait_closed", wait_in_vain)
+    close_all()
+    assert waits_s == [1.0, 0.0, 0.0]
 
 
 # ---- errors from the server ----
