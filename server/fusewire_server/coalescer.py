@@ -111,9 +111,14 @@ class Coalescer:
         """Takes back the advance charge of rows of a batch that do not run."""
         self._correct(rows, -batch.row_ns)
 
+    def charge(self, session: Session, device_ns: int) -> None:
+        """The session has used device time: outside its rows, or other than they were charged."""
+        self._tenants.charge(session.tenant, device_ns)
+        self._sessions[session.tenant].charge(session.session_id, device_ns)
+
     def _correct(self, rows: Iterable[Row], device_ns: int) -> None:
         for row in rows:
-            self._charge(row.session, device_ns)
+            self.charge(row.session, device_ns)
 
     def _rank(self, session: Session) -> tuple[int, int]:
         return self._tenants.used_ns[session.tenant], self._sessions[session.tenant].used_ns[session.session_id]
@@ -124,10 +129,6 @@ class Coalescer:
 
     def _take(self, session: Session, row_ns: int) -> Row:
         row = session.queue.popleft()
-        self._charge(session, row_ns)
+        self.charge(session, row_ns)
         self.update(session)
         return row
-
-    def _charge(self, session: Session, device_ns: int) -> None:
-        self._tenants.charge(session.tenant, device_ns)
-        self._sessions[session.tenant].charge(session.session_id, device_ns)

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -27,7 +28,9 @@ from fusewire_kernels.interpreter import Steps
 from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
+from fusewire_server import large_read
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
+from fusewire_server.large_read import LargeRead
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session, SessionState
 from fusewire_server.slices import Line, giving_way
@@ -115,16 +118,18 @@ class Wrote(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A fetched value is not there: its producer found no room."""
+    """A fetched value is not there: its producer found no room, or nobody wants it any more."""
 
     fetching: Fetching
+    device_ns: int = 0
 
 
 class Brought(NamedTuple):
-    """A fetched value is on the host."""
+    """A fetched value is on the host. `device_ns` is the time it took there, of a large one."""
 
     fetching: Fetching
     data: memoryview
+    device_ns: int = 0
 
 
 class Loaded(NamedTuple):
@@ -167,11 +172,19 @@ class _Known:
     steps: Steps | None = None
 
 
+class _Progress(Enum):
+    """What a slice came to."""
+
+    ENDED = "ended"
+    GOES_ON = "goes on"
+    WAITS = "waits"  # for others, or for the device
+
+
 @dataclass(eq=False, slots=True)
 class _Unfinished:
     """A run at tier 0, which goes on in slices. `used_ns` is the time that they took."""
 
-    run: Run
+    order: Run
     rows: deque[Row]  # those that have not ended; the first is under way while there are `steps`
     failed: list[FailedRow]
     spare: list[Block]
@@ -183,12 +196,30 @@ class _Unfinished:
 
     @property
     def entry(self) -> ProgramEntry:
-        return self.run.submission.entry
+        return self.order.submission.entry
 
     @property
     def tenant(self) -> str:
         """Whose turn it takes."""
-        return (self.rows or self.run.submission.rows)[0].session.tenant
+        return (self.rows or self.order.submission.rows)[0].session.tenant
+
+
+@dataclass(eq=False, slots=True)
+class _Reading:
+    """A read of a large value, which goes on in slices. `used_ns` is the time that they took."""
+
+    order: Read
+    copy: LargeRead | None  # None if there is nothing to be had
+    used_ns: int = 0
+
+    @property
+    def tenant(self) -> str:
+        return self.order.fetching.session.tenant
+
+    @property
+    def is_unwanted(self) -> bool:
+        fetching = self.order.fetching
+        return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED
 
 
 def sessions_of(order: Order) -> frozenset[Session]:
@@ -223,7 +254,9 @@ def _largest_stand_in_bytes(submission: Submission) -> int:
 
 
 def _goes_in_slices(order: Order) -> bool:
-    return isinstance(order, Run) and order.submission.loaded is None
+    if isinstance(order, Run):
+        return order.submission.loaded is None
+    return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES
 
 
 class DeviceThread:
@@ -239,8 +272,8 @@ class DeviceThread:
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as the next four
         self._unfinished: list[_Unfinished] = []
-        self._turns: Turns[_Unfinished] = Turns()  # each of them, by tenant
-        self._slice_due_ns = 0  # when an unfinished run goes on whoever waits
+        self._turns: Turns[_Unfinished | _Reading] = Turns()  # each of them and all that is being read, by tenant
+        self._slice_due_ns = 0  # when one of these goes on whoever waits
         self._reserved_bytes = 0  # by all of them
         self._live_bytes = 0  # device thread writes, any thread may read: one int each
         self._peak_bytes = 0
@@ -298,8 +331,8 @@ class DeviceThread:
         self._device.close()
 
     def _next_order(self) -> Order | None:
-        """The next order of the loop. Until it comes, and when their turn has come, unfinished runs go on."""
-        while self._unfinished:
+        """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
+        while not self._line.is_open:
             if time.perf_counter_ns() >= self._slice_due_ns:
                 self._take_turn(SLICE_NS)
             try:
@@ -309,7 +342,7 @@ class DeviceThread:
         return self._orders.get()
 
     def _consider(self, order: Order) -> None:
-        """Acts on an order, now or when the unfinished runs that it must wait for have ended."""
+        """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
         in_slices = _goes_in_slices(order)
         is_alone = self._line.is_open and not in_slices
         if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
@@ -317,7 +350,7 @@ class DeviceThread:
 
     def _act(self, order: Order) -> None:
         began_ns = time.perf_counter_ns()
-        if isinstance(order, Run) and _goes_in_slices(order):
+        if _goes_in_slices(order):
             self._begin(order)
         else:
             self._do(order)
@@ -337,41 +370,72 @@ class DeviceThread:
             case Load():
                 self._load(order)
 
-    # ---- running at tier 0, in slices ----
+    # ---- what goes on in slices ----
 
-    def _begin(self, run: Run) -> None:
+    def _begin(self, order: Order) -> None:
+        if isinstance(order, Run):
+            self._begin_run(order)
+        elif isinstance(order, Read):
+            self._begin_reading(order)
+        self._slice_due_ns = 0
+
+    def _take_turn(self, most_ns: float) -> None:
+        """Whoever's turn it is goes on for as long as that, or to the end."""
+        one = self._turns.take()
+        assert one is not None, "each that is unfinished awaits its turn"
+        began_ns = time.perf_counter_ns()
+        if isinstance(one, _Unfinished):
+            progress = self._run_slice(one, began_ns + most_ns)
+        else:
+            progress = self._read_slice(one, began_ns + most_ns)
+        now_ns = time.perf_counter_ns()
+        one.used_ns += now_ns - began_ns
+        self.busy_ns += now_ns - began_ns
+        self._slice_due_ns = 0 if progress is _Progress.WAITS else now_ns + SLICE_NS
+        if progress is _Progress.ENDED:
+            self._end(one)
+        else:
+            self._turns.add(one.tenant, one)
+
+    def _end(self, one: _Unfinished | _Reading) -> None:
+        if isinstance(one, _Unfinished):
+            self._end_run(one)
+        else:
+            self._end_reading(one)
+        self._done += 1
+        self._act_on_held_up(one.order)
+
+    def _act_on_held_up(self, ended: Order) -> None:
+        """Acts on what waited for an order that has ended, and on what waited for that."""
+        all_ended = deque([ended])
+        while all_ended:
+            for order in self._line.end(sessions_of(all_ended.popleft())):
+                self._act(order)
+                if not _goes_in_slices(order):
+                    all_ended.append(order)
+
+    def _finish_unfinished(self) -> None:
+        """Goes on with what is unfinished, and acts on all that was held up, to the end."""
+        while not self._line.is_open:
+            self._take_turn(math.inf)
+
+    # ---- running at tier 0 ----
+
+    def _begin_run(self, run: Run) -> None:
         rows, failed, spare = self._allocate_rows(run.submission)
         unfinished = _Unfinished(run, deque(rows), failed, spare)
         self._unfinished.append(unfinished)
         self._turns.add(unfinished.tenant, unfinished)
-        self._slice_due_ns = 0
 
-    def _take_turn(self, most_ns: float) -> None:
-        """The run whose turn it is goes on for as long as that, or to its end."""
-        unfinished = self._turns.take()
-        assert unfinished is not None, "each that is unfinished awaits its turn"
-        began_ns = time.perf_counter_ns()
-        is_over = self._run_slice(unfinished, began_ns + most_ns)
-        now_ns = time.perf_counter_ns()
-        unfinished.used_ns += now_ns - began_ns
-        self.busy_ns += now_ns - began_ns
-        has_run = is_over or unfinished.steps is not None
-        self._slice_due_ns = now_ns + SLICE_NS if has_run else 0
-        if is_over:
-            self._end(unfinished)
-            return
-        self._turns.add(unfinished.tenant, unfinished)
+    def _run_slice(self, unfinished: _Unfinished, until_ns: float) -> _Progress:
         if unfinished.used_ns >= LASTING_NS and not unfinished.is_reported:
             unfinished.is_reported = True
-            self._report(Lasts(unfinished.run.number))
-
-    def _run_slice(self, unfinished: _Unfinished, until_ns: float) -> bool:
-        """Whether the run has come to its end."""
+            self._report(Lasts(unfinished.order.number))
         with np.errstate(all="ignore"):
             while unfinished.rows:
                 if not self._go_on(unfinished, unfinished.rows[0], until_ns):
-                    return False
-        return True
+                    return _Progress.WAITS if unfinished.steps is None else _Progress.GOES_ON
+        return _Progress.ENDED
 
     def _go_on(self, unfinished: _Unfinished, row: Row, until_ns: float) -> bool:
         """Whether the row has come to its end.
@@ -419,28 +483,12 @@ class DeviceThread:
         self._reserved_bytes -= unfinished.reserved_bytes
         unfinished.reserved_bytes = 0
 
-    def _end(self, unfinished: _Unfinished) -> None:
+    def _end_run(self, unfinished: _Unfinished) -> None:
         self._unfinished.remove(unfinished)
-        number, submission = unfinished.run
+        number, submission = unfinished.order
         self._complete_run(
             number, submission, unfinished.failed, unfinished.spare, time.perf_counter_ns() - unfinished.used_ns
         )
-        self._done += 1
-        self._act_on_held_up(unfinished.run)
-
-    def _act_on_held_up(self, ended: Order) -> None:
-        """Acts on what waited for an order that has ended, and on what waited for that."""
-        all_ended = deque([ended])
-        while all_ended:
-            for order in self._line.end(sessions_of(all_ended.popleft())):
-                self._act(order)
-                if not _goes_in_slices(order):
-                    all_ended.append(order)
-
-    def _finish_unfinished(self) -> None:
-        """Runs what is unfinished, and all that was held up, to the end."""
-        while self._unfinished:
-            self._take_turn(math.inf)
 
     def _may_begin_row(self, unfinished: _Unfinished) -> bool:
         """Whether the next row need not wait for other runs; then it has reserved what it takes. Raises OutOfMemory."""
@@ -686,6 +734,38 @@ class DeviceThread:
             return
         readback: Readback = self._device.read(value.block, value.spec.size_bytes)
         self._when_reached(lambda: Brought(fetching, readback.data()))
+
+    def _begin_reading(self, read: Read) -> None:
+        reading = _Reading(read, self._copy_of(read.fetching.value))
+        self._turns.add(reading.tenant, reading)
+
+    def _copy_of(self, value: Value) -> LargeRead | None:
+        """None if the value is not there, or the host has no room for it."""
+        if value.block is None:
+            return None
+        try:
+            return LargeRead(self._device, value.block, value.spec.size_bytes)
+        except MemoryError:
+            log.warning("the host has no room for a fetched value of %d bytes", value.spec.size_bytes)
+            return None
+
+    def _read_slice(self, reading: _Reading, until_ns: float) -> _Progress:
+        copy = reading.copy
+        if copy is not None and reading.is_unwanted:
+            copy.cut_short()
+        while copy is not None and not copy.is_over:
+            if not copy.go_on():
+                return _Progress.WAITS
+            if time.perf_counter_ns() >= until_ns:
+                return _Progress.GOES_ON
+        return _Progress.ENDED
+
+    def _end_reading(self, reading: _Reading) -> None:
+        fetching, copy, used_ns = reading.order.fetching, reading.copy, reading.used_ns
+        if copy is None or reading.is_unwanted:
+            self._report(Missing(fetching, used_ns))
+        else:
+            self._when_reached(lambda: Brought(fetching, copy.data(), used_ns))
 
     # ---- completion ----
 

@@ -478,8 +478,10 @@ class Engine:
             case orders.Lasts():
                 self._pass_by(report.number)
             case orders.Brought():
+                self._charge(report.fetching.session, report.device_ns)
                 self._answer(report.fetching, report.data)
             case orders.Missing():
+                self._charge(report.fetching.session, report.device_ns)
                 self._answer_missing(report.fetching)
             case orders.Wrote():
                 self._finish_writing(report)
@@ -546,6 +548,11 @@ class Engine:
             self._intake.fail(session, value, failure, taken)
         self._order_releases([session], taken.released)
         self._wake(session)
+
+    def _charge(self, session: Session, device_ns: int) -> None:
+        """For what the device did that was no row."""
+        session.device_ns += device_ns
+        self._coalescer.charge(session, device_ns)
 
     def _answer(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session

@@ -1,9 +1,10 @@
 """Which orders may overtake those that go on in slices, and which of these give way where there is no room. Pure.
 
-A row that runs op by op takes as long as its program has ops; it is run in slices, between which the device thread
-attends to others. Several such orders may be unfinished at once; they take turns. An order overtakes all that are
-unfinished if it concerns none of their sessions, nor of any order that was held up before it. Every other order waits
-until those before it that concern its sessions are finished: by session, orders keep their order.
+A row that runs op by op takes as long as its program has ops, and a large value takes long to read. Both go on in
+slices, between which the device thread attends to others. Several such orders may be unfinished at once; they take
+turns. An order overtakes all that are unfinished if it concerns none of their sessions, nor of any order that was held
+up before it. Every other order waits until those before it that concern its sessions are finished: by session, orders
+keep their order.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may

@@ -157,6 +157,16 @@ def test_idling_earns_nothing_when_all_were_idle() -> None:
     assert abs(used["early"] - used["late"]) <= 200_000
 
 
+def test_what_a_session_uses_beside_its_rows_counts() -> None:
+    one, cost_ns = coalescer(), {SHORT: 1_000_000, LONG: 1_000_000}
+    reader = session("a")
+    load(one, reader, *[SHORT] * 20)
+    load(one, session("b"), *[LONG] * 20)
+    served(one, cost_ns, 2)
+    one.charge(reader, 5_000_000)
+    assert served(one, cost_ns, 5) == {"b": 5_000_000}
+
+
 def test_a_new_session_starts_level_with_those_of_its_own_tenant() -> None:
     one = coalescer()
     load(one, session("rich", tenant="rich"), *[LONG] * 1000)

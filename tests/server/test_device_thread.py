@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.null import NullDevice, NullReadback
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.program import build
@@ -19,8 +20,10 @@ from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
 from fusewire_server.device_thread import (
     MOST_RETREATS,
+    Brought,
     DeviceThread,
     Lasts,
+    Missing,
     Ran,
     Read,
     Release,
@@ -128,6 +131,11 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     for gate in (here.gate, *here.gates.values()):
         gate.set()
     here.thread.stop(DEADLINE_S)
+
+
+def write(size_bytes: int, owner: Session) -> Write:
+    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
+    return Write(owner, value, bytes(size_bytes), NO_WORK)
 
 
 def test_a_run_of_others_overtakes_one_at_tier_0(world: World) -> None:
@@ -280,6 +288,105 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
 
 
+class PiecesDevice(NullDevice):
+    """Notes which pieces are read; `before_piece` is called before each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first_bytes: list[int] = []
+        self.before_piece: Callable[[], None] = lambda: None
+
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
+        self.before_piece()
+        self.first_bytes.append(first_byte)
+        return super().read(block, size_bytes, first_byte)
+
+
+@pytest.fixture
+def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """Not started; what is larger than 8 bytes is read in pieces of 7, each in a turn of its own."""
+    here = World(PiecesDevice())
+    monkeypatch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
+    monkeypatch.setattr("fusewire_server.large_read.PIECE_BYTES", 7)
+    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)
+    yield here
+    here.device.completes_by_itself = True
+    while here.device.complete_next():
+        pass
+    here.thread.stop(DEADLINE_S)
+
+
+def fetching_of(world: World, one: Session) -> Fetching:
+    """Orders a read of a value of 16 bytes, 0 to 15."""
+    value = world.value()
+    assert value.block is not None
+    value.block.owner[:] = range(SIZE_BYTES)
+    fetching = Fetching(one, 1, value)
+    world.thread.order(Read(fetching))
+    return fetching
+
+
+def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: World) -> None:
+    fetching = fetching_of(pieces, session("a"))
+    pieces.run(FAST, session("b"))
+    pieces.thread.start()
+    assert pieces.completed(1) == [FAST]
+    report = pieces.next_report()
+    assert isinstance(report, Brought)
+    assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
+    assert report.device_ns > 0
+    assert pieces.device.first_bytes == [0, 7, 14]  # type: ignore[attr-defined]
+
+
+def test_a_large_value_is_not_given_back_before_it_is_read(pieces: World) -> None:
+    one = session("a")
+    fetching = fetching_of(pieces, one)
+    pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
+    pieces.run(FAST, session("b"))
+    pieces.thread.start()
+    assert pieces.completed(1) == [FAST]
+    assert fetching.value.block is not None
+    assert isinstance(pieces.next_report(), Brought)
+    pieces.thread.stop(DEADLINE_S)
+    assert fetching.value.block is None
+
+
+def test_no_piece_is_asked_for_before_the_one_before_it_has_come_and_nobody_waits_for_it(pieces: World) -> None:
+    device = pieces.device
+    device.completes_by_itself = False
+    fetching_of(pieces, session("a"))
+    pieces.thread.start()
+    for count in range(1, 4):
+        for _ in range(2):  # between which the read has had a turn
+            pieces.thread.order(write(0, session("b")))
+            assert isinstance(pieces.next_report(), Wrote)
+        assert device.first_bytes == [0, 7, 14][:count]  # type: ignore[attr-defined]
+        assert device.complete_next()
+
+
+@pytest.mark.parametrize("why", ["abandoned", "ended"])
+def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: World, why: str) -> None:
+    fetching = fetching_of(pieces, session("a"))
+
+    def leave() -> None:
+        fetching.is_abandoned = why == "abandoned"
+        fetching.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
+
+    pieces.device.before_piece = leave  # type: ignore[attr-defined]
+    pieces.thread.start()
+    report = pieces.next_report()
+    assert isinstance(report, Missing)
+    assert report.device_ns > 0
+    assert pieces.device.first_bytes == [0]  # type: ignore[attr-defined]
+
+
+def test_a_large_value_that_is_not_there_is_missing(pieces: World) -> None:
+    fetching = Fetching(session("a"), 1, Value(1, VECTOR, ValueState.READY))
+    pieces.thread.order(Read(fetching))
+    pieces.thread.start()
+    assert isinstance(pieces.next_report(), Missing)
+
+
 def test_a_value_is_not_read_beside_the_device_thread_while_a_run_is_unfinished(world: World) -> None:
     world.run(SLOW, session("a"))
     assert world.begun.wait(DEADLINE_S)
@@ -304,11 +411,6 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
     world.gate.set()
     world.thread.stop(DEADLINE_S)
     assert world.completed(2) == [SLOW, FAST]
-
-
-def write(size_bytes: int, owner: Session) -> Write:
-    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
-    return Write(owner, value, bytes(size_bytes), NO_WORK)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusewire_protos import frames
-from fusewire_protos.frames import Cancel, Fetch, Free, Segment
+from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
 from fusewire_server import tier0
 from fusewire_server.work import Row
 from tests.server.parts import chain, new, segment, upload, upload_beside
@@ -130,6 +130,17 @@ KINDS += ["cancel", "hold", "unhold", "collect", "disconnect", "breathe"]
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integers(0, 1000)), max_size=80)
 
 
+@pytest.fixture(scope="module", params=[False, True], ids=["whole", "in pieces"])
+def _reads(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Values are read whole, or in pieces as large ones are."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param:
+            patch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
+            patch.setattr("fusewire_server.large_read.PIECE_BYTES", 7)
+        yield
+
+
+@pytest.mark.usefixtures("_reads")
 @pytest.mark.parametrize("tier", [0, 1])
 @settings(max_examples=60)
 @given(steps=STEPS)
@@ -230,5 +241,22 @@ def test_a_session_whose_run_lasts_goes_on_once_it_has_ended(gate: Gate) -> None
             gate.opened.set()
             assert await slow.value(1) == [0.0, 1.0, 2.0, 3.0]
             await slow.idle()
+
+    run(test())
+
+
+def test_reading_a_large_value_is_charged_to_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        monkeypatch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
+        async with world() as here:
+            reader, other = here.client("reader"), here.client("other")
+            for client in (reader, other):
+                client.send(segment(NEGATE, 100, 10))
+                await client.idle()
+            before_ns = reader.session.device_ns
+            reader.send(Fetch(1, 100), Fetch(2, 10), Abandon(2))
+            await reader.fetched(1)
+            assert reader.session.device_ns > before_ns
+            await until(lambda: not reader.session.fetches)
 
     run(test())

@@ -99,8 +99,8 @@ class Device(Protocol):
     def put(self, staged: Staged) -> Block:
         """A block that holds the bytes staged, whose memory may become the block's. Raises OutOfMemory."""
 
-    def read(self, block: Block, size_bytes: int) -> Readback:
-        """Begins to copy a block to the host, in order."""
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> Readback:
+        """Begins to copy a block to the host, or the part of it that begins there, in order."""
 
     def array(self, block: Block, spec: Spec) -> Any:
         """The block as an array of the array library, C order, sharing memory."""

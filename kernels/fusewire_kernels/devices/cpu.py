@@ -130,11 +130,11 @@ class CpuDevice:
     def put(self, staged: Staged) -> Block:
         return self._pool.adopt(staged.owner, len(staged.memory))
 
-    def read(self, block: Block, size_bytes: int) -> HostCopy:
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> HostCopy:
         if size_bytes <= _SMALL_BYTES:
-            return HostCopy(bytes(block.owner[:size_bytes]))
+            return HostCopy(bytes(block.owner[first_byte : first_byte + size_bytes]))
         copied = np.empty(size_bytes, np.uint8)
-        _copy(copied, np.frombuffer(block.owner, np.uint8)[:size_bytes])
+        _copy(copied, np.frombuffer(block.owner, np.uint8)[first_byte : first_byte + size_bytes])
         return HostCopy(copied.data)
 
     def array(self, block: Block, spec: Spec) -> npt.NDArray[Any]:

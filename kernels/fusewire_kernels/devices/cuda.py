@@ -163,11 +163,11 @@ class CudaDevice:
         self.write(block, staged.memory)
         return block
 
-    def read(self, block: Block, size_bytes: int) -> CudaReadback:
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> CudaReadback:
         self._enter_thread()
         memory = cupy.cuda.alloc_pinned_memory(max(size_bytes, 1))
         if size_bytes > 0:
-            self._stream.copy_to_host(memory.ptr, block.address, size_bytes)
+            self._stream.copy_to_host(memory.ptr, block.address + first_byte, size_bytes)
         return CudaReadback(memoryview(memory).cast("B")[:size_bytes])
 
     def array(self, block: Block, spec: Spec) -> Any:

@@ -91,8 +91,8 @@ class NullDevice:
         self.write(block, staged.memory)
         return block
 
-    def read(self, block: Block, size_bytes: int) -> NullReadback:
-        return NullReadback(block.owner[:size_bytes])
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
+        return NullReadback(block.owner[first_byte : first_byte + size_bytes])
 
     def array(self, block: Block, spec: Spec) -> Any:
         return block.owner[: spec.size_bytes].view(dtypes.to_numpy(spec.dtype)).reshape(spec.shape)

@@ -131,6 +131,13 @@ class DeviceConformance:
         device.fence().wait()
         assert bytes(readback.data()) == b"old"
 
+    @pytest.mark.parametrize("size_bytes", [0, 3, 5000])
+    def test_a_part_of_a_block_may_be_read(self, machine: Machine, size_bytes: int) -> None:
+        device, data = machine.device, bytes(range(250)) * 40
+        readback = device.read(_filled(device, data), size_bytes, 7)
+        device.fence().wait()
+        assert bytes(readback.data()) == data[7 : 7 + size_bytes]
+
     def test_read_bytes_outlive_the_readback(self, machine: Machine) -> None:
         device = machine.device
         views = [device.read(_filled(device, bytes([number]) * 100), 100).data() for number in range(8)]
