@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 from pathlib import Path
 
@@ -87,22 +88,47 @@ class _AnnouncedServer(uvicorn.Server):
         self.settled.set()
 
 
+class _Config(uvicorn.Config):
+    """Uvicorn tells of a connection after the handshake: it listens in the clear, and each connection shakes hands."""
+
+    tls: ssl.SSLContext | None = None
+
+    def load(self) -> None:
+        super().load()
+        self.tls, self.ssl = self.ssl, None
+
+
 class _BoundedProtocol(H11Protocol):
     """A connection that ends if no request comes in time, and the sooner the more of them there are.
 
-    That it has asked ends its waiting; uvicorn itself ends connections that are quiet after an answer.
+    Both count from its acceptance, also where TLS comes first. That it has asked ends its waiting; uvicorn itself ends
+    connections that are quiet after an answer.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
         super().connection_made(transport)
+        self._accepted = transport
         self._has_asked = False
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
-        if len(self.connections) > _MOST_CONNECTIONS:
-            self._make_room()
+        self._early: list[bytes] | None = None  # what came with the end of the handshake
+        assert isinstance(self.config, _Config)
+        if self.config.tls is not None:
+            self._early = []
+            transport.pause_reading()
+            self._handshake = self.loop.create_task(self._shake_hands(transport, self.config.tls))
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self not in self.connections:
+            return  # told before: by TLS and by who waited for it
         self._deadline.cancel()
         super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._early is None:
+            super().data_received(data)
+        else:
+            self._early.append(data)
 
     def handle_events(self) -> None:
         super().handle_events()
@@ -110,11 +136,33 @@ class _BoundedProtocol(H11Protocol):
             self._has_asked = True
             self._deadline.cancel()
 
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        try:
+            secured = await self.loop.start_tls(transport, self, tls, server_side=True)
+        except OSError as error:  # ssl.SSLError is one
+            self.connection_lost(error)
+            return
+        if secured is None or self._accepted.is_closing():  # None if it was ended while it shook hands
+            self.connection_lost(ConnectionAbortedError())
+            return
+        super().connection_made(secured)
+        early, self._early = self._early or [], None
+        for data in early:
+            self.data_received(data)
+
     def _make_room(self) -> None:
-        """Ends the oldest connection on which no request is being answered; this one if it is the only one."""
-        others = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_idle]
-        oldest = min(others, key=lambda each: each._deadline.when(), default=self)
-        oldest.transport.abort()
+        """Beyond the bound the oldest connection ends on which no request is being answered; this one if there is none.
+
+        Those that are ending already leave a little later.
+        """
+        staying = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_staying]
+        if len(staying) > _MOST_CONNECTIONS:
+            idle = [each for each in staying if each.is_idle]
+            min(idle, key=lambda each: each._deadline.when(), default=self)._accepted.abort()
+
+    @property
+    def is_staying(self) -> bool:
+        return not self._accepted.is_closing()
 
     @property
     def is_idle(self) -> bool:
@@ -123,7 +171,7 @@ class _BoundedProtocol(H11Protocol):
 
 
 def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -> uvicorn.Config:
-    config = uvicorn.Config(
+    config = _Config(
         app,
         loop="asyncio",
         http=_BoundedProtocol,

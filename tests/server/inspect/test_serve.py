@@ -5,8 +5,9 @@ import socket
 import ssl
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -146,3 +147,79 @@ def _received(connection: socket.socket) -> bytes:
         return connection.recv(1)
     except ConnectionResetError:
         return b""
+
+
+@pytest.fixture(params=["in the clear", "tls"])
+def unstarted(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[InspectionServer]:
+    """Whoever connects to it is let in with all the others, once it is started."""
+    cert, key = certificate if request.param == "tls" else (None, None)
+    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    yield server
+    server.stop(DEADLINE_S)
+
+
+def test_however_many_connect_at_once_and_say_nothing_few_stay(
+    unstarted: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(serve, "_REQUEST_DEADLINE_S", 100 * DEADLINE_S)
+    silent = [socket.create_connection(("127.0.0.1", unstarted.port), DEADLINE_S) for _ in range(40)]
+    unstarted.start()
+    try:
+        for connection in silent[:36]:
+            assert _received(connection) == b""
+        for connection in silent[36:]:
+            connection.settimeout(0.0)
+            with pytest.raises(BlockingIOError):
+                connection.recv(1)
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def test_a_connection_that_says_nothing_is_ended_in_time(
+    unstarted: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_REQUEST_DEADLINE_S", 0.1)
+    unstarted.start()
+    with socket.create_connection(("127.0.0.1", unstarted.port), DEADLINE_S) as connection:
+        assert _received(connection) == b""
+
+
+def test_who_ends_the_handshake_with_a_request_is_answered_beside_those_who_never_do(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serve, "_MOST_CONNECTIONS", 4)
+    cert, key = certificate
+    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    server.start()
+    silent = [socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) for _ in range(40)]
+    try:
+        context = ssl.create_default_context(cafile=str(cert))
+        assert fetch(f"https://127.0.0.1:{server.port}/livez", context) == "alive"
+        assert _answer_to_early_request(server.port, context).startswith(b"HTTP/1.1 200")
+    finally:
+        for connection in silent:
+            connection.close()
+        server.stop(DEADLINE_S)
+
+
+def _answer_to_early_request(port: int, context: ssl.SSLContext) -> bytes:
+    """To a request that is sent in one piece with what ends the handshake."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as connection:
+
+        def until_done(function: Callable[[], Any]) -> Any:
+            while True:
+                try:
+                    return function()
+                except ssl.SSLWantReadError:
+                    connection.sendall(outgoing.read())
+                    incoming.write(connection.recv(1 << 16))
+
+        until_done(tls.do_handshake)
+        tls.write(b"GET /livez HTTP/1.1\r\nHost: fusewire\r\nConnection: close\r\n\r\n")
+        connection.sendall(outgoing.read())
+        answer: bytes = until_done(lambda: tls.read(1 << 16))
+        return answer
