@@ -32,13 +32,12 @@ from fusewire._pace import Pace
 from fusewire._programs import Programs
 from fusewire._recorder import Recorder
 from fusewire._recorders import Recorders
-from fusewire._recording import Recorded, adopt
+from fusewire._recording import Recorded
 from fusewire._sending import Sender, Trigger
 from fusewire._signature import intern_spec
 from fusewire._transport import Transport
 from fusewire._uploads import Uploads
 from fusewire_protos.errors import exception_of
-from fusewire_protos.frames import Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _PARTING_S = 1.0
@@ -95,9 +94,9 @@ class Session:
         if spec.size_bytes > limit_bytes:
             raise QuotaExceeded(f"an array of {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}")
         host = uploading.sendable(given, spec)
-        recorder = self.recorder()
-        array = adopt(Array, recorder, recorder.mint_upload(), intern_spec(spec))
-        self._uploads.send(recorder, Upload(array._handle, spec, None), host)
+        array: Array = object.__new__(Array)
+        array._spec, array._recorder = intern_spec(spec), self.recorder()
+        self._uploads.send(array, host)
         return array
 
     def fetch(self, array: Recorded) -> Future[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fusewire import _upload as uploading
 from fusewire._credit import Amount
 from fusewire._link import Link, finish
-from fusewire._recorder import Recorder
+from fusewire._recording import Recorded
 from fusewire._sending import Sender
 from fusewire._stream import Outgoing
 from fusewire_protos.frames import INLINE_BYTES, Upload
@@ -18,37 +18,54 @@ class Uploads:
         self._link = link
         self._sender = sender
 
-    def send(self, recorder: Recorder, upload: Upload, host: uploading.Host) -> None:
-        """Returns when the bytes are copied; may wait for credit, or for room beside the stream."""
-        self._link.check_may_wait(recorder)
-        if upload.spec.size_bytes <= INLINE_BYTES:
-            self._send_inline(recorder, upload, host.tobytes())
-        else:
-            self._send_beside(upload, host)
+    def send(self, array: Recorded, host: uploading.Host) -> None:
+        """Returns when the bytes are copied; may wait for credit, or for room beside the stream.
 
-    def _send_inline(self, recorder: Recorder, upload: Upload, tensor: bytes) -> None:
-        cost = Amount(bytes=len(tensor))
-        while not self._post_if_admitted(Outgoing(upload, tensor=tensor), cost):
-            self._sender.wait_for_credit(recorder, cost, None)
+        `array` has no handle yet. It is given one in the act that declares it: no sooner, or the death of an array
+        that an interrupt keeps from being declared would be told.
+        """
+        self._link.check_may_wait(array._recorder)
+        upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)
+        if upload.spec.size_bytes <= INLINE_BYTES:
+            self._send_inline(array, Outgoing(upload, tensor=host.tobytes()))
+        else:
+            self._send_beside(array, Outgoing(upload), host)
+
+    def _send_inline(self, array: Recorded, outgoing: Outgoing) -> None:
+        cost = Amount(bytes=array._spec.spec.size_bytes)
+        while not self._declare_if_admitted(array, outgoing, cost):
+            self._sender.wait_for_credit(array._recorder, cost, None)
         self._link.transport.wake()
 
-    def _post_if_admitted(self, outgoing: Outgoing, cost: Amount) -> bool:
+    def _send_beside(self, array: Recorded, outgoing: Outgoing, host: uploading.Host) -> None:
+        link = self._link
+        self._declare(array, outgoing, Amount())
+        link.transport.wake()
+        sink = link.transport.upload(link.stream.session_id, array._handle)
+        try:
+            for chunk in uploading.copy_in_chunks(host, link.limits.chunk_bytes):
+                sink.put(chunk)
+        finally:
+            sink.finish()
+        link.check_open()
+
+    def _declare_if_admitted(self, array: Recorded, outgoing: Outgoing, cost: Amount) -> bool:
         link = self._link
         with link.lock:
             link.check_open()
             if not link.credit.admits(cost):
                 return False
-            spending = link.spending(cost, (outgoing,))
-            finish(lambda: link.spend(spending))
+            self._declare(array, outgoing, cost)
         return True
 
-    def _send_beside(self, upload: Upload, host: uploading.Host) -> None:
-        self._link.post(Outgoing(upload))
-        self._link.transport.wake()
-        sink = self._link.transport.upload(self._link.stream.session_id, upload.handle)
-        try:
-            for chunk in uploading.copy_in_chunks(host, self._link.limits.chunk_bytes):
-                sink.put(chunk)
-        finally:
-            sink.finish()
-        self._link.check_open()
+    def _declare(self, array: Recorded, outgoing: Outgoing, cost: Amount) -> None:
+        assert isinstance(outgoing.entry, Upload)
+        link, handle = self._link, outgoing.entry.handle
+        with link.lock:
+            spending = link.spending(cost, (outgoing,))
+
+            def commit() -> None:
+                link.spend(spending)
+                array._handle = handle
+
+            finish(commit)

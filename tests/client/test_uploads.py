@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire_protos.frames import INLINE_BYTES, Upload
+from fusewire._credit import Amount
+from fusewire._link import Link
+from fusewire_protos.frames import INLINE_BYTES, Free, Upload
 from tests.client.peer import connect, entries
 
 
@@ -51,3 +53,29 @@ def test_an_array_over_the_limit_is_refused_before_it_is_sent() -> None:
     with pytest.raises(fw.QuotaExceeded, match=r"limits\.array_bytes"):
         peer.session.array(np.broadcast_to(np.float64(1), (1 << 20, 1 << 10)))
     assert entries(peer, Upload) == []
+
+
+def test_an_upload_that_an_interrupt_kept_from_being_declared_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect(credit=Amount(), is_manual=True, holds_completion=True)
+    first = peer.session.array([1])
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Link, "wait_for_credit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        peer.session.array([2])
+    assert [recorder.buried for recorder in peer.session._recorders.all()] == [[]]
+    peer.transport.step()
+    assert [upload.handle for upload in entries(peer, Upload)] == [first._handle]
+
+
+@pytest.mark.parametrize("elements", [1, INLINE_BYTES])
+def test_an_upload_dies_like_any_array(elements: int) -> None:
+    peer = connect(is_manual=True)
+    array = peer.session.array(np.zeros(elements))
+    handle = array._handle
+    del array
+    peer.session._sender.send_frees()
+    peer.transport.step()
+    assert [free.handles for free in entries(peer, Free)] == [(handle,)]
