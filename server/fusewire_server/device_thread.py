@@ -282,6 +282,8 @@ class DeviceThread:
         self.busy_ns = 0
         self._given = 0  # orders; the loop thread writes
         self._done = 0  # orders; the device thread writes, last of all it does for one
+        self._handed_over = 0  # reports, to the completion thread; the device thread writes
+        self._completed = 0  # of these, that have been made; the completion thread writes
         self._is_host = device.info.is_host
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
         self._completer = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
@@ -730,7 +732,7 @@ class DeviceThread:
     def _read(self, fetching: Fetching) -> None:
         value = fetching.value
         if value.block is None:
-            self._report(Missing(fetching))
+            self._when_reached(lambda: Missing(fetching))  # behind the report of why it is
             return
         readback: Readback = self._device.read(value.block, value.spec.size_bytes)
         self._when_reached(lambda: Brought(fetching, readback.data()))
@@ -763,7 +765,7 @@ class DeviceThread:
     def _end_reading(self, reading: _Reading) -> None:
         fetching, copy, used_ns = reading.order.fetching, reading.copy, reading.used_ns
         if copy is None or reading.is_unwanted:
-            self._report(Missing(fetching, used_ns))
+            self._when_reached(lambda: Missing(fetching, used_ns))
         else:
             self._when_reached(lambda: Brought(fetching, copy.data(), used_ns))
 
@@ -771,9 +773,10 @@ class DeviceThread:
 
     def _when_reached(self, report: Callable[[], Report]) -> None:
         fence = self._device.fence()
-        if fence.is_reached() and self._fenced.empty():
+        if fence.is_reached() and self._handed_over == self._completed:
             self._report(report())
         else:
+            self._handed_over += 1
             self._fenced.put((fence, report))
 
     def _complete(self) -> None:
@@ -786,3 +789,4 @@ class DeviceThread:
                 self._report(Broken(error))
                 return
             self._report(reached)
+            self._completed += 1

@@ -8,8 +8,7 @@ keep their order.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
-come first, or each a part of the other's time: what overtakes leaves everything as if the loop had given it first. In
-particular
+come first, or their parts alternate: what overtakes leaves everything as if the loop had given it first. In particular
 
 - nothing that an unfinished order reads or is yet to write is freed or donated: whoever does that concerns its session;
 - a block that is released by what overtakes was a value of another session, which no held-up order is about to use;

@@ -404,6 +404,53 @@ def test_the_time_of_those_who_overtake_is_not_counted_to_the_run(world: World) 
     assert report.device_ns <= world.thread.busy_ns
 
 
+def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(
+    tight: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Generator[None, None, None]:
+        yield
+        raise ValueError("a fault")
+
+    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", fail)
+    tight.device.completes_by_itself = False
+    (row,) = tight.run(SLOW, session("a"))
+    tight.thread.order(Read(Fetching(row.session, 1, row.outputs[0])))
+    tight.thread.order(write(0, row.session))
+    tight.thread.start()
+    assert isinstance(tight.next_report(), Wrote)  # which waits for no fence, but for what was ordered before
+    assert tight.device.complete_next()
+    assert tight.device.complete_next()
+    assert [type(tight.next_report()) for _ in range(2)] == [Ran, Missing]
+
+
+def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -> None:
+    device, reports = NullDevice(completes_by_itself=False), queue.SimpleQueue[Report]()
+    is_about_to, may_go_on = threading.Event(), threading.Event()
+
+    def report(one: Report) -> None:
+        if isinstance(one, Ran):
+            is_about_to.set()
+            assert may_go_on.wait(DEADLINE_S)
+        reports.put(one)
+
+    here = World(device)
+    here.reports = reports
+    here.thread = DeviceThread(device, report)
+    here.run(FAST, session("a"))
+    here.thread.order(write(0, session("a")))
+    here.thread.start()
+    assert isinstance(here.next_report(), Wrote)
+    assert device.complete_next()
+    assert is_about_to.wait(DEADLINE_S)
+    device.completes_by_itself = True
+    here.thread.order(Read(Fetching(session("b"), 1, here.value())))
+    here.thread.order(write(0, session("b")))
+    assert isinstance(here.next_report(), Wrote)
+    may_go_on.set()
+    assert [type(here.next_report()) for _ in range(2)] == [Ran, Brought]
+    here.thread.stop(DEADLINE_S)
+
+
 def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world: World) -> None:
     one = session("a")
     world.run(SLOW, one)
