@@ -20,7 +20,7 @@ from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
-from fusewire_server.programs import ProgramEntry, ProgramTable, claim_of
+from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
@@ -42,7 +42,7 @@ class Taken:
     declared: list[Value] = field(default_factory=list)  # uploads whose bytes come beside the stream
     reads: list[Fetching] = field(default_factory=list)  # of values that are ready
     released: list[Value] = field(default_factory=list)  # ready values that died
-    to_plan: list[ProgramEntry] = field(default_factory=list)
+    to_plan: list[ProgramEntry] = field(default_factory=list)  # those that others wait for already too
     used: list[ProgramEntry] = field(default_factory=list)  # run at tier 0 now: what that needs must be at hand
     failures: list[Failure] = field(default_factory=list)  # for the counters
 
@@ -143,10 +143,11 @@ class Intake:
         row = self._row(session, segment, entry, arrival.now_ns, taken)
         if row is None:
             return
-        if self._programs.use(entry):
-            taken.to_plan.append(entry)
+        is_due = self._programs.use(entry)
         if entry.loaded is None:
             taken.used.append(entry)
+            if is_due or entry.state is PlanState.PLANNING:
+                taken.to_plan.append(entry)
         self._queue(session, row)
 
     def _take_rejected(self, session: Session, segment: frames.Segment, taken: Taken) -> None:

@@ -1,7 +1,8 @@
 """Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
 
 What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
-Each worker takes one request at a time, from the sessions in turn. A request that outlives its deadline takes the
+Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
+several wait for has a turn of each of them. A request that outlives its deadline takes the
 worker with it: the process is killed with every compiler it has started, a new one is started, and the request is
 asked again, a few times at most. The worker bounds its own memory.
 
@@ -14,7 +15,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -23,7 +24,7 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
-from fusewire_server.turns import Turns
+from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
 # How often a request is asked that ends the worker: that may have been the machine's fault, or be the program's.
@@ -64,8 +65,9 @@ class PlanRequest:
 
     raw: bytes
     answer: asyncio.Future[Planned]
+    is_urgent: bool
     is_wanted: Callable[[], bool]
-    owners: set[Hashable] = field(default_factory=set)
+    owners: set[Owner] = field(default_factory=set)
     attempts: int = 0
 
 
@@ -86,23 +88,23 @@ class Planner:
         await asyncio.gather(self._urgent.stop(), self._usual.stop())
 
     def request(
-        self, raw: bytes, owner: Hashable, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+        self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
         """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
-        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_wanted)
+        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
         self._lane(is_urgent=is_urgent).add(request, owner)
         return request
 
-    def join(self, request: PlanRequest, owner: Hashable) -> None:
-        """`owner` wants an urgent request too, and gives it a turn of its own."""
+    def join(self, request: PlanRequest, owner: Owner) -> None:
+        """`owner` wants a request too, and gives it a turn of its own."""
         if owner not in request.owners and not request.answer.done():
-            self._urgent.add(request, owner)
+            self._lane(is_urgent=request.is_urgent).add(request, owner)
 
-    def waiting(self, owner: Hashable, *, is_urgent: bool) -> int:
+    def waiting(self, owner: Owner, *, is_urgent: bool) -> int:
         """How many requests of an owner have not had their turn."""
         return self._lane(is_urgent=is_urgent).turns.waiting(owner)
 
-    def leave(self, owner: Hashable) -> None:
+    def leave(self, owner: Owner) -> None:
         """The owner wants nothing any more; what nobody else wants is cancelled."""
         self._urgent.leave(owner)
         self._usual.leave(owner)
@@ -115,7 +117,7 @@ class _Lane:
     """The requests that one worker serves."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self.turns: Turns[PlanRequest] = Turns()
+        self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
         self._worker = _Worker(settings)
         self._wanted = asyncio.Event()
@@ -131,12 +133,12 @@ class _Lane:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._worker.end()
 
-    def add(self, request: PlanRequest, owner: Hashable) -> None:
+    def add(self, request: PlanRequest, owner: Owner) -> None:
         request.owners.add(owner)
         self.turns.add(owner, request)
         self._wanted.set()
 
-    def leave(self, owner: Hashable) -> None:
+    def leave(self, owner: Owner) -> None:
         if self._served is not None:
             self._served.owners.discard(owner)
         for request in self.turns.leave(owner):
@@ -150,7 +152,7 @@ class _Lane:
             self._served = self.turns.take()
             if self._served is None:
                 self._wanted.clear()
-            elif not self._served.answer.done():
+            else:
                 await self._attempt(self._served)
 
     async def _attempt(self, request: PlanRequest) -> None:

@@ -65,18 +65,22 @@ class Plans:
         self._retry = retry
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
+        self._planning: dict[ProgramEntry, PlanRequest] = {}
         self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the plan of a program, unless that was done before."""
+        """Asks for the plan of a program, or gives the request that is under way a turn of this session too."""
         planner = self._planner
-        if planner is None or entry.state is not PlanState.UNPLANNED:
+        if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
-        if planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
-            return
-        entry.enter(PlanState.PLANNING)
-        request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
-        request.answer.add_done_callback(partial(self._answered, entry))
+        request = self._planning.get(entry)
+        if request is not None:
+            planner.join(request, session)
+        elif entry.state is PlanState.UNPLANNED:
+            entry.enter(PlanState.PLANNING)
+            request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
+            request.answer.add_done_callback(partial(self._answered, entry))
+            self._planning[entry] = request
 
     def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the one-op plans that running `entry` op by op needs and that are not there.
@@ -168,6 +172,8 @@ class Plans:
         awaited.entries.add(entry)
 
     def _answered(self, key: Key, answer: asyncio.Future[Planned]) -> None:
+        if isinstance(key, ProgramEntry):
+            del self._planning[key]
         if answer.cancelled():
             self._withdrawn(key, answer)
             return

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Hashable, Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
-    """Queues by owner. An item may stand in several of them; whoever takes one it has had before drops it."""
+class Owner(Hashable, Protocol):
+    """Who asks: one of those of a tenant."""
 
-    def __init__(self) -> None:
+    @property
+    def tenant(self) -> str: ...
+
+
+class Turns(Generic[T]):
+    """Queues by owner. An item may stand in several of them; one that is settled when it is reached takes no turn."""
+
+    def __init__(self, is_settled: Callable[[T], bool] = lambda _: False) -> None:
+        self._is_settled = is_settled
         self._queues: OrderedDict[Hashable, deque[T]] = OrderedDict()  # none is empty; the first is next
 
     def add(self, owner: Hashable, item: T) -> None:
@@ -24,14 +32,61 @@ class Turns(Generic[T]):
 
     def take(self) -> T | None:
         """The next item, None if there is none. Its owner's turn is over."""
-        if not self._queues:
-            return None
-        owner, queue = self._queues.popitem(last=False)
+        while self._queues:
+            owner, queue = self._queues.popitem(last=False)
+            while queue and self._is_settled(queue[0]):
+                queue.popleft()
+            if queue:
+                return self._take_of(owner, queue)
+        return None
+
+    def _take_of(self, owner: Hashable, queue: deque[T]) -> T:
         item = queue.popleft()
         if queue:
             self._queues[owner] = queue
         return item
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._queues
+
     def leave(self, owner: Hashable) -> Sequence[T]:
         """Takes an owner out, with all that stood in its queue."""
         return self._queues.pop(owner, deque())
+
+
+class TenantTurns(Generic[T]):
+    """Turns of two levels: tenants take turns, and the owners of each tenant do, however many they are."""
+
+    def __init__(self, is_settled: Callable[[T], bool]) -> None:
+        self._is_settled = is_settled
+        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()  # none is empty; the first is next
+
+    def add(self, owner: Owner, item: T) -> None:
+        self._tenants.setdefault(owner.tenant, Turns(self._is_settled)).add(owner, item)
+
+    def waiting(self, owner: Owner) -> int:
+        """How many items stand in the owner's queue."""
+        turns = self._tenants.get(owner.tenant)
+        return 0 if turns is None else turns.waiting(owner)
+
+    def take(self) -> T | None:
+        """The next item, None if there is none. Its owner's turn is over, and its tenant's."""
+        while self._tenants:
+            tenant, turns = self._tenants.popitem(last=False)
+            item = turns.take()
+            if not turns.is_empty:
+                self._tenants[tenant] = turns
+            if item is not None:
+                return item
+        return None
+
+    def leave(self, owner: Owner) -> Sequence[T]:
+        """Takes an owner out, with all that stood in its queue."""
+        turns = self._tenants.get(owner.tenant)
+        if turns is None:
+            return ()
+        items = turns.leave(owner)
+        if turns.is_empty:
+            del self._tenants[owner.tenant]
+        return items

@@ -14,7 +14,7 @@ from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
 from fusewire_server.work import Fetching
 from tests.server.parts import chain, new, segment
-from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, run, until, world
+from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 
 # ---- coalescing ----
 
@@ -65,6 +65,23 @@ def test_a_program_used_many_times_in_one_frame_is_planned_once() -> None:
 
 
 # ---- plans ----
+
+
+def test_a_plan_that_two_sessions_wait_for_comes_though_the_first_of_them_ends() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            one, other = here.client("a"), here.client("b")
+            for client in (one, other):
+                client.send(segment(NEGATE, 100, 10))
+            here.engine.end(one.session)
+            (request,) = planner.made
+            request.answer.set_result(planned(request.raw))
+            entry = other.session.programs[NEGATE]
+            await until(lambda: entry.state is PlanState.LOADED)
+
+    run(test())
 
 
 def test_a_refused_plan_leaves_the_program_at_tier_0() -> None:

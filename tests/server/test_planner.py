@@ -20,11 +20,11 @@ from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_protos.program import encode
 from fusewire_server.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
-from tests.server.parts import chain
+from tests.server.parts import chain, session
 from tests.server.world import until
 
 DEADLINE_S = 20.0
-OWNER = "session"
+OWNER, OTHER = session("a"), session("b")
 PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), ("one",))
 
 # Answers each request by what its bytes say, and keeps a record of them.
@@ -105,10 +105,22 @@ def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
 def test_sessions_take_turns_however_much_each_asks_for(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            requests = [one.request(raw, "greedy", is_urgent=False) for raw in (b"one", b"two", b"three")]
-            requests.append(one.request(b"four", "other", is_urgent=False))
+            requests = [one.request(raw, OWNER, is_urgent=False) for raw in (b"one", b"two", b"three")]
+            requests.append(one.request(b"four", OTHER, is_urgent=False))
             await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
         assert asked(tmp_path) == ["one", "four", "two", "three"]
+
+    run(test())
+
+
+def test_a_tenant_has_no_more_turns_for_more_sessions(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            many = [session(name, tenant="many") for name in "abc"]
+            requests = [one.request(owner.session_id, owner, is_urgent=False) for owner in (*many, *many)]
+            requests += [one.request(raw, session("x", tenant="few"), is_urgent=False) for raw in (b"x1", b"x2")]
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["a", "x1", "b", "x2", "c", "a", "b", "c"]
 
     run(test())
 
@@ -124,11 +136,12 @@ def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None
     run(test())
 
 
-def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path, is_urgent: bool) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            requests = [one.request(raw, "greedy", is_urgent=True) for raw in (b"one", b"two", b"three")]
-            one.join(requests[2], "other")
+            requests = [one.request(raw, OWNER, is_urgent=is_urgent) for raw in (b"one", b"two", b"three")]
+            one.join(requests[2], OTHER)
             await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
         assert asked(tmp_path) == ["one", "three", "two"]
 
@@ -138,12 +151,12 @@ def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path) -> None:
 def test_what_only_those_wanted_who_left_is_cancelled(tmp_path: Path) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
-            mine, ours = [one.request(raw, "leaves", is_urgent=True) for raw in (b"mine", b"ours")]
-            one.join(ours, "stays")
-            one.leave("leaves")
+            mine, ours = [one.request(raw, OWNER, is_urgent=True) for raw in (b"mine", b"ours")]
+            one.join(ours, OTHER)
+            one.leave(OWNER)
             assert mine.answer.cancelled()
             assert (await asyncio.wait_for(ours.answer, DEADLINE_S)).plan == PLAN
-            assert one.waiting("leaves", is_urgent=True) == 0
+            assert one.waiting(OWNER, is_urgent=True) == 0
         assert asked(tmp_path) == ["ours"]
 
     run(test())

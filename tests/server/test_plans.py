@@ -175,6 +175,19 @@ def test_a_program_that_nobody_holds_at_its_turn_is_not_wanted() -> None:
     in_world(test)
 
 
+def test_a_program_that_another_session_uses_meanwhile_is_asked_for_in_its_name_too() -> None:
+    async def test(here: World) -> None:
+        entry, one, other = held("negative"), session("a"), session("b")
+        here.plans.plan(entry, one)
+        here.plans.plan(entry, other)
+        assert (len(here.asked), here.planner.waiting(other, is_urgent=False)) == (1, 1)
+        here.plans.leave(one)
+        await here.answer(0)
+        assert entry.state is PlanState.LOADED
+
+    in_world(test)
+
+
 def test_a_session_has_a_bounded_number_of_programs_planned_and_the_rest_later() -> None:
     async def test(here: World) -> None:
         one = session()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from fusewire_server.config import Config
 from fusewire_server.engine import Engine
 from fusewire_server.planner import Planned, Planner, PlannerSettings, PlanRequest
 from fusewire_server.session import Session
+from fusewire_server.turns import Owner
 from fusewire_server.work import Answer
 from tests.server.parts import addition, chain, new, pair, segment, upload
 
@@ -83,7 +84,7 @@ class InstantPlanner(Planner):
         self.withheld: list[asyncio.Future[Planned]] | None = None
 
     def request(
-        self, raw: bytes, owner: Hashable, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+        self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
         self.requests.append((raw, is_urgent))
         request = super().request(raw, owner, is_urgent=is_urgent, is_wanted=is_wanted)
