@@ -12,6 +12,7 @@ from enum import Enum
 
 from fusewire._credit import Amount
 from fusewire._cut import Reach
+from fusewire._errors import FusewireError
 from fusewire._link import Link, finish
 from fusewire._programs import Numbered, ProgramKey, Programs
 from fusewire._recorder import Draft, Recorder
@@ -167,6 +168,9 @@ class Sender:
         if recorder.has_unsent and recorder.lock.acquire(blocking=False):
             try:
                 self._send_pieces(recorder, reach, trigger)
+            except FusewireError:
+                if self._link.ended is None:
+                    raise  # else a user's thread has ended the session meanwhile, and the farewell is still to be sent
             finally:
                 recorder.lock.release()
 

@@ -16,8 +16,10 @@ import pytest
 import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._credit import Amount
+from fusewire._cut import Reach
 from fusewire._memory_server import MemoryServer
 from fusewire._memory_transport import MemoryTransport
+from fusewire._recorder import Draft, Recorder
 from fusewire._session import close_all
 from fusewire._transport import Peer
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload
@@ -150,6 +152,23 @@ def test_a_session_reads_no_array_of_another() -> None:
     for read in (own.fetch, lambda array: own.read(array, 1)):
         with pytest.raises(fw.ArgumentError, match="another session"):
             read(x)
+
+
+def test_closing_as_the_io_thread_sends_what_is_recorded_ends_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = connect(is_manual=True)
+    x = peer.session.array(H)
+    _unsent = [x + 1 for _ in range(1000)]
+    draft = Recorder.draft
+
+    def draft_and_close(self: Recorder, reach: Reach) -> Draft | None:
+        peer.session.close()
+        return draft(self, reach)
+
+    monkeypatch.setattr(Recorder, "draft", draft_and_close)
+    peer.transport.step()
+    peer.session._sender.flush_idle()
+    assert not peer.session.is_open
+    assert peer.server.segments == []
 
 
 def test_at_exit_sessions_part_together_within_one_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
