@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -219,11 +219,31 @@ def bucket(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
-class Claim(NamedTuple):
-    """What rejected program bytes say of themselves: the results to poison, and the credit a segment of it takes."""
+_MOST_CLAIMED = 1 << 16  # results of a rejected program that are poisoned: the others name nothing
 
-    live: tuple[int, ...]
+
+@dataclass(frozen=True)
+class Claim:
+    """What rejected program bytes say of themselves: the results to poison, and the credit a segment of it takes.
+
+    It is kept as long as the session has a number for the program, so it is small whatever the bytes say.
+    """
+
+    live_bits: int  # bit i stands for result i
     amount: Amount
+
+    @classmethod
+    def of(cls, live: Iterable[int], amount: Amount) -> Claim:
+        bits = bytearray(_MOST_CLAIMED // 8)
+        for index in live:
+            if index < _MOST_CLAIMED:
+                bits[index >> 3] |= 1 << (index & 7)
+        return cls(int.from_bytes(bits, "little"), amount)
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """The results, ascending."""
+        return tuple([index for index, bit in enumerate(reversed(f"{self.live_bits:b}")) if bit == "1"])
 
 
 def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
@@ -235,15 +255,15 @@ def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
     try:
         program = decode(raw, limits._replace(array_bytes=sys.maxsize))
     except CaseError:
-        return Claim(_claimed_live(raw), Amount(0, 0, 1))
-    return Claim(program.live, Amount(len(program.ops), program.live_bytes, 1))
+        return Claim.of(_claimed_live(raw), Amount(0, 0, 1))
+    return Claim.of(program.live, Amount(len(program.ops), program.live_bytes, 1))
 
 
-def _claimed_live(raw: bytes) -> tuple[int, ...]:
+def _claimed_live(raw: bytes) -> Sequence[int]:
     """Empty if it cannot be read."""
     try:
         parts = unpack(raw, longest_array=len(raw))
         live = parts[3]
-        return tuple(sorted({index for index in live if type(index) is int and 0 <= index < len(parts[2])}))
+        return [index for index in live if type(index) is int and 0 <= index < len(parts[2])]
     except (CaseError, TypeError, IndexError):
         return ()

@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import msgpack
 import pytest
 
 from fusewire_protos import dtypes
@@ -202,7 +203,7 @@ def test_counts_fall_into_powers_of_two(count: int, upper: int) -> None:
 def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
     inputs, scalars, ops = b"\x90", b"\x90", b"\x92\x90\x90"
     raw = b"\x94" + inputs + scalars + ops + b"\x95\x01\x00\x01\x02\xff"
-    assert claim_of(raw, ProgramLimits()) == Claim((0, 1), Amount(0, 0, 1))
+    assert claim_of(raw, ProgramLimits()) == Claim.of((0, 1), Amount(0, 0, 1))
 
 
 def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
@@ -211,14 +212,25 @@ def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
     limits = ProgramLimits(array_bytes=1 << 20)
     with pytest.raises(CaseError, match="quota_array_bytes"):
         decode(raw, limits)
-    assert claim_of(raw, limits) == Claim((0,), Amount(1, 1 << 34, 1))
+    assert claim_of(raw, limits) == Claim.of((0,), Amount(1, 1 << 34, 1))
 
 
 @pytest.mark.parametrize("limits", [ProgramLimits(program_operands=8), ProgramLimits(program_ops=2)])
 def test_a_program_of_too_much_claims_its_results_without_being_read(limits: ProgramLimits) -> None:
     many = ProgramOp(BY_NAME["concat"], (0,) * 3, (0,))
     raw = encode(build((VECTOR,), (), (many,) * 3, (2,)))
-    assert claim_of(raw, limits) == Claim((2,), Amount(0, 0, 1))
+    assert claim_of(raw, limits) == Claim.of((2,), Amount(0, 0, 1))
+
+
+def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
+    many = 200_000
+    raw = b"\x94\x90\x90" + msgpack.packb([[]] * many) + msgpack.packb([*range(many)])
+    tracemalloc.start()
+    claim = claim_of(raw, ProgramLimits())
+    taken_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert claim.live == tuple(range(1 << 16))
+    assert taken_bytes < 1 << 16
 
 
 @pytest.mark.parametrize(
