@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, Fence, Readback
+from fusewire_protos import dtypes
+from fusewire_protos.shapes import Spec
 
 PIECE_BYTES = 1 << 20
 LARGE_BYTES = 4 << 20  # what is larger comes in pieces
 
 
 class _Piece(NamedTuple):
-    first_byte: int
-    size_bytes: int
+    target: npt.NDArray[np.uint8]  # (size in bytes,), host: its part of the value
     readback: Readback
     fence: Fence
 
@@ -30,6 +31,8 @@ class LargeRead:
         """Raises MemoryError."""
         self._device = device
         self._block = block
+        # Where device memory is the host's, one copy will do. (size_bytes,), of the block.
+        self._source = device.array(block, Spec(dtypes.uint8, (size_bytes,))) if device.info.is_host else None
         self._copied: npt.NDArray[np.uint8] = np.empty(size_bytes, np.uint8)  # (size_bytes,), host
         self._wanted_bytes = size_bytes
         self._asked_bytes = 0
@@ -48,7 +51,8 @@ class LargeRead:
         if self._piece is not None:
             if not self._piece.fence.is_reached():
                 return False
-            self._take(self._piece)
+            _copy(self._piece.target, np.frombuffer(self._piece.readback.data(), np.uint8))
+            self._piece = None
         if self._asked_bytes < self._wanted_bytes:
             self._ask()
         return True
@@ -57,14 +61,17 @@ class LargeRead:
         """The whole value, once it is over."""
         return self._copied.data
 
-    def _take(self, piece: _Piece) -> None:
-        target = self._copied[piece.first_byte : piece.first_byte + piece.size_bytes]
-        np.copyto(target, np.frombuffer(piece.readback.data(), np.uint8))  # lets other threads run meanwhile
-        self._piece = None
-
     def _ask(self) -> None:
         first_byte = self._asked_bytes
-        size_bytes = min(PIECE_BYTES, self._wanted_bytes - first_byte)
-        readback = self._device.read(self._block, size_bytes, first_byte)
-        self._piece = _Piece(first_byte, size_bytes, readback, self._device.fence())
-        self._asked_bytes += size_bytes
+        self._asked_bytes = min(first_byte + PIECE_BYTES, self._wanted_bytes)
+        target = self._copied[first_byte : self._asked_bytes]
+        if self._source is not None:
+            _copy(target, self._source[first_byte : self._asked_bytes])
+            return
+        readback = self._device.read(self._block, len(target), first_byte)
+        self._piece = _Piece(target, readback, self._device.fence())
+
+
+def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
+    """Copies bytes; unlike a memoryview's assignment, NumPy lets other threads run meanwhile."""
+    np.copyto(target, source)
