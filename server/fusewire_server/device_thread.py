@@ -253,7 +253,8 @@ def _largest_stand_in_bytes(submission: Submission) -> int:
     return max(value.spec.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
 
 
-def _goes_in_slices(order: Order) -> bool:
+def goes_in_slices(order: Order) -> bool:
+    """Whether others may overtake it while it goes on. Any thread."""
     if isinstance(order, Run):
         return order.submission.loaded is None
     return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES
@@ -345,14 +346,14 @@ class DeviceThread:
 
     def _consider(self, order: Order) -> None:
         """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
-        in_slices = _goes_in_slices(order)
+        in_slices = goes_in_slices(order)
         is_alone = self._line.is_open and not in_slices
         if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
 
     def _act(self, order: Order) -> None:
         began_ns = time.perf_counter_ns()
-        if _goes_in_slices(order):
+        if goes_in_slices(order):
             self._begin(order)
         else:
             self._do(order)
@@ -413,7 +414,7 @@ class DeviceThread:
         while all_ended:
             for order in self._line.end(sessions_of(all_ended.popleft())):
                 self._act(order)
-                if not _goes_in_slices(order):
+                if not goes_in_slices(order):
                     all_ended.append(order)
 
     def _finish_unfinished(self) -> None:

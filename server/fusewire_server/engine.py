@@ -95,7 +95,8 @@ class Engine:
         self._outstanding: dict[int, _Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them that are not in the fast lane, by session
-        self._lasting: set[Session] = set()  # those with rows in the lasting lane: their next ones would only wait
+        # Rows of them in the lasting lane and large values that are read: behind these their next rows would only wait.
+        self._lasting: Counter[Session] = Counter()
         self._submissions = 0
         self.backlog = Backlog(self._apply, self.end)
         self.carriers = Carriers()
@@ -316,10 +317,15 @@ class Engine:
         fetching.told_at_ns = time.monotonic_ns()
         data = self._device_thread.read_at_once(fetching.value)
         if data is None:
-            self._device_thread.order(orders.Read(fetching))
+            self._order_read(orders.Read(fetching))
         else:
             self._answer(fetching, data)
         self._intake.read(fetching, taken)
+
+    def _order_read(self, read: orders.Read) -> None:
+        self._device_thread.order(read)
+        if orders.goes_in_slices(read):
+            self._lasting[read.fetching.session] += 1
 
     def _order_releases(self, sessions: Iterable[Session], values: list[Value]) -> None:
         if values:
@@ -478,10 +484,10 @@ class Engine:
             case orders.Lasts():
                 self._pass_by(report.number)
             case orders.Brought():
-                self._charge(report.fetching.session, report.device_ns)
+                self._end_read(report)
                 self._answer(report.fetching, report.data)
             case orders.Missing():
-                self._charge(report.fetching.session, report.device_ns)
+                self._end_read(report)
                 self._answer_missing(report.fetching)
             case orders.Wrote():
                 self._finish_writing(report)
@@ -499,14 +505,14 @@ class Engine:
         self._told[told.lane] -= 1
         self._outstanding[number] = told._replace(lane=Lane.LASTING)
         self._told[Lane.LASTING] += 1
-        self._lasting.update(row.session for row in told.batch.rows)
+        self._lasting.update([row.session for row in told.batch.rows])
 
     def _finish_submission(self, ran: orders.Ran) -> None:
         told = self._outstanding.pop(ran.number)
         self._count_told(told, -1)
         batch, loaded, lane = told
         if lane is Lane.LASTING:
-            self._lasting.difference_update(row.session for row in batch.rows)
+            self._lasting -= Counter([row.session for row in batch.rows])
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
             batch.entry.measured(row_ns)
@@ -549,10 +555,12 @@ class Engine:
         self._order_releases([session], taken.released)
         self._wake(session)
 
-    def _charge(self, session: Session, device_ns: int) -> None:
-        """For what the device did that was no row."""
-        session.device_ns += device_ns
-        self._coalescer.charge(session, device_ns)
+    def _end_read(self, report: orders.Brought | orders.Missing) -> None:
+        session = report.fetching.session
+        session.device_ns += report.device_ns
+        self._coalescer.charge(session, report.device_ns)
+        if orders.goes_in_slices(orders.Read(report.fetching)):
+            self._lasting -= Counter([session])
 
     def _answer(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session

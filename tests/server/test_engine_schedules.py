@@ -17,9 +17,23 @@ from hypothesis import strategies as st
 from fusewire_protos import frames
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
 from fusewire_server import tier0
+from fusewire_server.large_read import LargeRead
 from fusewire_server.work import Row
 from tests.server.parts import chain, new, segment, upload, upload_beside
-from tests.server.world import ADD, NEGATE, PAIR, PROGRAMS, Client, InstantPlanner, World, run, staged, until, world
+from tests.server.world import (
+    ADD,
+    NEGATE,
+    PAIR,
+    PROGRAMS,
+    Client,
+    InstantPlanner,
+    World,
+    load,
+    run,
+    staged,
+    until,
+    world,
+)
 
 
 @dataclass
@@ -241,6 +255,29 @@ def test_a_session_whose_run_lasts_goes_on_once_it_has_ended(gate: Gate) -> None
             gate.opened.set()
             assert await slow.value(1) == [0.0, 1.0, 2.0, 3.0]
             await slow.idle()
+
+    run(test())
+
+
+def test_a_large_value_that_is_read_holds_up_its_own_session_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_go_on, go_on = threading.Event(), LargeRead.go_on
+
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            reader, other = here.client("reader"), here.client("other")
+            await load(here, reader)
+            monkeypatch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
+            monkeypatch.setattr(
+                "fusewire_server.large_read.LargeRead.go_on", lambda copy: may_go_on.is_set() and go_on(copy)
+            )
+            reader.send(Fetch(1, 10), *(segment(NEGATE, 100 + index, 10) for index in range(5)))
+            for index in range(5):
+                other.send(segment(NEGATE, 100 + index, 10))
+                await other.idle()
+            assert reader.session.admitted != reader.session.completed
+            may_go_on.set()
+            assert await reader.value(1) == [0.0, 1.0, 2.0, 3.0]
+            await reader.idle()
 
     run(test())
 
