@@ -19,7 +19,7 @@ from fusewire_server.session import Session
 
 SLICE_NS = 1_000_000
 
-Apply = Callable[[Session, Iterable[Item], Arrival], None]
+Apply = Callable[[Session, Iterable[Item], Arrival, int], None]
 
 
 class _Rest(NamedTuple):
@@ -33,7 +33,7 @@ class _Rest(NamedTuple):
 class Backlog:
     """Frames of which something is left, one a session at most.
 
-    `apply` takes items in; `give_up` ends a session of whose frame a part cannot be applied.
+    `apply` takes items in and is told when that began; `give_up` ends a session whose frame cannot be applied whole.
     """
 
     def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
@@ -46,7 +46,7 @@ class Backlog:
         """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
         assert session.session_id not in self._rests, "a session's frames are applied one after the other"
         if session.may_go_on:
-            self._apply_slice(session, items, arrival)
+            self._apply_slice(session, items, arrival, arrival.now_ns)
         if not items:
             return True
         wrote = asyncio.Event()
@@ -80,7 +80,7 @@ class Backlog:
         try:
             while items:
                 if session.may_go_on:
-                    self._apply_slice(session, items, arrival)
+                    self._apply_slice(session, items, arrival, time.monotonic_ns())
                     await asyncio.sleep(0)
                 else:
                     wrote.clear()
@@ -95,13 +95,12 @@ class Backlog:
             del self._rests[session.session_id]
         return None
 
-    def _apply_slice(self, session: Session, items: deque[Item], arrival: Arrival) -> None:
-        self._apply(session, _within(items, self.slice_ns), arrival)
+    def _apply_slice(self, session: Session, items: deque[Item], arrival: Arrival, began_ns: int) -> None:
+        self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
 
 
-def _within(items: deque[Item], slice_ns: int) -> Iterator[Item]:
-    """Takes items out for as long as that; one at least."""
-    ends_ns = time.monotonic_ns() + slice_ns
+def _until(items: deque[Item], ends_ns: int) -> Iterator[Item]:
+    """Takes items out until then; one at least."""
     while items:
         yield items.popleft()
         if items and time.monotonic_ns() >= ends_ns:

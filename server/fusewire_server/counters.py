@@ -46,10 +46,6 @@ class Counters:
     device: Phase = field(default_factory=Phase)
     copy_out: Phase = field(default_factory=Phase)
 
-    def decoded(self, ns: int) -> None:
-        self.frames += 1
-        self.decode.add(ns)
-
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
 

@@ -214,23 +214,21 @@ class Engine:
             return True
         began_ns = time.monotonic_ns()
         session.heard_at_ns = began_ns
-        new, entries = frames.decode_programs(programs), frames.decode_entries(bindings)
-        self.counters.decoded(time.monotonic_ns() - began_ns)
-        arrival = Arrival(tensors, began_ns)
-        if new or len(entries) > FEW_ENTRIES or not session.may_go_on:
-            return self.backlog.begin(session, deque((*new, *entries)), arrival)
-        self._apply(session, entries, arrival)
+        entries, arrival = frames.decode_entries(bindings), Arrival(tensors, began_ns)
+        self.counters.frames += 1
+        if programs or len(entries) > FEW_ENTRIES or not session.may_go_on:
+            return self.backlog.begin(session, deque((*frames.decode_programs(programs), *entries)), arrival)
+        self._apply(session, entries, arrival, began_ns)
         return True
 
-    def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival) -> None:
-        began_ns = time.monotonic_ns()
+    def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> None:
         taken = Taken()
         try:
             self._intake.take(session, items, arrival, taken)
         except CaseError:
             self._order_releases([session], taken.released)  # they are in none of the session's tables any more
             raise
-        self.counters.decode.total_ns += time.monotonic_ns() - began_ns
+        self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, taken)
 
     def acknowledge(self, session: Session, number: int) -> None:
