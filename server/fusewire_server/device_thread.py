@@ -41,7 +41,7 @@ from fusewire_server.work import Amount, Fetching, Row, Submission, Value, Value
 log = logging.getLogger("fusewire.device")
 
 SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
-LASTING_NS = 5_000_000  # a run that has used so much is reported, so that others need not wait for its end
+LASTING_NS = 5_000_000  # a run that has used so much, or waits, is reported: others need not wait for its end
 MOST_RETREATS = 3  # how often a run gives way to others before it is refused
 # Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
 # it, but too briefly for the other to wake up in time.
@@ -105,7 +105,7 @@ class Ran(NamedTuple):
 
 
 class Lasts(NamedTuple):
-    """A submission at tier 0 takes long; it shares the device with whatever of others is told meanwhile."""
+    """A submission at tier 0 takes long, or waits for others: whatever is told meanwhile goes on beside it."""
 
     number: int
 
@@ -431,9 +431,17 @@ class DeviceThread:
         self._turns.add(unfinished.tenant, unfinished)
 
     def _run_slice(self, unfinished: _Unfinished, until_ns: float) -> _Progress:
-        if unfinished.used_ns >= LASTING_NS and not unfinished.is_reported:
+        progress = self._go_on_until(unfinished, until_ns)
+        if progress is _Progress.WAITS or (unfinished.used_ns >= LASTING_NS and progress is _Progress.GOES_ON):
+            self._tell_that_it_lasts(unfinished)
+        return progress
+
+    def _tell_that_it_lasts(self, unfinished: _Unfinished) -> None:
+        if not unfinished.is_reported:
             unfinished.is_reported = True
             self._report(Lasts(unfinished.order.number))
+
+    def _go_on_until(self, unfinished: _Unfinished, until_ns: float) -> _Progress:
         with np.errstate(all="ignore"):
             while unfinished.rows:
                 if not self._go_on(unfinished, unfinished.rows[0], until_ns):

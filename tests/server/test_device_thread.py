@@ -561,6 +561,18 @@ def test_a_run_waits_for_one_that_is_no_greater(tight: World) -> None:
     assert tight.rows_begun == [first, second]
 
 
+def test_a_run_that_waits_for_another_lasts(tight: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 1 << 60)
+    tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and what one of them is computed from
+    tight.thread.start()
+    first = tight.begin_run(SLOW, SIZE_BYTES)
+    tight.run_without_inputs(OTHER_SLOW, SIZE_BYTES, session("second"))
+    assert tight.reports.get(timeout=DEADLINE_S) == Lasts(OTHER_SLOW)
+    tight.gate.set()
+    tight.gates[first.session].set()
+    assert tight.completed(2) == [SLOW, OTHER_SLOW]
+
+
 def test_a_run_that_has_given_way_too_often_is_refused(tight: World) -> None:
     tight.device._memory_bytes = TOO_LITTLE_BYTES
     tight.thread.start()
