@@ -1,7 +1,8 @@
 """Readies programs for tier 0, a few of their calls in each turn of the loop, so that no program stops everybody. Pure.
 
-A program is readied for each session that uses it, from the first of its calls to the last, and sessions take turns.
-Rows wait meanwhile: until somebody has come to the last call, one that no plan is for stands among the missing ones.
+A program is readied for each session that uses it, from the first of its calls to the last. Tenants take turns, and so
+do the sessions of each. Rows wait meanwhile: until somebody has come to the last call, one that no plan is for stands
+among the missing ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fusewire_protos.catalogue import BY_NAME
 from fusewire_server.calls import OneOpCall
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
-from fusewire_server.turns import Turns
+from fusewire_server.turns import TenantTurns
 
 STEPS_A_TURN = 32  # calls asked for and ops looked into, of which a composite one takes a fraction of a millisecond
 
@@ -56,7 +57,7 @@ class Preparations:
         self._later = later
         self._on_turn = on_turn
         self._waiting: dict[ProgramEntry, set[Session]] = {}
-        self._turns: Turns[_Preparation] = Turns()
+        self._turns: TenantTurns[_Preparation] = TenantTurns(lambda each: not self._is_wanted(each))
         self._steps_left = STEPS_A_TURN
         self._has_turn_coming = False
 
@@ -97,7 +98,7 @@ class Preparations:
         had_work = False
         while self._steps_left > 0 and (preparation := self._turns.take()) is not None:
             had_work = True
-            if self._is_wanted(preparation) and not self._advance(preparation):
+            if not self._advance(preparation):
                 self._turns.add(preparation.session, preparation)
         if not self._has_turn_coming and self._steps_left < STEPS_A_TURN:
             self._has_turn_coming = True

@@ -110,6 +110,16 @@ def test_sessions_take_turns() -> None:
     assert sum(entry is quick for entry, _, _ in here.taken) == 3
 
 
+def test_tenants_take_turns_however_many_sessions_they_have() -> None:
+    here, quick = World(), of_calls(3)
+    for name in "abcdefghij":
+        here.preparations.begin(of_calls(3 * STEPS_A_TURN), session(name))
+    here.preparations.begin(quick, session("z", tenant="others"))
+    here.turn()
+    here.turn()
+    assert sum(entry is quick for entry, _, _ in here.taken) == 3
+
+
 def test_another_session_waits_for_all_of_its_calls_too() -> None:
     here, entry, one, other = World(), of_calls(5), session("a"), session("b")
     here.preparations.begin(entry, one)
