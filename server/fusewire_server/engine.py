@@ -12,7 +12,7 @@ import secrets
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -95,6 +95,7 @@ class Engine:
         self._outstanding: dict[int, _Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
         self._slow: Counter[Session] = Counter()  # rows of them that are not in the fast lane, by session
+        self._last_slow: dict[Session, int] = {}  # which of the submissions of the slow lane a session waits for
         # Rows of them in the lasting lane and large values that are read: behind these their next rows would only wait.
         self._lasting: Counter[Session] = Counter()
         self._submissions = 0
@@ -346,12 +347,15 @@ class Engine:
                 return
             self._submit_batch(batch)
 
-    def _open_lane(self, row: Row) -> Lane | None:
-        """Where a row would go if it went now; None if it cannot."""
+    def _open_lane(self, row: Row) -> Hashable | None:
+        """Where a row would go if it went now; None if it cannot.
+
+        In the slow lane it goes with rows that wait for the same submission: for any other it would wait for nothing.
+        """
         if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
         lane = self._lane(row)
-        return lane if self._told[lane] < MOST_OUTSTANDING else None
+        return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
 
     def _lane(self, row: Row) -> Lane:
         return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
@@ -376,6 +380,8 @@ class Engine:
         told = _Told(Batch(batch.entry, rows, batch.row_ns), loaded, self._lane(rows[0]))
         self._outstanding[number] = told
         self._count_told(told, 1)
+        if told.lane is Lane.SLOW:
+            self._last_slow.update({row.session: number for row in rows})
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
@@ -509,6 +515,10 @@ class Engine:
         told = self._outstanding.pop(ran.number)
         self._count_told(told, -1)
         batch, loaded, lane = told
+        if lane is not Lane.FAST:
+            ended = [row.session for row in batch.rows if self._last_slow.get(row.session) == ran.number]
+            for session in ended:
+                del self._last_slow[session]
         if lane is Lane.LASTING:
             self._lasting -= Counter([row.session for row in batch.rows])
         row_ns = ran.device_ns // len(batch.rows)

@@ -224,6 +224,27 @@ def test_runs_at_tier_0_that_do_not_end_leave_others_their_first_programs(gate: 
     run(test())
 
 
+def test_no_row_is_tied_to_one_that_waits_for_a_run_of_its_own_session(
+    gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 1 << 60)
+
+    async def test() -> None:
+        async with world() as here:
+            slow, other = here.client("slow"), here.client("other")
+            slow.send(segment(4, 100, 10), programs=own_program(("negative", "abs")))
+            await until(gate.reached.is_set)
+            here.engine.hold()
+            slow.send(segment(NEGATE, 200, 10))
+            other.send(segment(NEGATE, 200, 10))
+            here.engine.unhold()
+            await other.idle()
+            gate.opened.set()
+            await slow.idle()
+
+    run(test())
+
+
 def test_what_a_run_of_an_ended_session_holds_comes_back_once_without_its_end(gate: Gate) -> None:
     async def test() -> None:
         async with world() as here:
