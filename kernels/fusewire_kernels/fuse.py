@@ -12,6 +12,7 @@ each group that uses them, which costs less than memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from math import prod
@@ -46,6 +47,7 @@ from fusewire_kernels.needs import (
     turned_of,
 )
 from fusewire_kernels.placement import Partial, Placement
+from fusewire_kernels.recomputation import MOST_RECOMPUTED, recomputed_weight
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
 
@@ -58,6 +60,7 @@ MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 _ALONE = "a product stands alone"
 _OTHER_POINTS = "it has other points"
 _CROWDED = "a reduction of so much to so little has a kernel to itself"
+_REPEATED = "its kernel would compute too much again for each reduction"
 
 
 class Refusal(NamedTuple):
@@ -280,15 +283,16 @@ class _Fuser:
             if placement is None:
                 self._refuse(number, group, _OTHER_POINTS)
                 continue
-            needs = self._needs_in(group, value, placement, links)
+            needs = self._needs_in(group, number, placement, links)
             if isinstance(needs, Needs):
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
         return None
 
-    def _needs_in(self, group: Group, value: Value, placement: Placement, links: _Links) -> Needs | str:
-        """What the value would need in a group, or why it cannot be there."""
+    def _needs_in(self, group: Group, number: int, placement: Placement, links: _Links) -> Needs | str:
+        """What a value would need in a group, or why it cannot be there."""
+        value = self._values[number]
         for other in (*links.partials, *links.blocked):
             if self._groups[other].ancestors >> group.number & 1:
                 return "it needs what itself waits for that"
@@ -297,7 +301,19 @@ class _Fuser:
             return needs
         if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
-        return misfit(group, needs) or needs
+        return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+
+    def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
+        """Whether a group with one more value would compute much again."""
+        if not group.reductions + needs.reductions:
+            return False
+        own_uses = Counter(self._read_of(group, self._values[number]))
+
+        def is_stored(member: int) -> bool:
+            return self._values[member].target is not None or self._outer_uses[member] > own_uses[member]
+
+        members = [*(member for member, _ in group.members), number]
+        return recomputed_weight(self._values, members, group.elements, is_stored) > MOST_RECOMPUTED
 
     def _begin(self, number: int, value: Value) -> Group:
         """A new group for a value. What cannot be computed again there is read from memory."""

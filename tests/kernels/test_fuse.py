@@ -67,6 +67,25 @@ def test_reductions_along_the_same_axes_follow_one_another_in_a_group() -> None:
     assert group.walk == Walk(3, 1)
 
 
+def test_a_function_before_a_reduction_and_after_it_is_in_its_group() -> None:
+    writer = Writer()
+    x, epsilon = writer.input(4, 3), writer.scalar()
+    assert len(_groups(writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,)))))) == 1
+    assert _groups(writer.program(writer.sum(writer.exp(x), axes=(1,), keepdims=False))) == [["exp", "sum"]]
+
+
+def test_a_long_chain_is_not_computed_again_for_each_reduction_behind_it() -> None:
+    writer = Writer()
+    y = writer.input(4, 3)
+    for _ in range(10):
+        y = writer.tanh(y)
+    program = writer.program(writer.softmax(y, axes=(1,)))
+    first, second = _groups(program)
+    assert first == ["tanh"] * 10
+    assert "tanh" not in second
+    assert "its kernel would compute too much again for each reduction" in _reasons(program)
+
+
 def test_reductions_along_other_axes_begin_a_group() -> None:
     writer = Writer()
     y = writer.tanh(writer.input(4, 3))
