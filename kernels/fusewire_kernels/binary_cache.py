@@ -2,7 +2,8 @@
 
 A compiled file holds the kernels that were missing together, and is found again by each of them: an entry is a link
 named by the digest of everything a kernel's machine code depends on, to the file that holds it. Files and links appear
-by renaming, so a reader sees all of one or nothing.
+by renaming, so a reader sees all of one or nothing. A file's name tells its content's digest: one that a loss of power
+left cut short is recognised before it is first used, and compiled again.
 
 Two variables of the environment are its settings: FUSEWIRE_CACHE_DIR, the folder (~/.cache/fusewire), and
 FUSEWIRE_CACHE_BYTES, how much compiled files may take there (1 GiB) before those used longest ago go.
@@ -58,12 +59,25 @@ class BinaryCache:
     identity: str
     suffix: str
     most_bytes: int = field(default_factory=most_cached_bytes)
+    _whole: set[Path] = field(default_factory=set, compare=False, repr=False)  # files that this process has looked at
 
     def missing(self, sources: Iterable[KernelSource]) -> dict[Path, KernelSource]:
         """The sources that no file holds, by their entries. Those that one holds count as used now."""
         entries = {self.entry(source.text): source for source in sources}
+        return {entry: source for entry, source in entries.items() if self.find(entry) is None}
+
+    def find(self, entry: Path) -> str | None:
+        """The file that an entry names, which counts as used now; None if there is none, or had to be removed."""
         with self._usable():
-            return {entry: source for entry, source in entries.items() if not _is_there(entry)}
+            if not _is_there(entry):
+                return None
+            file = entry.resolve()
+            if file not in self._whole:
+                if not _is_whole(file):
+                    file.unlink(missing_ok=True)
+                    return None
+                self._whole.add(file)
+            return str(file)
 
     def paths(self, sources: Iterable[KernelSource]) -> tuple[str, ...]:
         """The file that holds each kernel; none may be missing."""
@@ -116,6 +130,14 @@ def _is_there(entry: Path) -> bool:
     except PermissionError:  # another user's file may be readable and no more
         return entry.exists()
     return True
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a compiled file holds what its name says."""
+    try:
+        return file.stem == f"{UNIT_PREFIX}{_digest(file.read_bytes())}"
+    except FileNotFoundError:
+        return False
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:

@@ -41,6 +41,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _USUAL_TIMEOUT_S = 120.0
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
+_MOST_KERNELS_AT_ONCE = 64  # these are kept, whatever becomes of those that are compiled after them
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,12 @@ def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
     """The path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
     missing = toolchain.cache.missing(sources)
-    units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
-    texts = ["\n".join([prelude("c"), *(missing[entry].text for entry in unit)]) for unit in units]
-    _finish([_start(text, toolchain) for text in texts], units, toolchain)
+    entries = list(missing)
+    for first in range(0, len(entries), _MOST_KERNELS_AT_ONCE):
+        at_once = entries[first : first + _MOST_KERNELS_AT_ONCE]
+        units = deal_out(at_once, most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
+        texts = ["\n".join([prelude("c"), *(missing[entry].text for entry in unit)]) for unit in units]
+        _finish([_start(text, toolchain) for text in texts], units, toolchain)
     return toolchain.cache.paths(sources)
 
 
@@ -81,9 +85,13 @@ def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> in
 def compile_library(text: str, toolchain: Toolchain) -> str:
     """The path of the library of a complete C source, without the prelude. Raises ServerFault."""
     entry = toolchain.cache.entry(text)
-    if not entry.exists():
+    found = toolchain.cache.find(entry)
+    if found is None:
         _finish([_start(text, toolchain)], [[entry]], toolchain)
-    return str(entry.resolve(strict=True))
+        found = toolchain.cache.find(entry)
+    if found is None:
+        raise ServerFault(f"a compiled file vanished at once: {entry}")
+    return found
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,16 @@ def test_publishing_removes_the_files_used_longest_ago_beyond_the_bound(tmp_path
     assert list(cache.missing([_source(number) for number in range(4)]).values()) == [_source(1)]
 
 
+@pytest.mark.parametrize("left_bytes", [0, 3])
+def test_a_file_that_was_cut_short_is_missing_in_the_next_process(tmp_path: Path, left_bytes: int) -> None:
+    file = _publish(BinaryCache(tmp_path, "a compiler", ".so"), 0)
+    os.truncate(file, left_bytes)
+    cache = BinaryCache(tmp_path, "a compiler", ".so")
+    assert list(cache.missing([_source(0)]).values()) == [_source(0)]
+    assert _publish(cache, 0).read_bytes() == b"code 0"
+    assert cache.missing([_source(0)]) == {}
+
+
 @pytest.mark.parametrize("folder", ["/proc/nowhere", "/dev/null/cache"])
 def test_a_folder_that_cannot_be_used_is_named_with_its_variable(folder: str) -> None:
     cache = BinaryCache(Path(folder), "a compiler", ".so")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fusewire_kernels import compile as compiling
 from fusewire_kernels.compile import (
     Toolchain,
     compile_kernels,
@@ -47,6 +48,14 @@ def test_many_kernels_are_dealt_out_to_two_libraries(toolchain: Toolchain) -> No
     paths = compile_kernels(sources, toolchain)
     assert len(set(paths)) <= 2
     assert [_answer(path, source.key) for path, source in zip(paths, sources, strict=True)] == list(range(9))
+
+
+def test_what_is_compiled_before_a_failure_is_kept(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_MOST_KERNELS_AT_ONCE", 3)
+    sources = [_source(number) for number in range(5)]
+    with pytest.raises(ServerFault):
+        compile_kernels([*sources, KernelSource("fw_broken", "int fw_broken(\n")], toolchain)
+    assert missing_kernels(sources, toolchain) == 2
 
 
 def test_a_kernel_in_the_cache_is_not_compiled_again(toolchain: Toolchain) -> None:
