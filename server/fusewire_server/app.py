@@ -142,7 +142,6 @@ class Serving(NamedTuple):
 async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
-    engine.programs.holdings.tenant_of = lambda session: engine.sessions[session].tenant
     server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
     status = health.aio.HealthServicer()

@@ -27,6 +27,7 @@ from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
+from fusewire_server.holdings import Holdings
 from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
@@ -79,7 +80,8 @@ class Engine:
         self.is_draining = False
         self.is_broken = False
         bounds = TableBounds(config.planner.cached_plans, config.planner.cached_bytes, limits.held_program_bytes)
-        self.programs = ProgramTable(limits.program_limits(), config.planner.promote_fragment_after, bounds)
+        holdings = Holdings(lambda session: self.sessions[session].tenant)
+        self.programs = ProgramTable(limits.program_limits(), config.planner.promote_fragment_after, bounds, holdings)
         self.on_broken: Callable[[BaseException], None] = _raise
         self._intake = Intake(limits, self.programs)
         self._coalescer = Coalescer(

@@ -141,11 +141,11 @@ class ProgramTable:
     limits: ProgramLimits
     promote_fragment_after: int
     bounds: TableBounds
+    holdings: Holdings = field(default_factory=lambda: Holdings(lambda session: session))
     entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
     size_bytes: int = 0  # of all entries
     changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the one used last stands last
-    holdings: Holdings = field(default_factory=lambda: Holdings(lambda session: session))
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
         """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
