@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -25,18 +25,37 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, Fence, LoadedPlan, Readback, Staged
 from fusewire_kernels.interpreter import Steps
-from fusewire_kernels.plan import Plan
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_server import large_read
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.large_read import LargeRead
+from fusewire_server.orders import (
+    Broken,
+    Brought,
+    FailedRow,
+    Lasts,
+    Load,
+    Loaded,
+    Missing,
+    Order,
+    Ran,
+    Read,
+    Release,
+    Report,
+    Run,
+    Unloadable,
+    Write,
+    Wrote,
+    goes_in_slices,
+    sessions_of,
+    values_needed,
+)
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Session, SessionState
+from fusewire_server.session import SessionState
 from fusewire_server.slices import Line, giving_way
 from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
 from fusewire_server.turns import Turns
-from fusewire_server.work import Amount, Fetching, Row, Submission, Value, ValueState
+from fusewire_server.work import Fetching, Row, Submission, Value, ValueState
 
 log = logging.getLogger("fusewire.device")
 
@@ -46,111 +65,6 @@ MOST_RETREATS = 3  # how often a run gives way to others before it is refused
 # Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
 # it, but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
-
-
-class Run(NamedTuple):
-    """Run the rows of a submission."""
-
-    number: int
-    submission: Submission
-
-
-class Write(NamedTuple):
-    """Fill a value with bytes from the host; `credit` comes back to the session when that is done."""
-
-    session: Session
-    value: Value
-    data: bytes | Staged
-    credit: Amount
-
-
-class Read(NamedTuple):
-    """Bring a value to the host."""
-
-    fetching: Fetching
-
-
-class Release(NamedTuple):
-    """Give back the memory of values that died, all of them values of these sessions."""
-
-    sessions: frozenset[Session]
-    values: tuple[Value, ...]
-
-
-class Load(NamedTuple):
-    """Load a plan; `key` is the program entry, or the one-op call, that it serves."""
-
-    key: object
-    plan: Plan
-    binaries: tuple[str, ...]
-
-
-Order = Run | Write | Read | Release | Load
-
-
-class FailedRow(NamedTuple):
-    """A row that came to nothing; `case` is the name of its case of the error table."""
-
-    row: Row
-    case: str
-    text: str
-
-
-class Ran(NamedTuple):
-    """A submission has been completed, but for the rows that failed."""
-
-    number: int
-    failed: tuple[FailedRow, ...]
-    device_ns: int
-
-
-class Lasts(NamedTuple):
-    """A submission at tier 0 takes long, or waits for others: whatever is told meanwhile goes on beside it."""
-
-    number: int
-
-
-class Wrote(NamedTuple):
-    """A value has been written, or could not be for want of memory (`refusal` says so)."""
-
-    write: Write
-    refusal: str | None
-
-
-class Missing(NamedTuple):
-    """A fetched value is not there: its producer found no room, or nobody wants it any more."""
-
-    fetching: Fetching
-    device_ns: int = 0
-
-
-class Brought(NamedTuple):
-    """A fetched value is on the host. `device_ns` is the time it took there, of a large one."""
-
-    fetching: Fetching
-    data: memoryview
-    device_ns: int = 0
-
-
-class Loaded(NamedTuple):
-    key: object
-    loaded: LoadedPlan
-
-
-class Unloadable(NamedTuple):
-    """A plan that the device does not take."""
-
-    key: object
-    text: str
-
-
-class Broken(NamedTuple):
-    """The device is beyond use; the process must end."""
-
-    error: BaseException
-
-
-Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 class MemoryCount(NamedTuple):
@@ -222,42 +136,9 @@ class _Reading:
         return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED
 
 
-def sessions_of(order: Order) -> frozenset[Session]:
-    """The sessions whose values an order reads, writes, frees or overwrites."""
-    match order:
-        case Run(_, submission):
-            return frozenset([row.session for row in submission.rows])
-        case Write(session):
-            return frozenset([session])
-        case Read(fetching):
-            return frozenset([fetching.session])
-        case Release(sessions):
-            return sessions
-        case Load():
-            return frozenset()
-
-
-def _values_needed(order: Order) -> Iterator[Value]:
-    """The values that an order reads or has results written to."""
-    match order:
-        case Run(_, submission):
-            for row in submission.rows:
-                yield from row.inputs
-                yield from row.outputs
-        case Read(fetching):
-            yield fetching.value
-
-
 def _largest_stand_in_bytes(submission: Submission) -> int:
     inputs = [value for row in submission.rows for value in row.inputs]
     return max(value.spec.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
-
-
-def goes_in_slices(order: Order) -> bool:
-    """Whether others may overtake it while it goes on. Any thread."""
-    if isinstance(order, Run):
-        return order.submission.loaded is None
-    return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES
 
 
 class DeviceThread:
@@ -573,7 +454,7 @@ class DeviceThread:
     def _release_early(self) -> None:
         """What is held up to be released goes now, unless an order before it needs it."""
         waiting = self._line.orders()
-        needed = {value for order in waiting for value in _values_needed(order)}
+        needed = {value for order in waiting for value in values_needed(order)}
         for order in waiting:
             if isinstance(order, Release):
                 self._release(tuple([value for value in order.values if value not in needed]))

@@ -19,14 +19,13 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Device, LoadedPlan, Staged
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_server import device_thread as orders
-from fusewire_server import tier0
+from fusewire_server import orders, tier0
 from fusewire_server.backlog import Backlog
 from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
-from fusewire_server.device_thread import DeviceThread
+from fusewire_server.device_thread import DeviceThread, MemoryCount
 from fusewire_server.holdings import Holdings
 from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.planner import Planner
@@ -108,7 +107,7 @@ class Engine:
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
 
     @property
-    def memory(self) -> orders.MemoryCount:
+    def memory(self) -> MemoryCount:
         return self._device_thread.memory()
 
     @property

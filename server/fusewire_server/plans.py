@@ -19,7 +19,7 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_protos.errors import BY_NAME
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.counters import Counters
-from fusewire_server.device_thread import Load, Loaded
+from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlanRequest
 from fusewire_server.preparations import Preparations
 from fusewire_server.programs import OneOp, PlanState, ProgramEntry

@@ -18,10 +18,9 @@ from fusewire_protos import dtypes
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
-from fusewire_server.device_thread import (
-    MOST_RETREATS,
+from fusewire_server.device_thread import MOST_RETREATS, DeviceThread
+from fusewire_server.orders import (
     Brought,
-    DeviceThread,
     Lasts,
     Missing,
     Ran,

@@ -9,7 +9,7 @@ import pytest
 
 from fusewire_protos import frames
 from fusewire_protos.frames import Fetch
-from fusewire_server.device_thread import Brought, Unloadable
+from fusewire_server.orders import Brought, Unloadable
 from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
 from fusewire_server.work import Fetching

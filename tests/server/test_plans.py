@@ -14,7 +14,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
-from fusewire_server.device_thread import Load, Loaded
+from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import PlannerRefusal
 from fusewire_server.plans import MOST_PROGRAMS_WAITING, Plans
 from fusewire_server.programs import PlanState, ProgramEntry

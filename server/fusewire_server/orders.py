@@ -1,0 +1,150 @@
+"""What the loop tells the device thread to do, and what that reports back. Plain data, which says whom it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fusewire_kernels.devices.base import LoadedPlan, Staged
+from fusewire_kernels.plan import Plan
+from fusewire_server import large_read
+from fusewire_server.session import Session
+from fusewire_server.work import Amount, Fetching, Row, Submission, Value
+
+
+class Run(NamedTuple):
+    """Run the rows of a submission."""
+
+    number: int
+    submission: Submission
+
+
+class Write(NamedTuple):
+    """Fill a value with bytes from the host; `credit` comes back to the session when that is done."""
+
+    session: Session
+    value: Value
+    data: bytes | Staged
+    credit: Amount
+
+
+class Read(NamedTuple):
+    """Bring a value to the host."""
+
+    fetching: Fetching
+
+
+class Release(NamedTuple):
+    """Give back the memory of values that died, all of them values of these sessions."""
+
+    sessions: frozenset[Session]
+    values: tuple[Value, ...]
+
+
+class Load(NamedTuple):
+    """Load a plan; `key` is the program entry, or the one-op call, that it serves."""
+
+    key: object
+    plan: Plan
+    binaries: tuple[str, ...]
+
+
+Order = Run | Write | Read | Release | Load
+
+
+class FailedRow(NamedTuple):
+    """A row that came to nothing; `case` is the name of its case of the error table."""
+
+    row: Row
+    case: str
+    text: str
+
+
+class Ran(NamedTuple):
+    """A submission has been completed, but for the rows that failed."""
+
+    number: int
+    failed: tuple[FailedRow, ...]
+    device_ns: int
+
+
+class Lasts(NamedTuple):
+    """A submission at tier 0 takes long, or waits for others: whatever is told meanwhile goes on beside it."""
+
+    number: int
+
+
+class Wrote(NamedTuple):
+    """A value has been written, or could not be for want of memory (`refusal` says so)."""
+
+    write: Write
+    refusal: str | None
+
+
+class Missing(NamedTuple):
+    """A fetched value is not there: its producer found no room, or nobody wants it any more."""
+
+    fetching: Fetching
+    device_ns: int = 0
+
+
+class Brought(NamedTuple):
+    """A fetched value is on the host. `device_ns` is the time it took there, of a large one."""
+
+    fetching: Fetching
+    data: memoryview
+    device_ns: int = 0
+
+
+class Loaded(NamedTuple):
+    key: object
+    loaded: LoadedPlan
+
+
+class Unloadable(NamedTuple):
+    """A plan that the device does not take."""
+
+    key: object
+    text: str
+
+
+class Broken(NamedTuple):
+    """The device is beyond use; the process must end."""
+
+    error: BaseException
+
+
+Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
+
+
+def sessions_of(order: Order) -> frozenset[Session]:
+    """The sessions whose values an order reads, writes, frees or overwrites."""
+    match order:
+        case Run(_, submission):
+            return frozenset([row.session for row in submission.rows])
+        case Write(session):
+            return frozenset([session])
+        case Read(fetching):
+            return frozenset([fetching.session])
+        case Release(sessions):
+            return sessions
+        case Load():
+            return frozenset()
+
+
+def values_needed(order: Order) -> Iterator[Value]:
+    """The values that an order reads or has results written to."""
+    match order:
+        case Run(_, submission):
+            for row in submission.rows:
+                yield from row.inputs
+                yield from row.outputs
+        case Read(fetching):
+            yield fetching.value
+
+
+def goes_in_slices(order: Order) -> bool:
+    """Whether others may overtake it while it goes on. Any thread."""
+    if isinstance(order, Run):
+        return order.submission.loaded is None
+    return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES
