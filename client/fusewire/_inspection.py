@@ -28,7 +28,8 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     # No proxy: it would be told the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
-        request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})  # noqa: S310
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, as above
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
             told: dict[str, Any] = json.load(answer)
     except urllib.error.HTTPError as refused:

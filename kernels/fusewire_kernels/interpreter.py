@@ -128,7 +128,7 @@ class Repertoire:
 
     def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> Step:
         """The step of an op for which a program stands, whose scalars are `constants`."""
-        steps = _ended(self.prepare(program, kernel_of))
+        steps = ended(self.prepare(program, kernel_of))
         return Step(partial(_run_program, steps, constants), is_program=True)
 
 
@@ -192,9 +192,9 @@ def run(
     """
     kernel_of = None if run_inexact is None else partial(partial, run_inexact)
     repertoire = Repertoire(library, is_library_exact=is_library_exact)
-    steps = _ended(repertoire.prepare(program, kernel_of))
+    steps = ended(repertoire.prepare(program, kernel_of))
     with np.errstate(all="ignore"):
-        return _ended(execute(steps, inputs, scalars, starts))
+        return ended(execute(steps, inputs, scalars, starts))
 
 
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
@@ -261,8 +261,8 @@ def _dense(library: Any, array: Any) -> Any:
     return library.asarray(array, order="C")
 
 
-def _ended(generator: Generator[None, None, T]) -> T:
-    """What a generator returns, once it has been resumed to its end."""
+def ended(generator: Generator[None, None, T]) -> T:
+    """What a generator returns, once it has been resumed to its end: for those who have nothing to do between."""
     while True:
         try:
             next(generator)

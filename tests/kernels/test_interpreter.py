@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Generator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels import interpreter, reference
 from fusewire_kernels.conversions import scalar
-from fusewire_kernels.interpreter import Repertoire, Steps
+from fusewire_kernels.interpreter import Repertoire, Steps, ended
 from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
@@ -26,7 +26,6 @@ from tests import strategies
 from tests.tolerances import allowance, assert_close, assert_same_bytes
 
 Array = npt.NDArray[Any]
-T = TypeVar("T")
 VECTOR = Spec(dtypes.float32, (8,))
 
 
@@ -50,22 +49,12 @@ def _by_twin(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Se
 
 
 def _prepare(repertoire: Repertoire, program: Program, kernel_of: interpreter.KernelOf | None) -> Steps:
-    return _ended(repertoire.prepare(program, kernel_of))
+    return ended(repertoire.prepare(program, kernel_of))
 
 
 def _execute(steps: Steps, inputs: Sequence[Array], scalars: Sequence[int | float] = ()) -> list[Array]:
     with np.errstate(all="ignore"):
-        return _ended(interpreter.execute(steps, inputs, scalars, ()))
-
-
-def _ended(generator: Generator[None, None, T]) -> T:
-    """What a generator returns, once it has been resumed to its end."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            returned: T = end.value
-            return returned
+        return ended(interpreter.execute(steps, inputs, scalars, ()))
 
 
 class _Kernels:
@@ -327,7 +316,7 @@ def test_programs_that_share_a_repertoire_give_the_bits_they_give_alone(works: l
     for work in works * 2:
         steps = _prepare(repertoire, work.program, None)
         with np.errstate(all="ignore"):
-            results = _ended(interpreter.execute(steps, work.inputs, work.scalars, work.starts))
+            results = ended(interpreter.execute(steps, work.inputs, work.scalars, work.starts))
         for actual, expected in zip(results, _run(work), strict=True):
             assert_same_bytes(actual, expected)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Generator
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.interpreter import Repertoire
+from fusewire_kernels.interpreter import Repertoire, ended
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
@@ -25,8 +23,6 @@ from fusewire_server.tier0 import donations, prepare, repertoire_of, run_op_by_o
 from fusewire_server.work import Row, Value, ValueState
 from tests.server.parts import VECTOR, addition, chain, entry_of, pair, session
 
-T = TypeVar("T")
-
 SQUARE = Spec(dtypes.float32, (2, 2))
 NUMBERS = np.array([[1, 2], [3, 4]], np.float32)
 
@@ -36,16 +32,6 @@ def double_and_view() -> Program:
     double = ProgramOp(catalogue.BY_NAME["add"], (0, 0), ())
     reshape = ProgramOp(catalogue.BY_NAME["reshape"], (0,), ((4,),))
     return build([SQUARE], [], [double, reshape], (0, 1))
-
-
-def ended(generator: Generator[None, None, T]) -> T:
-    """What a generator returns, once it has been resumed to its end."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            returned: T = end.value
-            return returned
 
 
 def value_in(device: NullDevice, spec: Spec, block: Block | None = None) -> Value:
