@@ -22,6 +22,8 @@ _MOST_CONNECTIONS = 64
 _REQUEST_DEADLINE_S = 5.0
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
+# What the loop needs to drop what is left and to end: milliseconds, unless the machine is busy with other things.
+_DROP_DEADLINE_S = 10.0
 
 
 def bind(address: Address) -> socket.socket:
@@ -60,13 +62,13 @@ class InspectionServer:
         if not (self._server.settled.wait(deadline_s) and self._server.started):
             raise ServerFault("inspection did not start; its log says why")
 
-    def stop(self, deadline_s: float) -> None:
-        """Lets running requests end, drops them at the deadline, and closes the socket."""
+    def stop(self, grace_s: float) -> None:
+        """Lets running requests end for so long, then drops them, and closes the socket."""
         self._server.should_exit = True
         if self._thread.ident is not None:
-            self._thread.join(deadline_s)
+            self._thread.join(grace_s)
             self._server.force_exit = True
-            self._thread.join(deadline_s)
+            self._thread.join(_DROP_DEADLINE_S)
         self._socket.close()
 
     def _serve(self) -> None:
