@@ -25,12 +25,13 @@ from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
-from fusewire_server.device_thread import DeviceThread, MemoryCount
+from fusewire_server.device_thread import DeviceThread
 from fusewire_server.holdings import Holdings
 from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
+from fusewire_server.room import MemoryCount
 from fusewire_server.session import Session, SessionEvent, SessionState
 from fusewire_server.uploads import Uploads
 from fusewire_server.work import (

@@ -30,11 +30,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from itertools import chain
 from typing import Generic, TypeVar
 
 Order = TypeVar("Order")
 Run = TypeVar("Run")
+
+
+class Progress(Enum):
+    """What a slice came to."""
+
+    ENDED = "ended"
+    GOES_ON = "goes on"
+    WAITS = "waits"  # for others, or for the device
 
 
 @dataclass(eq=False, slots=True)

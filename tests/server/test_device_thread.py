@@ -18,7 +18,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
-from fusewire_server.device_thread import MOST_RETREATS, DeviceThread
+from fusewire_server.device_thread import DeviceThread
 from fusewire_server.orders import (
     Brought,
     Lasts,
@@ -32,6 +32,7 @@ from fusewire_server.orders import (
     Wrote,
 )
 from fusewire_server.programs import ProgramEntry
+from fusewire_server.room import MOST_RETREATS
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, op, session
@@ -124,7 +125,7 @@ class World:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", here.run_op_by_op)
     here.thread.start()
     yield here
     for gate in (here.gate, *here.gates.values()):
@@ -186,7 +187,7 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
             turns.append(row.session.tenant)
             yield
 
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", ops)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", ops)
     for number, tenant in enumerate(["many", "many", "many", "one"]):
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
     world.run(FAST, session("z"))
@@ -206,7 +207,7 @@ def test_a_program_is_made_ready_once_for_all_runs_that_need_it(world: World, mo
         yield from world.prepare()
         return (yield from tier0.prepare(*arguments))  # type: ignore[arg-type]  # they are what it was called with
 
-    monkeypatch.setattr("fusewire_server.device_thread.prepare", counted)
+    monkeypatch.setattr("fusewire_server.op_by_op.prepare", counted)
     world.run(SLOW, session("a"))
     world.run(OTHER_SLOW, session("b"))
     world.run(FAST, session("c"))
@@ -243,7 +244,7 @@ def test_a_run_goes_on_for_the_sessions_that_have_not_ended(world: World) -> Non
 
 
 def test_only_a_run_that_lasts_is_reported_and_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 0)
+    monkeypatch.setattr("fusewire_server.sliced_run.LASTING_NS", 0)
     world.run(SLOW, session("a"))
     world.run(FAST, session("b"))
     assert {type(world.reports.get(timeout=DEADLINE_S)) for _ in range(2)} == {Lasts, Ran}
@@ -301,10 +302,15 @@ class PiecesDevice(NullDevice):
         return super().read(block, size_bytes, first_byte)
 
 
+@dataclass
+class PiecesWorld(World):
+    device: PiecesDevice
+
+
 @pytest.fixture
-def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     """Not started; what is larger than 8 bytes is read in pieces of 7, each in a turn of its own."""
-    here = World(PiecesDevice())
+    here = PiecesWorld(PiecesDevice())
     monkeypatch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
     monkeypatch.setattr("fusewire_server.large_read.PIECE_BYTES", 7)
     monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)
@@ -325,7 +331,7 @@ def fetching_of(world: World, one: Session) -> Fetching:
     return fetching
 
 
-def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: World) -> None:
+def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: PiecesWorld) -> None:
     fetching = fetching_of(pieces, session("a"))
     pieces.run(FAST, session("b"))
     pieces.thread.start()
@@ -334,10 +340,10 @@ def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: Worl
     assert isinstance(report, Brought)
     assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
     assert report.device_ns > 0
-    assert pieces.device.first_bytes == [0, 7, 14]  # type: ignore[attr-defined]
+    assert pieces.device.first_bytes == [0, 7, 14]
 
 
-def test_a_large_value_is_not_given_back_before_it_is_read(pieces: World) -> None:
+def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) -> None:
     one = session("a")
     fetching = fetching_of(pieces, one)
     pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
@@ -350,7 +356,7 @@ def test_a_large_value_is_not_given_back_before_it_is_read(pieces: World) -> Non
     assert fetching.value.block is None
 
 
-def test_no_piece_is_asked_for_before_the_one_before_it_has_come_and_nobody_waits_for_it(pieces: World) -> None:
+def test_no_piece_is_asked_for_before_the_one_before_it_has_come_and_nobody_waits_for_it(pieces: PiecesWorld) -> None:
     device = pieces.device
     device.completes_by_itself = False
     fetching_of(pieces, session("a"))
@@ -359,27 +365,27 @@ def test_no_piece_is_asked_for_before_the_one_before_it_has_come_and_nobody_wait
         for _ in range(2):  # between which the read has had a turn
             pieces.thread.order(write(0, session("b")))
             assert isinstance(pieces.next_report(), Wrote)
-        assert device.first_bytes == [0, 7, 14][:count]  # type: ignore[attr-defined]
+        assert device.first_bytes == [0, 7, 14][:count]
         assert device.complete_next()
 
 
 @pytest.mark.parametrize("why", ["abandoned", "ended"])
-def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: World, why: str) -> None:
+def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces: PiecesWorld, why: str) -> None:
     fetching = fetching_of(pieces, session("a"))
 
     def leave() -> None:
         fetching.is_abandoned = why == "abandoned"
         fetching.session.state = SessionState.CLOSED if why == "ended" else SessionState.OPEN
 
-    pieces.device.before_piece = leave  # type: ignore[attr-defined]
+    pieces.device.before_piece = leave
     pieces.thread.start()
     report = pieces.next_report()
     assert isinstance(report, Missing)
     assert report.device_ns > 0
-    assert pieces.device.first_bytes == [0]  # type: ignore[attr-defined]
+    assert pieces.device.first_bytes == [0]
 
 
-def test_a_large_value_that_is_not_there_is_missing(pieces: World) -> None:
+def test_a_large_value_that_is_not_there_is_missing(pieces: PiecesWorld) -> None:
     fetching = Fetching(session("a"), 1, Value(1, VECTOR, ValueState.READY))
     pieces.thread.order(Read(fetching))
     pieces.thread.start()
@@ -410,7 +416,7 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(
         yield
         raise ValueError("a fault")
 
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", fail)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", fail)
     tight.device.completes_by_itself = False
     (row,) = tight.run(SLOW, session("a"))
     tight.thread.order(Read(Fetching(row.session, 1, row.outputs[0])))
@@ -463,7 +469,7 @@ def test_what_is_unfinished_or_held_up_is_completed_before_the_thread_ends(world
 def tight(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """One that is not started, so that a test may first say how much memory there is."""
     here = World(NullDevice())
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", here.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", here.run_op_by_op)
     yield here
     for gate in (here.gate, *here.gates.values()):
         gate.set()
@@ -491,7 +497,7 @@ def test_who_finds_no_room_gets_what_waits_to_be_released_and_no_order_needs(tig
 def test_a_run_gives_way_to_values_and_is_refused_if_they_leave_it_no_room(
     meanwhile: str, tight: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"fusewire_server.device_thread.{meanwhile}", getattr(tight, meanwhile))
+    monkeypatch.setattr(f"fusewire_server.op_by_op.{meanwhile}", getattr(tight, meanwhile))
     tight.device._memory_bytes = 2 * SIZE_BYTES  # the run's result and what it computes it from
     tight.run_without_inputs(SLOW, SIZE_BYTES, session("a"))
     tight.thread.start()
@@ -561,7 +567,7 @@ def test_a_run_waits_for_one_that_is_no_greater(tight: World) -> None:
 
 
 def test_a_run_that_waits_for_another_lasts(tight: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 1 << 60)
+    monkeypatch.setattr("fusewire_server.sliced_run.LASTING_NS", 1 << 60)
     tight.device._memory_bytes = 3 * SIZE_BYTES  # two results, and what one of them is computed from
     tight.thread.start()
     first = tight.begin_run(SLOW, SIZE_BYTES)

@@ -201,7 +201,7 @@ def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest
         async with world() as here:
             client = here.client()
             with monkeypatch.context() as patched:
-                patched.setattr("fusewire_server.device_thread.run_op_by_op", fail)
+                patched.setattr("fusewire_server.op_by_op.run_op_by_op", fail)
                 client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
                 assert await client.failure(1) == "server_fault"
             client.send(segment(NEGATE, 200, 10), Fetch(2, 200))
@@ -227,7 +227,7 @@ def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(mon
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
             planner.withheld = []
-            monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", run_until_let_go)
+            monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", run_until_let_go)
             unplanned = frames.encode_programs([new(4, chain(("negative", "negative")))])
             slow.send(
                 segment(4, 100, 10), *(segment(NEGATE, 200 + index, 10) for index in range(5)), programs=unplanned

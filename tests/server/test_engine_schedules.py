@@ -197,8 +197,8 @@ class Gate:
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     one = Gate()
-    monkeypatch.setattr("fusewire_server.device_thread.run_op_by_op", one.run_op_by_op)
-    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 0)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", one.run_op_by_op)
+    monkeypatch.setattr("fusewire_server.sliced_run.LASTING_NS", 0)
     yield one
     one.opened.set()
 
@@ -227,7 +227,7 @@ def test_runs_at_tier_0_that_do_not_end_leave_others_their_first_programs(gate: 
 def test_no_row_is_tied_to_one_that_waits_for_a_run_of_its_own_session(
     gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fusewire_server.device_thread.LASTING_NS", 1 << 60)
+    monkeypatch.setattr("fusewire_server.sliced_run.LASTING_NS", 1 << 60)
 
     async def test() -> None:
         async with world() as here:

@@ -1,0 +1,62 @@
+"""A fetch of a large value, which goes on in slices. Device thread."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from fusewire_kernels.devices.base import Device
+from fusewire_server.large_read import LargeRead
+from fusewire_server.orders import Brought, Missing, Read
+from fusewire_server.session import SessionState
+from fusewire_server.slices import Progress
+from fusewire_server.work import Value
+
+log = logging.getLogger("fusewire.device")
+
+
+class SlicedRead:
+    """A read under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+
+    def __init__(self, device: Device, order: Read) -> None:
+        self.order = order
+        self.used_ns = 0
+        self._copy = _copy_of(device, order.fetching.value)
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return self.order.fetching.session.tenant
+
+    def go_on(self, until_ns: float) -> Progress:
+        copy = self._copy
+        if copy is not None and self._is_unwanted:
+            copy.cut_short()
+        while copy is not None and not copy.is_over:
+            if not copy.go_on():
+                return Progress.WAITS
+            if time.perf_counter_ns() >= until_ns:
+                return Progress.GOES_ON
+        return Progress.ENDED
+
+    def outcome(self) -> Brought | Missing:
+        """What the read has come to, once it has ended. Any thread."""
+        if self._copy is None or self._is_unwanted:
+            return Missing(self.order.fetching, self.used_ns)
+        return Brought(self.order.fetching, self._copy.data(), self.used_ns)
+
+    @property
+    def _is_unwanted(self) -> bool:
+        fetching = self.order.fetching
+        return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED
+
+
+def _copy_of(device: Device, value: Value) -> LargeRead | None:
+    """None if the value is not there, or the host has no room for it."""
+    if value.block is None:
+        return None
+    try:
+        return LargeRead(device, value.block, value.spec.size_bytes)
+    except MemoryError:
+        log.warning("the host has no room for a fetched value of %d bytes", value.spec.size_bytes)
+        return None

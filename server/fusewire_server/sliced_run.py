@@ -1,0 +1,122 @@
+"""A submission that goes on in slices, row by row. Device thread."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Block
+from fusewire_server.orders import FailedRow, Lasts, Report, Run
+from fusewire_server.room import Room
+from fusewire_server.session import SessionState
+from fusewire_server.slices import Progress
+from fusewire_server.work import Row
+
+log = logging.getLogger("fusewire.device")
+
+LASTING_NS = 5_000_000  # a run that has used so much, or waits, is reported: others need not wait for its end
+
+
+class Way(Protocol):
+    """How rows of a program are computed, one after another, each a part at a time."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a row is: it has begun, and nobody has stopped it."""
+
+    def begin(self, row: Row) -> bool:
+        """Begins a row whose buffers are allocated. False if it must wait for other runs. Raises MemoryError."""
+
+    def go_on(self, until_ns: float) -> bool:
+        """Whether the row has come to its end."""
+
+    def stop(self) -> None:
+        """What the row under way, if any, took beside its buffers goes back. What it has written, it has written."""
+
+    def leave(self) -> None:
+        """No more rows will come."""
+
+
+class SlicedRun:
+    """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+
+    def __init__(
+        self,
+        order: Run,
+        rows: list[Row],
+        failed: list[FailedRow],
+        spare: list[Block],
+        way: Way,
+        room: Room,
+        report: Callable[[Report], None],
+    ) -> None:
+        self.order = order
+        self.failed = failed
+        self.spare = spare  # to be given back at the end
+        self.used_ns = 0
+        self._rows = deque(rows)  # those that have not ended; the first may be under way
+        self._way = way
+        self._room = room
+        self._report = report
+        self._is_reported = False  # as one that lasts
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return (self._rows or self.order.submission.rows)[0].session.tenant
+
+    def go_on(self, until_ns: float) -> Progress:
+        progress = self._go_on(until_ns)
+        if progress is Progress.WAITS or (self.used_ns >= LASTING_NS and progress is Progress.GOES_ON):
+            self._tell_that_it_lasts()
+        if progress is Progress.ENDED:
+            self._way.leave()
+        return progress
+
+    def _go_on(self, until_ns: float) -> Progress:
+        with np.errstate(all="ignore"):
+            while self._rows:
+                if not self._go_on_with(self._rows[0], until_ns):
+                    return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
+        return Progress.ENDED
+
+    def _tell_that_it_lasts(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._report(Lasts(self.order.number))
+
+    def _go_on_with(self, row: Row, until_ns: float) -> bool:
+        """Whether the row has come to its end.
+
+        What the array library raises, of whatever kind, is the row's own matter: others must not fail with it.
+        """
+        try:
+            if row.session.state is SessionState.CLOSED:
+                failure = FailedRow(row, "cancelled", "the session has ended")
+            elif not self._compute(row, until_ns):
+                return False
+            else:
+                self._leave_row()
+                return True
+        except MemoryError as error:
+            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
+        except Exception as error:
+            log.exception("a row that went on in slices failed")
+            failure = FailedRow(row, "server_fault", f"running op by op failed: {type(error).__name__}")
+        self._leave_row()
+        self.failed.append(failure)
+        self._room.release(tuple(row.outputs))
+        return True
+
+    def _compute(self, row: Row, until_ns: float) -> bool:
+        if not self._way.is_under_way and not self._way.begin(row):
+            return False
+        return self._way.go_on(until_ns)
+
+    def _leave_row(self) -> None:
+        self._way.stop()
+        self._rows.popleft()
