@@ -138,7 +138,7 @@ CASES: tuple[Case, ...] = (
         _P,
         "RESOURCE_EXHAUSTED",
         ProtocolError,
-        "longer than limits.message_bytes, or of too many entries",
+        "longer than limits.message_bytes, of too many entries, or with one that lists too many handles or numbers",
     ),
     Case(3, "frame_gap", _P, "FAILED_PRECONDITION", ProtocolError, "a frame number other than the next"),
     Case(4, "wrong_version", _P, "FAILED_PRECONDITION", ProtocolError, "no protocol version in common"),

@@ -6,6 +6,9 @@ entries, each a list that begins with its `EntryKind`. Entries take effect in or
 Handles are 64-bit numbers that the client mints. A segment's results are never listed: result j of a segment with
 base b has handle b + j. Scalars and starts are sent as their shortest period: a loop body repeated 64 times with an
 unchanged factor sends it once.
+
+A frame may be long. `read_entries` and `read_programs` decode each of its items when it is asked for, so that whoever
+applies them can attend to others in between; what is wrong with one is told when it is reached.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import msgpack
 from fusewire_protos import shapes
 from fusewire_protos.dtypes import from_code
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
-from fusewire_protos.program import unpack
+from fusewire_protos.program import ProgramLimits, unpack
+from fusewire_protos.reader import Reader
 from fusewire_protos.shapes import Spec
 
 PROTOCOL_VERSION = 1
@@ -30,8 +34,11 @@ HANDLES_PER_RECORDER = 2**40
 FIRST_UPLOAD = 2**39  # within a recorder's range: results below, uploads from here
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
 MAX_ENTRIES = 1 << 15  # of a frame, and programs of a frame: however small they are, each takes time to apply
+MAX_FREED = 1 << 15  # handles that one entry frees
+SHORT_BYTES = 16 << 10  # entries that take no more are decoded in a millisecond, whatever they are
 
 Scalar = bool | int | float
+_SCALARS = frozenset((bool, int, float))
 
 
 class EntryKind(IntEnum):
@@ -124,24 +131,37 @@ def decode_entries(raw: bytes) -> list[Entry]:
     items = unpack(raw, longest_array=len(raw))
     if type(items) is not tuple:
         raise CaseError("undecodable_frame", "bindings are no list")
-    _check_count(items, "entries")
+    _check_count(len(items), "entries")
     return [_entry(item) for item in items]
 
 
 def decode_programs(raw: bytes) -> list[NewProgram]:
     """The programs of a frame. Raises CaseError (a protocol case) for anything malformed."""
-    if not raw:
-        return []
-    items = unpack(raw, longest_array=len(raw))
-    if type(items) is not tuple:
-        raise CaseError("undecodable_frame", "programs are no list")
-    _check_count(items, "programs")
-    return [_new_program(item) for item in items]
+    return [*read_programs(raw)]
 
 
-def _check_count(items: tuple[Any, ...], what: str) -> None:
-    if len(items) > MAX_ENTRIES:
-        raise CaseError("oversized_frame", f"{len(items)} {what} in a frame, which holds at most {MAX_ENTRIES}")
+def read_entries(raw: bytes, most_listed: int) -> Reader[Entry]:
+    """The entries of a frame's `bindings`, one by one; `most_listed` bounds each list of one. Raises CaseError."""
+    reader = Reader(raw, _entry, most_listed)
+    _check_count(len(reader), "entries")
+    return reader
+
+
+def read_programs(raw: bytes) -> Reader[NewProgram]:
+    """The programs of a frame, one by one. Raises CaseError."""
+    reader = Reader(raw, _new_program, most_listed=0)
+    _check_count(len(reader), "programs")
+    return reader
+
+
+def most_listed(limits: ProgramLimits) -> int:
+    """How many numbers a list of an entry holds at most: handles that die, or what a program within `limits` binds."""
+    return max(MAX_FREED, limits.program_operands, shapes.MAX_RANK * limits.program_ops)
+
+
+def _check_count(count: int, what: str) -> None:
+    if count > MAX_ENTRIES:
+        raise CaseError("oversized_frame", f"{count} {what} in a frame, which holds at most {MAX_ENTRIES}")
 
 
 def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -206,8 +226,7 @@ def _entry(item: Any) -> Entry:
 def _decode_segment(item: tuple[Any, ...]) -> Segment:
     _, program, base, inputs, scalars, starts, dying = item
     _handles(inputs)
-    if type(scalars) is not tuple or any(type(value) not in (bool, int, float) for value in scalars):
-        raise CaseError("undecodable_frame", "scalars are no list of numbers")
+    _check_scalars(scalars)
     return Segment(
         _number(program), _number(base), inputs, scalars, _numbers(starts, "starts"), _numbers(dying, "dying")
     )
@@ -225,7 +244,10 @@ def _decode_upload(item: tuple[Any, ...]) -> Upload:
 
 
 def _decode_free(item: tuple[Any, ...]) -> Free:
-    return Free(_handles(item[1]))
+    handles = _handles(item[1])
+    if len(handles) > MAX_FREED:
+        raise CaseError("oversized_frame", f"{len(handles)} handles die in an entry, which frees at most {MAX_FREED}")
+    return Free(handles)
 
 
 def _decode_fetch(item: tuple[Any, ...]) -> Fetch:
@@ -261,13 +283,31 @@ def _number(value: Any) -> int:
     return value
 
 
+def _check_scalars(value: Any) -> None:
+    if type(value) is not tuple:
+        raise _no_list("scalars", "numbers")
+    for item in value:
+        if type(item) not in _SCALARS:
+            raise _no_list("scalars", "numbers")
+
+
 def _numbers(value: Any, what: str) -> tuple[int, ...]:
-    if type(value) is not tuple or any(type(item) is not int for item in value):
-        raise CaseError("undecodable_frame", f"{what} are no list of integers")
+    if type(value) is not tuple:
+        raise _no_list(what, "integers")
+    for item in value:
+        if type(item) is not int:
+            raise _no_list(what, "integers")
     return value
 
 
 def _handles(value: Any) -> tuple[int, ...]:
-    if type(value) is not tuple or any(type(item) is not int or not 0 <= item <= MAX_HANDLE for item in value):
-        raise CaseError("undecodable_frame", "handles are no list of numbers in 0..2^63−1")
+    if type(value) is not tuple:
+        raise _no_list("handles", "numbers in 0..2^63−1")
+    for item in value:
+        if type(item) is not int or not 0 <= item <= MAX_HANDLE:
+            raise _no_list("handles", "numbers in 0..2^63−1")
     return value
+
+
+def _no_list(what: str, of: str) -> CaseError:
+    return CaseError("undecodable_frame", f"{what} are no list of {of}")

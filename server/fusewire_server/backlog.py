@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.intake import Arrival, Item
@@ -19,13 +19,47 @@ from fusewire_server.session import Session
 
 SLICE_NS = 1_000_000
 
-Apply = Callable[[Session, Iterable[Item], Arrival, int], None]
+Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
+
+
+class Unread(Protocol):
+    """Items that are read when they are asked for, of which is known how many are left."""
+
+    def __len__(self) -> int: ...
+
+    def __next__(self) -> Item: ...
+
+
+class Items:
+    """What of a frame is still to be applied, in order."""
+
+    def __init__(self, read: Iterable[Item], *unread: Unread) -> None:
+        self._read = deque(read)
+        self._unread = unread
+
+    def __len__(self) -> int:
+        return len(self._read) + sum(map(len, self._unread))
+
+    def take(self) -> Item:
+        """The next. Raises CaseError if it turns out to be none."""
+        if self._read:
+            return self._read.popleft()
+        return next(next(unread for unread in self._unread if unread))
+
+    def put_back(self, item: Item) -> None:
+        """It comes before all others."""
+        self._read.appendleft(item)
+
+    def drop(self) -> None:
+        """Nothing more will be applied."""
+        self._read.clear()
+        self._unread = ()
 
 
 class _Rest(NamedTuple):
     """The items of a frame that have not been applied, and the task that applies them."""
 
-    items: deque[Item]
+    items: Items
     wrote: asyncio.Event  # an upload has been written, or the session has ended
     task: asyncio.Task[CaseError | None]
 
@@ -33,7 +67,8 @@ class _Rest(NamedTuple):
 class Backlog:
     """Frames of which something is left, one a session at most.
 
-    `apply` takes items in and is told when that began; `give_up` ends a session whose frame cannot be applied whole.
+    `apply` takes items in and is told when that began; what one of them leaves to be done, it returns, and takes in no
+    more. `give_up` ends a session whose frame cannot be applied whole.
     """
 
     def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
@@ -42,7 +77,7 @@ class Backlog:
         self._give_up = give_up
         self._rests: dict[bytes, _Rest] = {}  # by session
 
-    def begin(self, session: Session, items: deque[Item], arrival: Arrival) -> bool:
+    def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
         """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
         assert session.session_id not in self._rests, "a session's frames are applied one after the other"
         if session.may_go_on:
@@ -71,12 +106,10 @@ class Backlog:
         """The session has ended."""
         rest = self._rests.get(session.session_id)
         if rest is not None:
-            rest.items.clear()
+            rest.items.drop()
             rest.wrote.set()
 
-    async def _go_on(
-        self, session: Session, items: deque[Item], arrival: Arrival, wrote: asyncio.Event
-    ) -> CaseError | None:
+    async def _go_on(self, session: Session, items: Items, arrival: Arrival, wrote: asyncio.Event) -> CaseError | None:
         try:
             while items:
                 if session.may_go_on:
@@ -95,13 +128,15 @@ class Backlog:
             del self._rests[session.session_id]
         return None
 
-    def _apply_slice(self, session: Session, items: deque[Item], arrival: Arrival, began_ns: int) -> None:
-        self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
+    def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
+        left = self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
+        if left is not None:
+            items.put_back(left)
 
 
-def _until(items: deque[Item], ends_ns: int) -> Iterator[Item]:
+def _until(items: Items, ends_ns: int) -> Iterator[Item]:
     """Takes items out until then; one at least."""
     while items:
-        yield items.popleft()
+        yield items.take()
         if items and time.monotonic_ns() >= ends_ns:
             return

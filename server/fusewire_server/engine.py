@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import sys
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from fusewire_kernels.devices.base import Device, LoadedPlan, Staged
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import orders, tier0
-from fusewire_server.backlog import Backlog
+from fusewire_server.backlog import Backlog, Items
 from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
@@ -33,6 +34,7 @@ from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
 from fusewire_server.room import MemoryCount
 from fusewire_server.session import Session, SessionEvent, SessionState
+from fusewire_server.slices import first_estimate_ns
 from fusewire_server.uploads import Uploads
 from fusewire_server.work import (
     NO_WORK,
@@ -59,7 +61,7 @@ class Lane(Enum):
     """Which submissions the device thread takes in turn: those of the fast lane overtake all others."""
 
     FAST = "fast"
-    SLOW = "slow"  # rows that run op by op, and rows of sessions that have such rows under way
+    SLOW = "slow"  # rows that run op by op or take long, and rows of sessions that have such rows under way
     LASTING = "lasting"  # were slow, and take so long that others of the slow lane go on beside them
 
 
@@ -84,9 +86,10 @@ class Engine:
         self.programs = ProgramTable(limits.program_limits(), config.planner.promote_fragment_after, bounds, holdings)
         self.on_broken: Callable[[BaseException], None] = _raise
         self._intake = Intake(limits, self.programs)
-        self._coalescer = Coalescer(
-            most_rows=config.device.most_rows, submission_ns=int(config.device.submission_s * 1e9)
-        )
+        self._most_listed = frames.most_listed(limits.program_limits())
+        submission_ns = int(config.device.submission_s * 1e9)
+        self._coalescer = Coalescer(most_rows=config.device.most_rows, submission_ns=submission_ns)
+        self._most_whole_ns = sys.maxsize if device.in_slices is None else submission_ns
         self._loop = asyncio.get_running_loop()
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
@@ -217,22 +220,29 @@ class Engine:
             return True
         began_ns = time.monotonic_ns()
         session.heard_at_ns = began_ns
-        entries, arrival = frames.decode_entries(bindings), Arrival(tensors, began_ns)
+        arrival = Arrival(tensors, began_ns)
         self.counters.frames += 1
-        if programs or len(entries) > FEW_ENTRIES or not session.may_go_on:
-            return self.backlog.begin(session, deque((*frames.decode_programs(programs), *entries)), arrival)
-        self._apply(session, entries, arrival, began_ns)
-        return True
+        if programs or len(bindings) > frames.SHORT_BYTES:
+            unread = frames.read_programs(programs), frames.read_entries(bindings, self._most_listed)
+            return self.backlog.begin(session, Items((), *unread), arrival)
+        entries = frames.decode_entries(bindings)
+        if len(entries) > FEW_ENTRIES or not session.may_go_on:
+            return self.backlog.begin(session, Items(entries), arrival)
+        following = iter(entries)
+        left = self._apply(session, following, arrival, began_ns)
+        return left is None or self.backlog.begin(session, Items((left, *following)), arrival)
 
-    def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> None:
+    def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> Item | None:
+        """Applies items until one of them leaves something to be done, which is returned."""
         taken = Taken()
         try:
-            self._intake.take(session, items, arrival, taken)
+            left = self._intake.take(session, items, arrival, taken)
         except CaseError:
             self._order_releases([session], taken.released)  # they are in none of the session's tables any more
             raise
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, taken)
+        return left
 
     def acknowledge(self, session: Session, number: int) -> None:
         """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
@@ -360,7 +370,13 @@ class Engine:
         return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
 
     def _lane(self, row: Row) -> Lane:
-        return Lane.SLOW if row.entry.loaded is None or row.session in self._slow else Lane.FAST
+        loaded = row.entry.loaded
+        is_slow = loaded is None or row.session in self._slow or self._is_long(row.entry, loaded)
+        return Lane.SLOW if is_slow else Lane.FAST
+
+    def _is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
+        """Whether others are not to wait for the end of a row that runs by this plan."""
+        return (entry.row_ns or first_estimate_ns(loaded.plan.cost)) > self._most_whole_ns
 
     def _rows_that_fit(self, entry: ProgramEntry) -> int:
         if entry.loaded is None:
@@ -392,7 +408,9 @@ class Engine:
             self._publish_outputs(row, taken)
         released = tuple(taken.released)
         taken.released = []
-        self._device_thread.order(orders.Run(number, Submission(batch.entry, loaded, rows, donated, released)))
+        is_long = loaded is not None and self._is_long(batch.entry, loaded)
+        submission = Submission(batch.entry, loaded, rows, donated, released)
+        self._device_thread.order(orders.Run(number, submission, is_long))
         self._order_reads(taken)
         self._order_releases({row.session for row in rows}, taken.released)
 

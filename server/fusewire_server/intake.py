@@ -25,6 +25,7 @@ from fusewire_server.session import Session
 from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
 Item = NewProgram | Entry  # a frame's new programs are taken before its entries
+MOST_KILLED = 2048  # handles that die in one piece
 
 
 class Arrival(NamedTuple):
@@ -53,7 +54,7 @@ class Intake:
     def __init__(self, limits: Limits, programs: ProgramTable) -> None:
         self._limits = limits
         self._programs = programs
-        self._take: dict[type, Callable[[Session, Any, Arrival, Taken], None]] = {
+        self._take: dict[type, Callable[[Session, Any, Arrival, Taken], Item | None]] = {
             NewProgram: self._take_program,
             frames.Segment: self._take_segment,
             frames.Upload: self._take_upload,
@@ -64,10 +65,13 @@ class Intake:
             frames.Forget: self._take_forget,
         }
 
-    def take(self, session: Session, items: Iterable[Item], arrival: Arrival, taken: Taken) -> None:
-        """Applies items of a frame in order."""
+    def take(self, session: Session, items: Iterable[Item], arrival: Arrival, taken: Taken) -> Item | None:
+        """Applies items of a frame in order, until one leaves something: it comes before the items that follow."""
         for item in items:
-            self._take[type(item)](session, item, arrival, taken)
+            left = self._take[type(item)](session, item, arrival, taken)
+            if left is not None:
+                return left
+        return None
 
     def uploaded(self, session: Session, value: Value, taken: Taken) -> None:
         """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
@@ -319,8 +323,10 @@ class Intake:
             raise CaseError("upload_failed", f"{len(tensor)} bytes came for an upload declared as {size_bytes}")
         validate.check_uploaded(upload.spec.dtype, tensor)
 
-    def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> None:
-        self._kill(session, free.handles, taken)
+    def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> Item | None:
+        handles = free.handles
+        self._kill(session, handles[:MOST_KILLED], taken)
+        return frames.Free(handles[MOST_KILLED:]) if len(handles) > MOST_KILLED else None
 
     def _take_fetch(self, session: Session, fetch: frames.Fetch, arrival: Arrival, taken: Taken) -> None:
         if self._is_repeated(session, fetch.fetch):

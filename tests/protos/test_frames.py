@@ -25,6 +25,7 @@ from fusewire_protos.frames import (
     Segment,
     Upload,
 )
+from fusewire_protos.program import ProgramLimits
 from fusewire_protos.shapes import Spec
 from tests import golden_files, strategies
 
@@ -190,6 +191,26 @@ def test_a_changed_byte_gives_entries_or_a_refusal(sent: list[Entry], data: st.D
         assert error.case.name == "undecodable_frame"  # noqa: PT017 - either outcome is right
 
 
+@pytest.mark.parametrize("decode", [frames.decode_entries, lambda raw: [*frames.read_entries(raw, 1 << 20)]])
+def test_an_entry_frees_a_bounded_number_of_handles(decode: Callable[[bytes], list[Entry]]) -> None:
+    most = Free(tuple(range(frames.MAX_FREED)))
+    assert decode(frames.encode_entries([most])) == [most]
+    with pytest.raises(CaseError, match=f"oversized_frame.*at most {frames.MAX_FREED}"):
+        decode(frames.encode_entries([Free((*most.handles, 1))]))
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"),
+    [
+        (ProgramLimits(program_operands=8, program_ops=8), frames.MAX_FREED),
+        (ProgramLimits(program_operands=100_000, program_ops=8), 100_000),
+        (ProgramLimits(program_operands=8, program_ops=100_000), 800_000),
+    ],
+)
+def test_an_entry_may_list_all_that_a_program_binds(limits: ProgramLimits, most: int) -> None:
+    assert frames.most_listed(limits) == most
+
+
 # ---- periods ----
 
 
@@ -235,7 +256,9 @@ def test_a_period_that_does_not_divide_is_refused(period: tuple[int, ...], lengt
     assert caught.value.case.reach is Reach.OPERATION
 
 
-@pytest.mark.parametrize("decode", [frames.decode_entries, frames.decode_programs])
+@pytest.mark.parametrize(
+    "decode", [frames.decode_entries, frames.decode_programs, lambda raw: frames.read_entries(raw, 1 << 20)]
+)
 def test_a_frame_of_more_entries_than_fit_is_refused_before_any_is_looked_at(
     decode: Callable[[bytes], object],
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
+import msgpack
 import pytest
 
 from fusewire_kernels.devices.base import Block
@@ -12,7 +14,7 @@ from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
 from fusewire_protos.shapes import Spec
-from fusewire_server import session
+from fusewire_server import intake, session
 from fusewire_server.session import SessionState
 from tests.server.parts import segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
@@ -45,6 +47,66 @@ def test_others_have_turns_while_a_frame_of_many_failing_segments_is_applied() -
             assert 1999 not in one.session.values
             await here.engine.backlog.applied(one.session)
             assert 1999 in one.session.values
+
+    run(test())
+
+
+async def turns_until_applied(here: World, client: Client) -> int:
+    """How many turns of the loop another task has while the frame is applied."""
+    applied, turns = asyncio.create_task(here.engine.backlog.applied(client.session)), 0
+    while not applied.done():
+        await asyncio.sleep(0)
+        turns += 1
+    await applied
+    return turns
+
+
+def test_others_have_turns_while_entries_that_list_many_handles_are_read() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            count, entries = 8 * intake.MOST_KILLED, 3
+            assert not begin(client, *[Free(tuple(range(1000, 1000 + count)))] * entries, Free((10,)))
+            assert await turns_until_applied(here, client) >= 8 * entries
+            assert [*client.session.values] == [11]
+
+    run(test())
+
+
+def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_KILLED", 2)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            assert not begin(client, Free((999, 10, 998, 997, 11)), Fetch(1, 11))
+            assert [*client.session.values] == [11]
+            await here.engine.backlog.applied(client.session)
+            assert not client.session.values
+            assert await client.failure(1) == "unknown_handle"
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("bad", "case"),
+    [([3, None, 1], "undecodable_frame"), ([2, [1] * (frames.MAX_FREED + 1)], "oversized_frame")],
+)
+def test_what_is_malformed_behind_many_good_entries_ends_the_session_when_it_is_reached(bad: Any, case: str) -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, other = here.client("a"), here.client("b")
+            raw = msgpack.packb([[2, [10]], [2, [1] * frames.SHORT_BYTES], bad, [2, [11]]])
+            hurry(here)
+            assert not here.engine.receive(client.session, 2, b"", raw, ())
+            assert [*client.session.values] == [11]
+            with pytest.raises(CaseError, match=case):
+                await here.engine.backlog.applied(client.session)
+            assert client.session.state is SessionState.CLOSED
+            other.send(Fetch(1, 10))
+            assert await other.value(1) == [0.0, 1.0, 2.0, 3.0]
 
     run(test())
 

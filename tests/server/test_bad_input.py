@@ -314,6 +314,18 @@ def test_a_program_of_too_many_operands_fails_its_value_and_names_the_setting() 
     run(test())
 
 
+def test_an_entry_that_lists_too_many_handles_ends_the_session() -> None:
+    async def test() -> None:
+        async with server(**SMALL) as here:
+            neighbour, peer = await here.peer(), await here.peer()
+            await peer.send(Free((1,) * (frames.MAX_FREED + 1)))
+            assert await peer.goodbye() == "oversized_frame"
+            assert f"at most {frames.MAX_FREED}" in peer.farewell
+            await neighbour.works(100)
+
+    run(test())
+
+
 def test_a_frame_far_too_long_breaks_the_stream_with_a_status() -> None:
     async def test() -> None:
         async with server(**SMALL) as here:
