@@ -8,7 +8,7 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,8 +24,17 @@ from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, clai
 from fusewire_server.session import Session
 from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
-Item = NewProgram | Entry  # a frame's new programs are taken before its entries
 MOST_KILLED = 2048  # handles that die in one piece
+MOST_FAILED = 512  # results of a segment that are made failures in one piece
+
+
+class FailedResults(NamedTuple):
+    """Handles of results that will never exist, and why: what is left to be done of a segment."""
+
+    failures: Iterator[tuple[int, Failure]]
+
+
+Item = NewProgram | Entry | FailedResults  # a frame's new programs are taken before its entries
 
 
 class Arrival(NamedTuple):
@@ -63,6 +72,7 @@ class Intake:
             frames.Abandon: self._take_abandon,
             frames.Cancel: self._take_cancel,
             frames.Forget: self._take_forget,
+            FailedResults: self._take_failed,
         }
 
     def take(self, session: Session, items: Iterable[Item], arrival: Arrival, taken: Taken) -> Item | None:
@@ -139,22 +149,41 @@ class Intake:
             return
         session.programs[new.number] = entry
 
-    def _take_segment(self, session: Session, segment: frames.Segment, arrival: Arrival, taken: Taken) -> None:
+    def _take_segment(self, session: Session, segment: frames.Segment, arrival: Arrival, taken: Taken) -> Item | None:
         entry = session.programs.get(segment.program)
         if entry is None:
-            self._take_rejected(session, segment, taken)
-            return
-        row = self._row(session, segment, entry, arrival.now_ns, taken)
-        if row is None:
-            return
+            return self._take_rejected(session, segment, taken)
+        program = entry.program
+        try:
+            self._check_fit(session, segment, program)
+            scalars = validate.scalars_of(program, segment.scalars)
+            starts = validate.starts_of(program, segment.starts)
+        except CaseError as error:
+            failure = Failure.of(error, segment.base)
+            taken.failures.append(failure)
+            return self._refuse(session, segment, program, lambda index: failure, taken)
+        inputs, failed = self._inputs(session, segment, program.inputs)
+        causes = validate.first_failed(program, failed) if failed else {}
+        if failed and causes.keys() >= set(program.live):
+            taken.failures += failed.values()
+            return self._refuse(session, segment, program, lambda index: failed[causes[index]], taken)
+        outputs = self._outputs(session, segment.base, program)
+        row = Row(session, entry, segment.base, inputs, outputs, scalars, starts, arrival.now_ns)
+        self._admit(session, segment, row, taken)
+        if failed:
+            self._fail_dependents(session, row, failed, causes, taken)
+        self._use(entry, taken)
+        self._queue(session, row)
+        return None
+
+    def _use(self, entry: ProgramEntry, taken: Taken) -> None:
         is_due = self._programs.use(entry)
         if entry.loaded is None:
             taken.used.append(entry)
             if is_due or entry.state is PlanState.PLANNING:
                 taken.to_plan.append(entry)
-        self._queue(session, row)
 
-    def _take_rejected(self, session: Session, segment: frames.Segment, taken: Taken) -> None:
+    def _take_rejected(self, session: Session, segment: frames.Segment, taken: Taken) -> Item | None:
         rejected = session.rejected_programs.get(segment.program)
         if rejected is None:
             raise CaseError("unknown_program", f"program {segment.program} was never sent")
@@ -162,33 +191,20 @@ class Intake:
         taken.failures.append(failure)
         base = segment.base
         failures = ((base + index, failure._replace(base=base, op_index=index)) for index in claim.live)
-        self._admit_failed(session, segment, failures, claim.amount, taken)
+        return self._admit_failed(session, segment, failures, claim.amount, taken)
 
-    def _row(
-        self, session: Session, segment: frames.Segment, entry: ProgramEntry, now_ns: int, taken: Taken
-    ) -> Row | None:
-        """The segment as a row; None if nothing of it can be computed, its results having been failed."""
-        program, base = entry.program, segment.base
-        try:
-            self._check_fit(session, segment, program)
-            scalars = validate.scalars_of(program, segment.scalars)
-            starts = validate.starts_of(program, segment.starts)
-        except CaseError as error:
-            self._refuse(session, segment, program, Failure.of(error, base), taken)
-            return None
-        inputs, failed = self._inputs(session, segment, program.inputs)
-        outputs = [
+    def _outputs(self, session: Session, base: int, program: Program) -> list[Value]:
+        return [
             self._mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live
         ]
-        row = Row(session, entry, base, inputs, outputs, scalars, starts, now_ns)
+
+    def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
+        """A row takes its credit and its inputs."""
         session.admit(row.amount)
-        session.ops_total += len(program.ops)
-        for value in inputs:
+        session.ops_total += len(row.entry.program.ops)
+        for value in row.inputs:
             value.readers += 1
         self._kill(session, [segment.inputs[position] for position in self._dying(segment)], taken)
-        if failed:
-            self._fail_dependents(session, row, failed, taken)
-        return row
 
     def _check_fit(self, session: Session, segment: frames.Segment, program: Program) -> None:
         if len(segment.inputs) != len(program.inputs):
@@ -196,12 +212,16 @@ class Intake:
         self._check_quota(session, program.live_bytes, len(program.live))
 
     def _refuse(
-        self, session: Session, segment: frames.Segment, program: Program, failure: Failure, taken: Taken
-    ) -> None:
-        taken.failures.append(failure)
+        self,
+        session: Session,
+        segment: frames.Segment,
+        program: Program,
+        failure_of_op: Callable[[int], Failure],
+        taken: Taken,
+    ) -> Item | None:
         base = segment.base
-        failures = ((base + index, failure.of_result(program, base, index)) for index in program.live)
-        self._admit_failed(session, segment, failures, amount_of(program), taken)
+        failures = ((base + index, failure_of_op(index).of_result(program, base, index)) for index in program.live)
+        return self._admit_failed(session, segment, failures, amount_of(program), taken)
 
     def _inputs(
         self, session: Session, segment: frames.Segment, specs: Sequence[Spec]
@@ -222,13 +242,15 @@ class Intake:
             inputs.append(_stand_in(spec))
         return inputs, failed
 
-    def _fail_dependents(self, session: Session, row: Row, failed: dict[int, Failure], taken: Taken) -> None:
+    def _fail_dependents(
+        self, session: Session, row: Row, failed: dict[int, Failure], causes: dict[int, int], taken: Taken
+    ) -> None:
+        """`causes`: the failed input that each op depends on first, of those that depend on any."""
         taken.failures += failed.values()
         program = row.entry.program
-        cause = validate.first_failed(program, failed)
         for output, index in zip(row.outputs, program.live, strict=True):
-            if index in cause and output.state is not ValueState.FAILED:
-                self.fail(session, output, failed[cause[index]].of_result(program, row.base, index), taken)
+            if index in causes and output.state is not ValueState.FAILED:
+                self.fail(session, output, failed[causes[index]].of_result(program, row.base, index), taken)
 
     def _queue(self, session: Session, row: Row) -> None:
         awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
@@ -278,22 +300,27 @@ class Intake:
                 value.readers -= 1
                 self.release_if_dead(row.session, value, taken)
         if failed:
-            self._fail_dependents(row.session, row, failed, taken)
+            causes = validate.first_failed(row.entry.program, failed)
+            self._fail_dependents(row.session, row, failed, causes, taken)
 
     def _admit_failed(
         self,
         session: Session,
         segment: frames.Segment,
-        failures: Iterable[tuple[int, Failure]],
+        failures: Iterator[tuple[int, Failure]],
         amount: Amount,
         taken: Taken,
-    ) -> None:
+    ) -> Item | None:
         """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
-        self._mint_failed(session, failures)
+        left = self._mint_failed(session, failures)
         dying = [segment.inputs[position] for position in self._dying(segment)]
         self._kill(session, dying, taken)
         session.admit(amount)
         session.complete(amount)
+        return left
+
+    def _take_failed(self, session: Session, results: FailedResults, arrival: Arrival, taken: Taken) -> Item | None:
+        return self._mint_failed(session, results.failures)
 
     def _take_upload(self, session: Session, upload: frames.Upload, arrival: Arrival, taken: Taken) -> None:
         tensor = _tensor_of(upload, arrival.tensors)
@@ -304,7 +331,7 @@ class Intake:
         except CaseError as error:
             session.complete(credit)
             taken.failures.append(Failure.of(error))
-            self._mint_failed(session, [(upload.handle, Failure.of(error))])
+            self._mint_failed(session, iter([(upload.handle, Failure.of(error))]))
             return
         if tensor is None:
             taken.declared.append(self._mint(session, upload.handle, upload.spec, ValueState.AWAITED))
@@ -438,11 +465,17 @@ class Intake:
         session.live_bytes += spec.size_bytes
         return value
 
-    def _mint_failed(self, session: Session, failures: Iterable[tuple[int, Failure]]) -> None:
-        """Handles whose values will never exist. Their number is bounded too: those beyond are simply unknown."""
+    def _mint_failed(self, session: Session, failures: Iterator[tuple[int, Failure]]) -> Item | None:
+        """Handles whose values will never exist, or the first of many.
+
+        Their number is bounded too: those beyond are simply unknown.
+        """
         room = max(2 * self._limits.handles - len(session.values), 0)
-        for handle, failure in islice(failures, room):
+        minted = 0
+        for handle, failure in islice(failures, min(room, MOST_FAILED)):
             self._mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
+            minted += 1
+        return FailedResults(failures) if minted == MOST_FAILED else None
 
     def _check_quota(self, session: Session, more_bytes: int, more_handles: int) -> None:
         live_bytes = session.live_bytes + more_bytes

@@ -12,11 +12,11 @@ import pytest
 from fusewire_kernels.devices.base import Block
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import Entry, Fetch, Forget, Free, Segment, Upload
+from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server import intake, session
 from fusewire_server.session import SessionState
-from tests.server.parts import segment, upload
+from tests.server.parts import chain, new, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
 
 
@@ -86,6 +86,53 @@ def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.Monkey
             await here.engine.backlog.applied(client.session)
             assert not client.session.values
             assert await client.failure(1) == "unknown_handle"
+
+    run(test())
+
+
+WIDE = 9
+UNKNOWN_OPS = NewProgram(WIDE, False, msgpack.packb([[[6, 4]], [], [[65535, [0]]] * 5, [0, 1, 2, 3, 4]]))
+
+
+@pytest.mark.parametrize(
+    ("program", "failing_segment", "case"),
+    [
+        (new(WIDE, chain(("negative",) * 5, range(5))), segment(WIDE, 100, 999), "unknown_handle"),
+        (new(WIDE, chain(("negative",) * 5, range(5))), segment(WIDE, 100), "bad_binding"),
+        (UNKNOWN_OPS, segment(WIDE, 100, 10), "unknown_op"),
+    ],
+)
+def test_a_segment_of_many_results_fails_in_pieces(
+    program: NewProgram, failing_segment: Segment, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            client.send(programs=frames.encode_programs([program]))
+            assert not begin(client, failing_segment, Fetch(1, 104))
+            assert await turns_until_applied(here, client) >= 2
+            assert {*range(100, 105)} <= {*client.session.values}
+            assert await client.failure(1) == case
+            await client.idle()
+
+    run(test())
+
+
+def test_results_that_are_still_to_fail_hold_no_session_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            hurry(here)
+            client.send(programs=frames.encode_programs([new(WIDE, chain(("negative",) * 5, range(5)))]))
+            assert not begin(client, segment(WIDE, 100, 999))
+            here.engine.end(client.session)
+            await here.engine.backlog.applied(client.session)
+            assert not client.session.values
 
     run(test())
 
