@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# gRPC reads this when it is imported. Its own handlers for forks crash a child now and then while our I/O thread is
-# inside gRPC, and say so on standard error; without them a child must leave gRPC alone, which `io_thread` sees to.
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
+from fusewire_protos import grpc_environment
+
+os.environ.update(grpc_environment.lacking(os.environ))
 
 import grpc
 import grpc.aio

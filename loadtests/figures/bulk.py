@@ -13,10 +13,9 @@ import numpy as np
 import fusewire as fw
 from loadtests.context import Context
 from loadtests.figure import Figure, Peer, Scenario, Subject, WrongResult, at_least
-from loadtests.peers import bare_client, bare_server
+from loadtests.peers.bare_pair import bare_pair
 from loadtests.programs import Floats
 from loadtests.turns import elapsed_ns, summarise, take_turns
-from loadtests.workers import Worker
 
 _BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20  # what the server grants by default
@@ -25,11 +24,7 @@ _TURNS = 6
 
 def _measure(context: Context) -> tuple[Figure, ...]:
     data = np.random.default_rng(5).standard_normal(_BYTES // 4, np.float32)
-    with (
-        context.session() as (_, session),
-        Worker(bare_server.serve, _BYTES) as server,
-        Worker(bare_client.serve, server.answer(), _BYTES) as peer,
-    ):
+    with context.session() as (_, session), bare_pair(_BYTES) as peer:
         array = session.array(data)
         ways = {
             "upload": lambda: [_rate(_upload_ns(session, data))],

@@ -1,12 +1,12 @@
 """How long a user's thread waits for a scalar that is there, against gRPC that does no work.
 
-The peers run in processes of their own, and all three take turns of a few rounds. A scalar is fetched once only.
+The peers run in processes of their own, and all take turns of a few rounds. A scalar is fetched once only. The peers'
+gRPC is as it comes; beside them run the same with gRPC set as Fusewire sets it, which tells our own part alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from time import perf_counter_ns
 
@@ -15,42 +15,35 @@ import numpy as np
 import fusewire as fw
 from loadtests.context import Context
 from loadtests.figure import Figure, Limit, Peer, Scenario, Subject, WrongResult, at_most
-from loadtests.peers import bare_client, bare_server
-from loadtests.turns import Summary, summarise, take_turns
-from loadtests.workers import Worker
+from loadtests.peers.bare_pair import bare_pair
+from loadtests.turns import summarise, take_turns
 
 _ROUNDS = 25  # at once
 _TURNS = 40
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.session() as (_, session), _bare_client() as peer:
+    with context.session() as (_, session), bare_pair() as bare, bare_pair(is_told=True) as told:
         numbers = count(1)
         ways = {
             "fusewire": lambda: _fetch_scalars(session, numbers),
-            "echo": lambda: _in_us(peer.ask("echo", _ROUNDS)),
-            "echo_through_threads": lambda: _in_us(peer.ask("echo_through_threads", _ROUNDS)),
+            "echo": lambda: _in_us(bare.ask("echo", _ROUNDS)),
+            "echo_through_threads": lambda: _in_us(bare.ask("echo_through_threads", _ROUNDS)),
+            "told_echo": lambda: _in_us(told.ask("echo", _ROUNDS)),
+            "told_echo_through_threads": lambda: _in_us(told.ask("echo_through_threads", _ROUNDS)),
         }
         take_turns(4, ways)
         times_us = take_turns(_TURNS, ways)
-    summaries = {name: summarise(measured) for name, measured in times_us.items()}
     return (
-        _figure(summaries, "fetch_scalar", "a bare echo", "echo", at_most(2.5, Subject.RATIO), times_us),
+        _figure(times_us, "fetch_scalar", "a bare echo", "echo", at_most(2.5, Subject.RATIO)),
         _figure(
-            summaries,
+            times_us,
             "fetch_scalar_threads",
             "an echo with its hand-offs",
             "echo_through_threads",
             at_most(1.3, Subject.RATIO),
-            times_us,
         ),
     )
-
-
-@contextmanager
-def _bare_client() -> Iterator[Worker]:
-    with Worker(bare_server.serve, 0) as server, Worker(bare_client.serve, server.answer(), 0) as client:
-        yield client
 
 
 def _fetch_scalars(session: fw.Session, numbers: Iterator[int]) -> list[float]:
@@ -73,10 +66,9 @@ def _in_us(times_ns: list[int]) -> list[float]:
     return [time_ns / 1e3 for time_ns in times_ns]
 
 
-def _figure(
-    summaries: dict[str, Summary], name: str, against: str, peer: str, limit: Limit, raw: dict[str, list[float]]
-) -> Figure:
-    ours, theirs = summaries["fusewire"], summaries[peer]
+def _figure(times_us: dict[str, list[float]], name: str, against: str, peer: str, limit: Limit) -> Figure:
+    told_peer = f"told_{peer}"
+    ours, theirs, told = (summarise(times_us[way]) for way in ("fusewire", peer, told_peer))
     return Figure(
         name=name,
         what=f"fetch of a scalar, against {against}",
@@ -85,8 +77,11 @@ def _figure(
         limit=limit,
         peer=Peer(against, theirs.median, ours.median / theirs.median),
         spread=ours.spread,
-        notes=(f"90 % of the peer's within {theirs.spread.high:.0f} µs",),
-        raw={"fusewire": raw["fusewire"], peer: raw[peer]},
+        notes=(
+            f"{told.median:.0f} µs the peer with gRPC set as Fusewire sets it: {ours.median / told.median:.2f} ×",
+            f"90 % of the peer's within {theirs.spread.high:.0f} µs",
+        ),
+        raw={way: times_us[way] for way in ("fusewire", peer, told_peer)},
     )
 
 

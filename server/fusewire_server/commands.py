@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fusewire_protos import grpc_environment
 from fusewire_protos.errors import ConfigurationError, FusewireError
 from fusewire_server.auth import Scope, mint, read_tokens, revoke
 from fusewire_server.config import SETTINGS, Loaded, flag_of, load, value_of
@@ -100,9 +101,9 @@ def _serve(parsed: argparse.Namespace) -> int:
     config = _loaded(parsed).config
     if parsed.until_stdin_ends:
         end_with_stdin()
-    # The planner is started by fork and exec; gRPC's own fork handlers would wait for its threads for ever. gRPC reads
-    # this when it is imported.
-    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+    # The planner is started by fork and exec, where gRPC's own handlers would wait for its threads for ever.
+    os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "false"
+    os.environ.update(grpc_environment.lacking(os.environ))
     try:
         from fusewire_server.app import run  # noqa: PLC0415 - gRPC, FastAPI and the compiler are slow to import
     except ModuleNotFoundError as missing:
