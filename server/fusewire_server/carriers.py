@@ -25,7 +25,7 @@ class Carriers:
         task = asyncio.current_task()
         assert task is not None, "calls are served by tasks"
         if self.count(session) >= MOST_CALLS:
-            raise CaseError("credit_overdrawn", f"{MOST_CALLS} calls of this session are under way")
+            raise CaseError("too_many_calls", f"{MOST_CALLS} calls of this session are under way; it may have no more")
         tasks = self._by_session.setdefault(session.session_id, set())
         tasks.add(task)
         try:

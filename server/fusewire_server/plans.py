@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.slots import SlotLayout
-from fusewire_protos.errors import BY_NAME
+from fusewire_protos.errors import BY_NAME, bounded_text
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.counters import Counters
 from fusewire_server.orders import Load, Loaded
@@ -128,6 +128,7 @@ class Plans:
 
     def refused(self, key: object, text: str, *, case: str = "server_fault") -> None:
         """There will be no plan. Rows that cannot run without it fail with `case`."""
+        text = bounded_text(text)
         log.warning("no plan: %s", text)
         self._counters.plans_refused += 1
         if isinstance(key, ProgramEntry):

@@ -181,10 +181,12 @@ class Session:
         self.unread_bytes -= self.untaken.pop(fetch, 0)
 
     def begin_download(self, fetch: int) -> Beside | None:
-        """What a call is to carry; None if there is nothing, or enough calls carry it."""
+        """What a call is to carry; None if there is nothing. Raises CaseError if enough calls carry it."""
         beside = self.beside.get(fetch)
-        if beside is None or not beside.is_wanted or beside.calls >= MOST_DOWNLOADS:
+        if beside is None or not beside.is_wanted:
             return None
+        if beside.calls >= MOST_DOWNLOADS:
+            raise CaseError("too_many_calls", f"{MOST_DOWNLOADS} calls carry the answer to fetch {fetch}; no more may")
         beside.calls += 1
         return beside
 

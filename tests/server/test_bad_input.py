@@ -274,8 +274,8 @@ def test_a_setting_that_a_refusal_names_stands_in_the_table_of_cases(package: Mo
                 assert not cases or all(setting in told for setting in settings), (node.name, settings)
 
 
-# Cases with tests of their own: a token that fails, and a server that does.
-ELSEWHERE = {"unauthenticated", "server_fault"}
+# Cases with tests of their own: a token that fails, a server that does, and too many calls at once.
+ELSEWHERE = {"unauthenticated", "server_fault", "too_many_calls"}
 
 
 def test_every_case_of_the_table_is_caused_by_a_test() -> None:

@@ -7,7 +7,8 @@ import asyncio
 import grpc
 import pytest
 
-from fusewire_server import app, carriers
+from fusewire_protos.frames import Fetch
+from fusewire_server import app, carriers, session
 from fusewire_server.session import Session
 from fusewire_server.work import Value
 from tests.server.parts import upload_beside
@@ -21,16 +22,36 @@ def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(m
     async def test() -> None:
         async with server() as here:
             peer, neighbour = await here.peer(), await here.peer()
-            session = here.engine.sessions[peer.session_id]
+            own = here.engine.sessions[peer.session_id]
             uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in (20, 21)]
-            await until(lambda: here.engine.carriers.count(session) == 2)
+            await until(lambda: here.engine.carriers.count(own) == 2)
             status, text = await status_of(peer.upload(22, pieces(LARGE_BYTES)))
-            assert (status, "2 calls of this session" in text) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+            assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert text.startswith("too_many_calls: 2 calls of this session")
             others = neighbour.upload(20, pieces(LARGE_BYTES))
             await neighbour.send(upload_beside(20, LARGE))
             await peer.send(upload_beside(20, LARGE), upload_beside(21, LARGE))
             for call in (*uploads, others):
                 assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+def test_one_answer_is_carried_by_a_bounded_number_of_calls_and_one_more_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session, "MOST_DOWNLOADS", 0)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            upload = peer.upload(20, pieces(LARGE_BYTES))
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            await asyncio.wait_for(upload, DEADLINE_S)
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            status, text = await status_of(peer.download(1))
+            assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert text.startswith("too_many_calls: 0 calls carry the answer to fetch 1")
 
     run(test())
 
@@ -41,7 +62,7 @@ def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkey
     async def test() -> None:
         async with server() as here:
             peer = await here.peer()  # whose stream is one of them
-            session, counts = here.engine.sessions[peer.session_id], [0]
+            own, counts = here.engine.sessions[peer.session_id], [0]
             claim = here.engine.uploads.claim
 
             def watched(session: Session, handle: int) -> asyncio.Future[Value | None]:
@@ -55,6 +76,6 @@ def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkey
             await peer.send(*[upload_beside(handle, LARGE) for handle in handles])
             for call in uploads:
                 assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
-            assert (max(counts), here.engine.carriers.count(session)) == (7, 0)
+            assert (max(counts), here.engine.carriers.count(own)) == (7, 0)
 
     run(test())

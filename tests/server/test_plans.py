@@ -11,6 +11,7 @@ import pytest
 
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos import dtypes
+from fusewire_protos.errors import MOST_TEXT
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
@@ -127,6 +128,17 @@ def test_a_program_whose_plan_is_refused_stays_at_tier_0() -> None:
         here.plans.plan(entry, session())
         await here.answer(0, refusal="too long")
         assert (entry.state, entry.fault, entry.refusal) == (PlanState.REFUSED, None, "too long")
+
+    in_world(test)
+
+
+def test_why_a_plan_is_refused_is_kept_and_told_within_a_bound(caplog: pytest.LogCaptureFixture) -> None:
+    async def test(here: World) -> None:
+        entry = held("negative")
+        here.plans.plan(entry, session())
+        await here.answer(0, refusal="x" * 10 * MOST_TEXT)
+        assert (len(entry.refusal), entry.refusal.endswith("characters)")) == (MOST_TEXT, True)
+        assert len(caplog.messages[-1]) < 2 * MOST_TEXT
 
     in_world(test)
 
