@@ -1,9 +1,10 @@
 """The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
-released may be handed out to whatever is ordered later. A run at tier 0 goes on in slices: orders of other sessions
-that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device thread never waits for
-a fetch: what the device has not reached yet goes to the completion thread, which waits on fences in order.
+released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
+of other sessions that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device
+thread never waits for a fetch: what the device has not reached yet goes to the completion thread, which waits on fences
+in order.
 """
 
 from __future__ import annotations
@@ -46,16 +47,15 @@ from fusewire_server.orders import (
 )
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import MemoryCount, Room
+from fusewire_server.sliced_plan import LongPlans, SlicedPlan
 from fusewire_server.sliced_read import SlicedRead
-from fusewire_server.sliced_run import SlicedRun
+from fusewire_server.sliced_run import SlicedRun, Way
 from fusewire_server.slices import Line, Progress
 from fusewire_server.turns import Turns
 from fusewire_server.work import Fetching, Row, Submission, Value
 
 SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
-# Between slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets go of
-# it, but too briefly for the other to wake up in time.
-PAUSE_S = 0.00005
+PAUSE_S = 0.00005  # between slices that need one, so that a thread which waits for the interpreter lock gets it
 
 
 class DeviceThread:
@@ -70,9 +70,11 @@ class DeviceThread:
         self._room = Room(device, self._line)
         self._allocation = Allocation(device, self._room)
         self._tier0 = Tier0(device, self._room)
+        self._long_plans = LongPlans(device.in_slices) if device.in_slices is not None else None
         self._completion = Completion(device, report)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # each that is unfinished, by tenant
         self._slice_due_ns = 0  # when one of these goes on whoever waits
+        self._pause_s = 0.0  # after the slice that was the last
         self.busy_ns = 0  # the device thread writes, any thread may read
         self._given = 0  # orders; the loop thread writes
         self._done = 0  # orders; the device thread writes, last of all it does for one
@@ -127,7 +129,7 @@ class DeviceThread:
             if time.perf_counter_ns() >= self._slice_due_ns:
                 self._take_turn(SLICE_NS)
             try:
-                return self._orders.get(timeout=PAUSE_S)
+                return self._orders.get(timeout=self._pause_s)
             except queue.Empty:
                 self._slice_due_ns = 0
         return self._orders.get()
@@ -170,8 +172,15 @@ class DeviceThread:
 
     def _begun_run(self, run: Run) -> SlicedRun:
         rows, failed, spare = self._allocation.allocate(run.submission)
-        way = self._tier0.way(run.submission.entry)
-        return SlicedRun(run, rows, failed, spare, way, self._room, self._report)
+        return SlicedRun(run, rows, failed, spare, self._way(run.submission), self._room, self._report)
+
+    def _way(self, submission: Submission) -> Way:
+        entry, loaded = submission.entry, submission.loaded
+        if loaded is None:
+            return self._tier0.way(entry)
+        assert self._long_plans is not None, "no run is long where plans do not run in slices"
+        assert entry.layout is not None, "a plan is loaded with its layout"
+        return SlicedPlan(self._long_plans, loaded, entry.layout)
 
     def _begun_read(self, order: Order) -> SlicedRead:
         assert isinstance(order, Read), "nothing but runs and reads goes in slices"
@@ -187,6 +196,7 @@ class DeviceThread:
         one.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns
         self._slice_due_ns = 0 if progress is Progress.WAITS else now_ns + SLICE_NS
+        self._pause_s = PAUSE_S if one.needs_pause else 0.0
         if progress is Progress.ENDED:
             self._end(one)
         else:
@@ -194,7 +204,7 @@ class DeviceThread:
 
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
-            number, submission = one.order
+            number, submission, _ = one.order
             self._complete_run(number, submission, one.failed, one.spare, time.perf_counter_ns() - one.used_ns)
         else:
             self._completion.when_reached(one.outcome)

@@ -13,10 +13,11 @@ from fusewire_server.work import Amount, Fetching, Row, Submission, Value
 
 
 class Run(NamedTuple):
-    """Run the rows of a submission."""
+    """Run the rows of a submission. `is_long`: others are not to wait for the end of its plan."""
 
     number: int
     submission: Submission
+    is_long: bool = False
 
 
 class Write(NamedTuple):
@@ -69,7 +70,7 @@ class Ran(NamedTuple):
 
 
 class Lasts(NamedTuple):
-    """A submission at tier 0 takes long, or waits for others: whatever is told meanwhile goes on beside it."""
+    """A submission in slices takes long, or waits for others: whatever is told meanwhile goes on beside it."""
 
     number: int
 
@@ -120,7 +121,7 @@ Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 def sessions_of(order: Order) -> frozenset[Session]:
     """The sessions whose values an order reads, writes, frees or overwrites."""
     match order:
-        case Run(_, submission):
+        case Run(submission=submission):
             return frozenset([row.session for row in submission.rows])
         case Write(session):
             return frozenset([session])
@@ -135,7 +136,7 @@ def sessions_of(order: Order) -> frozenset[Session]:
 def values_needed(order: Order) -> Iterator[Value]:
     """The values that an order reads or has results written to."""
     match order:
-        case Run(_, submission):
+        case Run(submission=submission):
             for row in submission.rows:
                 yield from row.inputs
                 yield from row.outputs
@@ -146,5 +147,5 @@ def values_needed(order: Order) -> Iterator[Value]:
 def goes_in_slices(order: Order) -> bool:
     """Whether others may overtake it while it goes on. Any thread."""
     if isinstance(order, Run):
-        return order.submission.loaded is None
+        return order.is_long or order.submission.loaded is None
     return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES

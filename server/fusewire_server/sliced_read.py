@@ -18,6 +18,8 @@ log = logging.getLogger("fusewire.device")
 class SlicedRead:
     """A read under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
 
+    needs_pause = True  # or other threads might hardly get the interpreter lock
+
     def __init__(self, device: Device, order: Read) -> None:
         self.order = order
         self.used_ns = 0

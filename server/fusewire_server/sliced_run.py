@@ -25,6 +25,10 @@ class Way(Protocol):
     """How rows of a program are computed, one after another, each a part at a time."""
 
     @property
+    def needs_pause(self) -> bool:
+        """Whether other threads hardly get the interpreter lock while it goes on."""
+
+    @property
     def is_under_way(self) -> bool:
         """Whether a row is: it has begun, and nobody has stopped it."""
 
@@ -63,6 +67,11 @@ class SlicedRun:
         self._room = room
         self._report = report
         self._is_reported = False  # as one that lasts
+
+    @property
+    def needs_pause(self) -> bool:
+        """Whether other threads hardly get the interpreter lock while it goes on."""
+        return self._way.needs_pause
 
     @property
     def tenant(self) -> str:
@@ -106,7 +115,7 @@ class SlicedRun:
             failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
         except Exception as error:
             log.exception("a row that went on in slices failed")
-            failure = FailedRow(row, "server_fault", f"running op by op failed: {type(error).__name__}")
+            failure = FailedRow(row, "server_fault", f"running it in slices failed: {type(error).__name__}")
         self._leave_row()
         self.failed.append(failure)
         self._room.release(tuple(row.outputs))

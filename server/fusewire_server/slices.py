@@ -1,10 +1,10 @@
 """Which orders may overtake those that go on in slices, and which of these give way where there is no room. Pure.
 
-A row that runs op by op takes as long as its program has ops, and a large value takes long to read. Both go on in
-slices, between which the device thread attends to others. Several such orders may be unfinished at once; they take
-turns. An order overtakes all that are unfinished if it concerns none of their sessions, nor of any order that was held
-up before it. Every other order waits until those before it that concern its sessions are finished: by session, orders
-keep their order.
+A row that runs op by op takes as long as its program has ops; a long row's plan, or reading a large value, as long as
+there are data. All of them go on in slices, between which the device thread attends to others. Several such orders
+may be unfinished at once; they take turns. An order overtakes all that are unfinished if it concerns none of their
+sessions, nor of any order that was held up before it. Every other order waits until those before it that concern its
+sessions are finished: by session, orders keep their order.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
@@ -13,16 +13,18 @@ come first, or their parts alternate: what overtakes leaves everything as if the
 - nothing that an unfinished order reads or is yet to write is freed or donated: whoever does that concerns its session;
 - a block that is released by what overtakes was a value of another session, which no held-up order is about to use;
 - a block that is newly handed out had been given back, and no unfinished order gives back anything before its end;
-- an arena holds nothing from one launch to the next, and the device runs launches in the order in which it is told.
+- an arena holds nothing from one launch of a whole plan to the next, and the device runs launches in the order in which
+  it is told; a plan in slices has an arena that no other uses before its row has ended.
 
 A session that has ended sends nothing more, and nobody reads its values. So what is unfinished for it alone may be
 given up at any place: what it has not written is what nobody would have read.
 
-Room. A run reserves room for its intermediate values, which only others can need meanwhile. They must neither wait for
-its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew when there is room
-again. That changes nothing either: a row writes its results when all its ops have run, so until then all that it reads
-is as it was. Values take the room of any run; a run takes that of greater ones, and waits for the others. A release
-that is held up may give back early what no order before it needs: none behind it can name what has died.
+Room. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must neither
+wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew when there
+is room again. That changes nothing either: a row writes its results when all its ops have run, so until then all that
+it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew.) Values take the room of
+any run; a run takes that of greater ones, and waits for the others. A release that is held up may give back early what
+no order before it needs: none behind it can name what has died.
 """
 
 from __future__ import annotations
@@ -33,6 +35,11 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from typing import Generic, TypeVar
+
+from fusewire_kernels.plan import Cost
+
+# About what a processor does in a nanosecond; products do more.
+OPERATIONS_A_NS, BYTES_A_NS = 8, 10
 
 Order = TypeVar("Order")
 Run = TypeVar("Run")
@@ -104,6 +111,11 @@ class Line(Generic[Order]):
             return None
         queue[0].behind -= 1
         return queue[0].order if queue[0].behind == 0 else None
+
+
+def first_estimate_ns(cost: Cost) -> int:
+    """How long a row of a plan may take that has not been measured: what may take long goes in slices at once."""
+    return cost.operations // OPERATIONS_A_NS + cost.moved_bytes // BYTES_A_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:

@@ -74,11 +74,35 @@ class LoadedPlan(Protocol):
     def plan(self) -> Plan: ...
 
 
+class PlanInSlices(Protocol):
+    """A plan under way for one row."""
+
+    def go_on(self, most_ns: int) -> bool:
+        """Runs on for about so long, and whether it has come to its end. No slice ends within an instance."""
+
+
+class PlansInSlices(Protocol):
+    """How a device runs a plan in slices of time, between which it does whatever else it is told."""
+
+    def arena_address(self, arena_bytes: int) -> int:
+        """Where the arena of such a plan begins, which others leave alone. There is one: for one plan at a time.
+
+        Raises OutOfMemory if the range does not hold it.
+        """
+
+    def begin(self, loaded: Any, slots: npt.NDArray[np.int64]) -> PlanInSlices:
+        """A plan that has not run yet, for a row of a slot table: int64[columns], which stays as it is to the end."""
+
+
 class Device(Protocol):
     """Where plans run."""
 
     @property
     def info(self) -> DeviceInfo: ...
+
+    @property
+    def in_slices(self) -> PlansInSlices | None:
+        """None where a launch only tells the device what to do: others would not wait any shorter."""
 
     @property
     def array_library(self) -> Any:

@@ -2,7 +2,7 @@
 
 Memory comes from NumPy in size classes and is kept for the next block of its class, up to a bound. The arena is one
 range of addresses reserved at start; rows run one after another and share it, and only what plans touch becomes
-memory.
+memory. A plan that runs in slices, with others in between, has a range to itself.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.cpu_slices import CpuSlices, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan import Launch, Plan
 from fusewire_protos import dtypes
@@ -77,7 +78,8 @@ class CpuDevice:
     """Implements `Device`. Without a C compiler it holds memory but loads no plans.
 
     `memory_bytes` bounds the blocks in use and kept (None: the machine's memory), `cached_bytes` those kept;
-    `arena_bytes` is the size of the range reserved for arenas. `why` tells people why this device was chosen.
+    `arena_bytes` is the size of each range reserved for arenas: of plans that run whole, and of the one that runs in
+    slices. `why` tells people why this device was chosen.
     """
 
     def __init__(
@@ -93,9 +95,11 @@ class CpuDevice:
         limit_bytes = memory_bytes or _physical_memory_bytes()
         self._pool = _Pool(limit_bytes, cached_bytes)
         self._arena = _reserve(arena_bytes)
-        self._arena_address = ctypes.addressof(ctypes.c_char.from_buffer(self._arena))
+        self._arena_address = address_of(self._arena)
         self._libraries = LoadedFiles(_load_library)
-        self._run = self._load_runtime(toolchain) if toolchain else None
+        runtime = self._load_runtime(toolchain) if toolchain else None
+        self._run = runtime.fw_run if runtime else None
+        self._in_slices = CpuSlices(runtime.fw_run_slice, _reserve(arena_bytes)) if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
@@ -109,6 +113,10 @@ class CpuDevice:
     @property
     def info(self) -> DeviceInfo:
         return self._info
+
+    @property
+    def in_slices(self) -> CpuSlices | None:
+        return self._in_slices
 
     @property
     def array_library(self) -> Any:
@@ -148,7 +156,7 @@ class CpuDevice:
 
     def address(self, array: npt.NDArray[Any]) -> int:
         try:
-            return _address(array)  # in a third of the time that NumPy takes to tell
+            return address_of(array)  # in a third of the time that NumPy takes to tell
         except (TypeError, ValueError):  # what is read-only, empty, or of a dtype that buffers do not know
             return array.ctypes.data
 
@@ -168,7 +176,7 @@ class CpuDevice:
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):
-            raise OutOfMemory(f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {len(self._arena)}")
+            raise too_large(arena_bytes, len(self._arena))
         return self._arena_address
 
     def rows_that_fit(self, arena_bytes: int) -> int:
@@ -179,7 +187,7 @@ class CpuDevice:
         if rows == 0:
             return
         assert self._run is not None
-        self._run(loaded.launches_address, loaded.launch_count, _address(table), rows, columns)
+        self._run(loaded.launches_address, loaded.launch_count, address_of(table), rows, columns)
 
     def fence(self) -> ReachedFence:
         return _REACHED
@@ -206,15 +214,12 @@ class CpuDevice:
 
     def _load_runtime(self, toolchain: Toolchain) -> Any:
         text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
-        run = _load_library(compile_library(text, toolchain)).fw_run
-        run.restype = None
-        run.argtypes = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        return run
-
-
-def _address(array: npt.NDArray[Any]) -> int:
-    """Raises TypeError or ValueError unless the array is a writable, dense buffer of a byte at least."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]  # an array is a buffer
+        runtime = _load_library(compile_library(text, toolchain))
+        address, count = ctypes.c_void_p, ctypes.c_int64
+        runtime.fw_run.restype = runtime.fw_run_slice.restype = None
+        runtime.fw_run.argtypes = (address, count, address, count, count)
+        runtime.fw_run_slice.argtypes = (address, count, address, address, count)
+        return runtime
 
 
 def _load_library(path: str) -> ctypes.CDLL:

@@ -136,6 +136,10 @@ class CudaDevice:
         return self._info
 
     @property
+    def in_slices(self) -> None:
+        return None
+
+    @property
     def array_library(self) -> Any:
         return cupy
 

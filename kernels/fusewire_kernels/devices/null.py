@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.plan import Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
@@ -65,6 +65,10 @@ class NullDevice:
     @property
     def info(self) -> DeviceInfo:
         return DeviceInfo("null", "null", None, "", self._memory_bytes, "computes nothing")
+
+    @property
+    def in_slices(self) -> PlansInSlices | None:
+        return None
 
     @property
     def array_library(self) -> Any:

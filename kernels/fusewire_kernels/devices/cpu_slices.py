@@ -1,0 +1,62 @@
+"""Plans on the CPU in slices of time: one foreign call a slice, which looks at the clock after each instance."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_protos.errors import OutOfMemory
+
+if TYPE_CHECKING:
+    from fusewire_kernels.devices.cpu import CpuPlan
+
+
+class CpuPlanInSlices:
+    """Implements `PlanInSlices`. `run_slice` is `fw_run_slice` of runtime.c."""
+
+    def __init__(self, run_slice: Callable[..., None], loaded: CpuPlan, slots: npt.NDArray[np.int64]) -> None:
+        self._run_slice = run_slice
+        self._loaded = loaded  # its kernels stay loaded for as long as this is under way
+        self._slots = slots
+        self._slots_address = address_of(slots)
+        self._position = np.zeros(2, np.int64)  # fw_position: the launch that is next, and of that the instance
+        self._position_address = address_of(self._position)
+
+    def go_on(self, most_ns: int) -> bool:
+        loaded = self._loaded
+        self._run_slice(
+            loaded.launches_address, loaded.launch_count, self._slots_address, self._position_address, most_ns
+        )
+        return bool(self._position[0] == loaded.launch_count)
+
+
+class CpuSlices:
+    """Implements `PlansInSlices`. `arena` is a range to itself."""
+
+    def __init__(self, run_slice: Callable[..., None], arena: mmap.mmap) -> None:
+        self._run_slice = run_slice
+        self._arena = arena
+        self._arena_address = address_of(arena)
+
+    def arena_address(self, arena_bytes: int) -> int:
+        if arena_bytes > len(self._arena):
+            raise too_large(arena_bytes, len(self._arena))
+        return self._arena_address
+
+    def begin(self, loaded: CpuPlan, slots: npt.NDArray[np.int64]) -> CpuPlanInSlices:
+        return CpuPlanInSlices(self._run_slice, loaded, slots)
+
+
+def too_large(arena_bytes: int, limit_bytes: int) -> OutOfMemory:
+    """What is raised for a plan whose arena a range does not hold."""
+    return OutOfMemory(f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit_bytes}")
+
+
+def address_of(memory: Any) -> int:
+    """Raises TypeError or ValueError unless it is a writable, dense buffer of a byte at least."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(memory))
