@@ -27,6 +27,7 @@ from tests.server.world import (
     PROGRAMS,
     Client,
     InstantPlanner,
+    SlicingDevice,
     World,
     load,
     run,
@@ -147,15 +148,16 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
 @pytest.mark.parametrize(
     "reads", [{}, {"LARGE_BYTES": 8, "PIECE_BYTES": 7}], ids=["read whole", "read in pieces as large values are"]
 )
-@pytest.mark.parametrize("tier", [0, 1])
+@pytest.mark.parametrize("tier", [0, 1, "1 in slices"])
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int, reads: dict[str, int], steps: list[tuple[str, int, int]]
+    tier: int | str, reads: dict[str, int], steps: list[tuple[str, int, int]]
 ) -> None:
     async def test() -> None:
         planner = InstantPlanner() if tier else None
-        async with world(planner=planner, credit_segments=1000) as here:
+        submission_s = 1e-9 if tier == "1 in slices" else 1.0
+        async with world(SlicingDevice(), planner, submission_s=submission_s, credit_segments=1000) as here:
             models = [model(here, name) for name in "abc"]
             for kind, index, number in steps:
                 if kind == "breathe":
@@ -271,6 +273,28 @@ def test_a_session_whose_run_lasts_goes_on_once_it_has_ended(gate: Gate) -> None
             gate.opened.set()
             assert await slow.value(1) == [0.0, 1.0, 2.0, 3.0]
             await slow.idle()
+
+    run(test())
+
+
+def test_a_long_plan_holds_up_its_own_session_only_and_what_it_holds_comes_back_without_its_end() -> None:
+    device = SlicingDevice()
+
+    async def test() -> None:
+        async with world(device, InstantPlanner()) as here:
+            slow, other = here.client("slow"), here.client("other")
+            await load(here, slow)
+            device.may_end.clear()
+            slow.session.programs[PAIR].row_ns = 10**12
+            slow.send(segment(PAIR, 100, 10, 11), segment(PAIR, 200, 100, 101), Free((10,)))
+            await until(device.reached.is_set)
+            for index in range(5):
+                other.send(segment(NEGATE, 100 + index, 10))
+                await other.idle()
+            assert slow.session.admitted != slow.session.completed
+            here.engine.end(slow.session)
+            await slow.idle()
+            await until(lambda: here.engine.memory.live_bytes == other.session.live_bytes)
 
     run(test())
 
