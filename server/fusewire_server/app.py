@@ -91,7 +91,7 @@ class _Process:
     async def _keep_house(self, publisher: Publisher, engine: Engine) -> None:
         while True:
             publisher.publish()
-            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended_sessions)
+            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.registry.ended)
             await asyncio.sleep(PUBLISH_EVERY_S)
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:

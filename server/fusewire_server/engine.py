@@ -8,40 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from enum import Enum
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from fusewire_kernels.devices.base import Device, LoadedPlan, Staged
+from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_server import orders, tier0
+from fusewire_server import orders
 from fusewire_server.backlog import Backlog, Items
 from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
+from fusewire_server.handover import leave_inputs, publish_outputs
 from fusewire_server.holdings import Holdings
 from fusewire_server.intake import Arrival, Intake, Item, Taken
+from fusewire_server.lanes import Lanes
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
+from fusewire_server.reads import Reads
+from fusewire_server.registry import Registry
 from fusewire_server.room import MemoryCount
-from fusewire_server.session import Session, SessionEvent, SessionState
-from fusewire_server.slices import first_estimate_ns
+from fusewire_server.session import Session, SessionState
 from fusewire_server.uploads import Uploads
 from fusewire_server.work import (
     NO_WORK,
     Amount,
     Beside,
     Failure,
-    Fetching,
     Row,
     Submission,
     Value,
@@ -51,18 +49,7 @@ from fusewire_server.work import (
 
 log = logging.getLogger("fusewire.engine")
 
-# Submissions of a lane that are told to the device and not yet completed: one that runs and one behind it, so that it
-# never idles.
-MOST_OUTSTANDING = 2
 FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
-
-
-class Lane(Enum):
-    """Which submissions the device thread takes in turn: those of the fast lane overtake all others."""
-
-    FAST = "fast"
-    SLOW = "slow"  # rows that run op by op or take long, and rows of sessions that have such rows under way
-    LASTING = "lasting"  # were slow, and take so long that others of the slow lane go on beside them
 
 
 class Engine:
@@ -72,24 +59,21 @@ class Engine:
         limits = config.limits
         self.config = config
         self.device = device
-        self.instance = secrets.token_bytes(16)
-        self.sessions: dict[bytes, Session] = {}
         self.counters = Counters()
-        self.ended_sessions = 0
-        self.closed_bytes_in = 0  # of sessions that have ended
-        self.closed_bytes_out = 0
         self.is_held = False
         self.is_draining = False
         self.is_broken = False
-        bounds = TableBounds(config.planner.cached_plans, config.planner.cached_bytes, limits.held_program_bytes)
-        holdings = Holdings(lambda session: self.sessions[session].tenant)
-        self.programs = ProgramTable(limits.program_limits(), config.planner.promote_fragment_after, bounds, holdings)
         self.on_broken: Callable[[BaseException], None] = _raise
+        self.registry = Registry(limits, self.end)
+        self.backlog = Backlog(self._apply, self.end)
+        self.carriers = Carriers()
+        self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
+        self.programs = _program_table(config, self.registry)
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         submission_ns = int(config.device.submission_s * 1e9)
         self._coalescer = Coalescer(most_rows=config.device.most_rows, submission_ns=submission_ns)
-        self._most_whole_ns = sys.maxsize if device.in_slices is None else submission_ns
+        self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self._loop = asyncio.get_running_loop()
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
@@ -97,18 +81,14 @@ class Engine:
         self._plans = Plans(
             planner, device, self._device_thread.order, self.counters, config.device.arena_bytes, self._submit
         )
-        self._outstanding: dict[int, _Told] = {}
-        self._told: Counter[Lane] = Counter()  # how many of them are of each lane
-        self._slow: Counter[Session] = Counter()  # rows of them that are not in the fast lane, by session
-        self._last_slow: dict[Session, int] = {}  # which of the submissions of the slow lane a session waits for
-        # Rows of them in the lasting lane and large values that are read: behind these their next rows would only wait.
-        self._lasting: Counter[Session] = Counter()
-        self._submissions = 0
-        self.backlog = Backlog(self._apply, self.end)
-        self.carriers = Carriers()
-        self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
-        self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
-        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
+        self._reads = Reads(
+            self._device_thread, self._intake, self.lanes, self.counters, self.registry.wake, self._no_room
+        )
+
+    @property
+    def sessions(self) -> Mapping[bytes, Session]:
+        """Those that have not ended, by id."""
+        return self.registry.sessions
 
     @property
     def memory(self) -> MemoryCount:
@@ -136,68 +116,13 @@ class Engine:
         """A new session. Raises CaseError if there may be no more, or the server is draining."""
         if self.is_draining:
             raise CaseError("draining", "the server is draining and takes no new sessions")
-        limits = self.config.limits
-        self._make_room(tenant)
-        credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
-        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, limits.unread_bytes)
-        session.heard_at_ns = time.monotonic_ns()
-        self.sessions[session.session_id] = session
-        return session
-
-    def _make_room(self, tenant: str) -> None:
-        """A tenant at a limit loses the session of its own that was detached first. Raises CaseError if it has none."""
-        limits = self.config.limits
-        own = sum(session.tenant == tenant for session in self.sessions.values())
-        if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
-            return
-        detached = next((one for one in self._deaths if self.sessions[one].tenant == tenant), None)
-        if detached is not None:
-            self.end(self.sessions[detached])
-        elif own >= limits.tenant_sessions:
-            limit = limits.tenant_sessions
-            raise CaseError("too_many_sessions", f"{own} sessions of this tenant; limits.tenant_sessions = {limit}")
-        else:
-            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
-
-    def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
-        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
-        session = self.sessions.get(session_id) if instance == self.instance else None
-        if session is None or session.tenant != tenant:
-            raise CaseError("session_lost", "this server holds no such session")
-        session.resume(acknowledged)
-        session.heard_at_ns = time.monotonic_ns()
-        death = self._deaths.pop(session_id, None)
-        if death is not None:
-            death.cancel()
-        return session
-
-    def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """`wake` is called whenever the session's stream has something to send, and when another takes its place."""
-        self._wake(session)
-        self._wakers[session.session_id] = wake
-
-    def detach(self, session: Session, epoch: int) -> None:
-        """The stream of `epoch` broke: the session waits to be resumed until its grace has passed."""
-        if session.epoch != epoch or session.state is not SessionState.OPEN:
-            return
-        session.on(SessionEvent.DISCONNECT)
-        self._wakers.pop(session.session_id, None)
-        grace_s = self.config.limits.resume_grace_s
-        self._deaths[session.session_id] = self._loop.call_later(grace_s, self.end, session)
+        return self.registry.open(tenant, client, peer)
 
     def end(self, session: Session) -> None:
         """The session is over; everything it holds goes back."""
         if session.state is SessionState.CLOSED:
             return
-        session.on(SessionEvent.END)
-        self.sessions.pop(session.session_id, None)
-        self.ended_sessions += 1
-        self.closed_bytes_in += session.bytes_in
-        self.closed_bytes_out += session.bytes_out
-        self._wakers.pop(session.session_id, None)
-        death = self._deaths.pop(session.session_id, None)
-        if death is not None:
-            death.cancel()
+        self.registry.take_out(session)
         self._coalescer.remove(session)
         self._plans.leave(session)
         self.backlog.drop(session)
@@ -247,13 +172,13 @@ class Engine:
     def acknowledge(self, session: Session, number: int) -> None:
         """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
         session.acknowledge(number)
-        self._read_on(session)
+        self._reads.go_on(session)
 
     def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
         """A call carries an answer no longer; the client has been sent all of its bytes, or not."""
         session.end_download(fetch, beside, is_complete=is_complete)
         if session.state is not SessionState.CLOSED:
-            self._read_on(session)
+            self._reads.go_on(session)
 
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
         """The bytes of an upload have arrived as declared."""
@@ -286,57 +211,16 @@ class Engine:
             self._plans.prepare_tier0(entry, session)
         for entry in taken.to_plan:
             self._plans.plan(entry, session)
-        self._order_reads(taken)
+        self._reads.tell(taken)
         self._order_releases([session], taken.released)
-        self._read_on(session)
+        self._reads.go_on(session)
         self._coalescer.update(session)
         self._submit()
-        self._wake(session)
+        self.registry.wake(session)
 
     def _order_write(self, write: orders.Write) -> None:
         write.session.writes += 1
         self._device_thread.order(write)
-
-    def _order_reads(self, taken: Taken) -> None:
-        reads, taken.reads = taken.reads, []
-        for fetching in reads:
-            session = fetching.session
-            if not session.reads and session.may_read(fetching.value.spec.size_bytes):
-                self._tell_read(fetching, taken)
-            else:
-                session.reads[fetching.fetch] = fetching
-                self._tell_reads(session, taken)
-
-    def _read_on(self, session: Session) -> None:
-        """The client has taken answers, so that more values may come to the host."""
-        if not session.reads:
-            return
-        taken = Taken()
-        self._tell_reads(session, taken)
-        self._order_releases([session], taken.released)
-
-    def _tell_reads(self, session: Session, taken: Taken) -> None:
-        while session.reads:
-            fetching = next(iter(session.reads.values()))
-            if not session.may_read(fetching.value.spec.size_bytes):
-                return
-            del session.reads[fetching.fetch]
-            self._tell_read(fetching, taken)
-
-    def _tell_read(self, fetching: Fetching, taken: Taken) -> None:
-        fetching.session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
-        fetching.told_at_ns = time.monotonic_ns()
-        data = self._device_thread.read_at_once(fetching.value)
-        if data is None:
-            self._order_read(orders.Read(fetching))
-        else:
-            self._answer(fetching, data)
-        self._intake.read(fetching, taken)
-
-    def _order_read(self, read: orders.Read) -> None:
-        self._device_thread.order(read)
-        if orders.goes_in_slices(read):
-            self._lasting[read.fetching.session] += 1
 
     def _order_releases(self, sessions: Iterable[Session], values: list[Value]) -> None:
         if values:
@@ -353,30 +237,11 @@ class Engine:
         self._submit()
 
     def _submit(self) -> None:
-        while not self.is_held and self._told[Lane.FAST] < MOST_OUTSTANDING:
-            batch = self._coalescer.next_batch(self._open_lane, self._rows_that_fit)
+        while not self.is_held and self.lanes.has_room:
+            batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
             self._submit_batch(batch)
-
-    def _open_lane(self, row: Row) -> Hashable | None:
-        """Where a row would go if it went now; None if it cannot.
-
-        In the slow lane it goes with rows that wait for the same submission: for any other it would wait for nothing.
-        """
-        if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
-            return None
-        lane = self._lane(row)
-        return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
-
-    def _lane(self, row: Row) -> Lane:
-        loaded = row.entry.loaded
-        is_slow = loaded is None or row.session in self._slow or self._is_long(row.entry, loaded)
-        return Lane.SLOW if is_slow else Lane.FAST
-
-    def _is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
-        """Whether others are not to wait for the end of a row that runs by this plan."""
-        return (entry.row_ns or first_estimate_ns(loaded.plan.cost)) > self._most_whole_ns
 
     def _rows_that_fit(self, entry: ProgramEntry) -> int:
         if entry.loaded is None:
@@ -387,39 +252,26 @@ class Engine:
         taken = Taken()
         rows = tuple(row for row in batch.rows if self._is_worth_running(row, taken))
         self._coalescer.refund(batch, set(batch.rows).difference(rows))
-        self._order_reads(taken)
+        self._reads.tell(taken)
         self._order_releases({row.session for row in batch.rows}, taken.released)
-        taken.released = []
-        if not rows:
-            return
-        self._submissions += 1
-        number = self._submissions
-        loaded = batch.entry.loaded
-        told = _Told(Batch(batch.entry, rows, batch.row_ns), loaded, self._lane(rows[0]))
-        self._outstanding[number] = told
-        self._count_told(told, 1)
-        if told.lane is Lane.SLOW:
-            self._last_slow.update({row.session: number for row in rows})
+        if rows:
+            self._tell_batch(Batch(batch.entry, rows, batch.row_ns))
+
+    def _tell_batch(self, batch: Batch) -> None:
+        entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
+        number = self.lanes.tell(batch, loaded)
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
-        donated = tuple(self._leave_inputs(row, taken) for row in rows)
+        taken, may_donate = Taken(), self.config.device.donation
+        donated = tuple(leave_inputs(self._intake, row, taken, may_donate=may_donate) for row in rows)
         for row in rows:
-            self._publish_outputs(row, taken)
-        released = tuple(taken.released)
-        taken.released = []
-        is_long = loaded is not None and self._is_long(batch.entry, loaded)
-        submission = Submission(batch.entry, loaded, rows, donated, released)
-        self._device_thread.order(orders.Run(number, submission, is_long))
-        self._order_reads(taken)
+            publish_outputs(self._intake, row, taken)
+        released, taken.released = tuple(taken.released), []
+        is_long = loaded is not None and self.lanes.is_long(entry, loaded)
+        self._device_thread.order(orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long))
+        self._reads.tell(taken)
         self._order_releases({row.session for row in rows}, taken.released)
-
-    def _count_told(self, told: _Told, change: int) -> None:
-        """A submission has been told to the device (+1), or has been completed (−1)."""
-        self._told[told.lane] += change
-        if told.lane is not Lane.FAST:
-            self._slow.update({row.session: change for row in told.batch.rows})
-            self._slow = +self._slow  # without those of none
 
     def _is_worth_running(self, row: Row, taken: Taken) -> bool:
         fault = row.entry.fault
@@ -435,42 +287,7 @@ class Engine:
 
     def _drop(self, row: Row, failure: Failure, taken: Taken) -> None:
         self._intake.drop(row, failure, taken)
-        self._wake(row.session)
-
-    def _leave_inputs(self, row: Row, taken: Taken) -> tuple[tuple[int, int], ...]:
-        """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
-        donated = self._donations(row)
-        donors = {row.inputs[number] for number, _ in donated}
-        for value in row.inputs:
-            value.readers -= 1
-            if value in donors:
-                self._intake.forget(row.session, value)
-            elif value.is_dead:
-                self._intake.release_if_dead(row.session, value, taken)
-        return donated
-
-    def _donations(self, row: Row) -> tuple[tuple[int, int], ...]:
-        if not self.config.device.donation:
-            return ()
-        loaded = row.entry.loaded
-        dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
-        permitted = tier0.donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
-        inputs, positions = set(dying), set(range(len(row.outputs)))
-        chosen: list[tuple[int, int]] = []
-        for number, position in permitted:
-            if number in inputs and position in positions:
-                chosen.append((number, position))
-                inputs.discard(number)
-                positions.discard(position)
-        return tuple(chosen)
-
-    def _publish_outputs(self, row: Row, taken: Taken) -> None:
-        for value in row.outputs:
-            if value.state is not ValueState.FAILED:
-                self._intake.ready(row.session, value, taken)
-                self._intake.release_if_dead(row.session, value, taken)
-            else:
-                taken.released.append(value)
+        self.registry.wake(row.session)
 
     # ---- finish ----
 
@@ -506,13 +323,13 @@ class Engine:
             case orders.Ran():
                 self._finish_submission(report)
             case orders.Lasts():
-                self._pass_by(report.number)
+                self.lanes.pass_by(report.number)
             case orders.Brought():
                 self._end_read(report)
-                self._answer(report.fetching, report.data)
+                self._reads.brought(report.fetching, report.data)
             case orders.Missing():
                 self._end_read(report)
-                self._answer_missing(report.fetching)
+                self._reads.missing(report.fetching)
             case orders.Wrote():
                 self._finish_writing(report)
             case orders.Loaded():
@@ -523,24 +340,8 @@ class Engine:
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
 
-    def _pass_by(self, number: int) -> None:
-        """A submission takes long: its place in the slow lane is free for others."""
-        told = self._outstanding[number]
-        self._told[told.lane] -= 1
-        self._outstanding[number] = told._replace(lane=Lane.LASTING)
-        self._told[Lane.LASTING] += 1
-        self._lasting.update([row.session for row in told.batch.rows])
-
     def _finish_submission(self, ran: orders.Ran) -> None:
-        told = self._outstanding.pop(ran.number)
-        self._count_told(told, -1)
-        batch, loaded, lane = told
-        if lane is not Lane.FAST:
-            ended = [row.session for row in batch.rows if self._last_slow.get(row.session) == ran.number]
-            for session in ended:
-                del self._last_slow[session]
-        if lane is Lane.LASTING:
-            self._lasting -= Counter([row.session for row in batch.rows])
+        batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
             batch.entry.measured(row_ns)
@@ -551,7 +352,7 @@ class Engine:
         for row in batch.rows:
             row.session.complete(row.amount)
             row.session.device_ns += row_ns
-            self._wake(row.session)
+            self.registry.wake(row.session)
 
     def _fail_row(self, failed: orders.FailedRow) -> None:
         row = failed.row
@@ -581,56 +382,21 @@ class Engine:
             self.counters.failed(failure.case)
             self._intake.fail(session, value, failure, taken)
         self._order_releases([session], taken.released)
-        self._wake(session)
+        self.registry.wake(session)
 
     def _end_read(self, report: orders.Brought | orders.Missing) -> None:
         session = report.fetching.session
         session.device_ns += report.device_ns
         self._coalescer.charge(session, report.device_ns)
         if orders.goes_in_slices(orders.Read(report.fetching)):
-            self._lasting -= Counter([session])
-
-    def _answer(self, fetching: Fetching, data: memoryview) -> None:
-        session = fetching.session
-        session.bytes_out += len(data)
-        self.counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
-        if fetching.is_abandoned or session.state is SessionState.CLOSED:
-            self._drop_read(fetching)
-        else:
-            session.answer(fetching.fetch, data)
-            self._wake(session)
-
-    def _answer_missing(self, fetching: Fetching) -> None:
-        session = fetching.session
-        if fetching.is_abandoned or session.state is SessionState.CLOSED:
-            self._drop_read(fetching)
-            return
-        no_room = Failure(BY_NAME["out_of_memory"], self._no_room("the device has no room"), 0, 0)
-        session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
-        self._wake(session)
-
-    def _drop_read(self, fetching: Fetching) -> None:
-        """Nobody wants the value that has come to the host."""
-        fetching.session.drop_read(fetching.fetch)
-        self._read_on(fetching.session)
-
-    def _wake(self, session: Session) -> None:
-        wake = self._wakers.get(session.session_id)
-        if wake is not None:
-            wake()
+            self.lanes.end_large_read(session)
 
 
-class _Told(NamedTuple):
-    """A batch that the device has been told to run, with the plan it runs by (None at tier 0)."""
-
-    batch: Batch
-    loaded: LoadedPlan | None
-    lane: Lane
-
-
-def _is_last_read(value: Value) -> bool:
-    """Whether a row about to run is the last that reads a value, and reads it as one input only."""
-    return not value.is_named and value.readers == 1 and value.state is ValueState.READY
+def _program_table(config: Config, registry: Registry) -> ProgramTable:
+    limits, planner = config.limits, config.planner
+    bounds = TableBounds(planner.cached_plans, planner.cached_bytes, limits.held_program_bytes)
+    holdings = Holdings(lambda session: registry.sessions[session].tenant)
+    return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, holdings)
 
 
 def _raise(error: BaseException) -> None:

@@ -77,7 +77,7 @@ class Publisher:
         engine = self._engine
         info, counters, memory = engine.device.info, engine.counters, engine.memory
         return Stats(
-            instance=engine.instance.hex(),
+            instance=engine.registry.instance.hex(),
             version=self._version,
             started_at=self._started_at,
             backend=BackendView(info.backend, info.name, info.memory_bytes, info.detail),
@@ -104,8 +104,8 @@ def _totals(engine: Engine) -> Totals:
         rows=counters.segments,
         launches=counters.launches,
         submissions=counters.submissions,
-        received_bytes=sum(session.bytes_in for session in sessions) + engine.closed_bytes_in,
-        sent_bytes=sum(session.bytes_out for session in sessions) + engine.closed_bytes_out,
+        received_bytes=sum(session.bytes_in for session in sessions) + engine.registry.ended_bytes_in,
+        sent_bytes=sum(session.bytes_out for session in sessions) + engine.registry.ended_bytes_out,
         failures=dict(counters.failures),
         compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
     )

@@ -88,7 +88,7 @@ class FusewireService:
             text = f"the client speaks {_spoken(hello.versions)}; this server speaks {PROTOCOL_VERSION}"
             raise CaseError("wrong_version", text)
         if hello.session_id:
-            return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+            return self._engine.registry.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         return self._engine.open(tenant, hello.client, peer)
 
 
@@ -110,7 +110,7 @@ class _Stream:
 
     async def run(self) -> None:
         """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
-        self._engine.attach(self._session, self._owed.set)
+        self._engine.registry.attach(self._session, self._owed.set)
         writer = asyncio.create_task(self._write())
         tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
         try:
@@ -120,7 +120,7 @@ class _Stream:
             elif writer.done():
                 await self._give_up(writer)
         finally:
-            self._engine.detach(self._session, self._epoch)
+            self._engine.registry.detach(self._session, self._epoch)
             self._patience.end()
             for task in tasks:
                 task.cancel()
@@ -229,7 +229,7 @@ class _Stream:
             acknowledged=session.applied_frame,
             welcome=pb.Welcome(
                 version=PROTOCOL_VERSION,
-                server_instance=engine.instance,
+                server_instance=engine.registry.instance,
                 session_id=session.session_id,
                 epoch=session.epoch,
                 credit=pb.Credit(**session.credit._asdict()),

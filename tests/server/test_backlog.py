@@ -190,7 +190,7 @@ def test_a_frame_is_applied_to_its_end_though_its_stream_breaks() -> None:
             client = here.client()
             hurry(here)
             assert not begin(client, *failing(9))
-            here.engine.detach(client.session, client.session.epoch)
+            here.engine.registry.detach(client.session, client.session.epoch)
             await here.engine.backlog.applied(client.session)
             assert 1008 in client.session.values
             assert client.session.state is SessionState.DETACHED
@@ -218,7 +218,7 @@ def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> Non
             hurry(here)
             for client in (told, alone):
                 assert not begin(client, *failing(9), Forget(99))
-            here.engine.detach(alone.session, alone.session.epoch)
+            here.engine.registry.detach(alone.session, alone.session.epoch)
             with pytest.raises(CaseError, match="unknown_program"):
                 await here.engine.backlog.applied(told.session)
             await asyncio.sleep(0)

@@ -1,0 +1,51 @@
+"""A row passes to the device: its inputs lose a reader, and are donated or released; its results may be used. Pure."""
+
+from __future__ import annotations
+
+from fusewire_server import tier0
+from fusewire_server.intake import Intake, Taken
+from fusewire_server.work import Row, Value, ValueState
+
+Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
+
+
+def leave_inputs(intake: Intake, row: Row, taken: Taken, *, may_donate: bool) -> Donations:
+    """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
+    donated = _donations(row) if may_donate else ()
+    donors = {row.inputs[number] for number, _ in donated}
+    for value in row.inputs:
+        value.readers -= 1
+        if value in donors:
+            intake.forget(row.session, value)
+        elif value.is_dead:
+            intake.release_if_dead(row.session, value, taken)
+    return donated
+
+
+def publish_outputs(intake: Intake, row: Row, taken: Taken) -> None:
+    """Whatever is told to the device later may use the row's results."""
+    for value in row.outputs:
+        if value.state is not ValueState.FAILED:
+            intake.ready(row.session, value, taken)
+            intake.release_if_dead(row.session, value, taken)
+        else:
+            taken.released.append(value)
+
+
+def _donations(row: Row) -> Donations:
+    loaded = row.entry.loaded
+    dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
+    permitted = tier0.donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
+    inputs, positions = set(dying), set(range(len(row.outputs)))
+    chosen: list[tuple[int, int]] = []
+    for number, position in permitted:
+        if number in inputs and position in positions:
+            chosen.append((number, position))
+            inputs.discard(number)
+            positions.discard(position)
+    return tuple(chosen)
+
+
+def _is_last_read(value: Value) -> bool:
+    """Whether a row about to run is the last that reads a value, and reads it as one input only."""
+    return not value.is_named and value.readers == 1 and value.state is ValueState.READY

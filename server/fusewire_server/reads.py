@@ -1,0 +1,109 @@
+"""Fetched values on their way to the host: told to the device as far as the client takes what it is answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from fusewire_protos.errors import BY_NAME
+from fusewire_server import orders
+from fusewire_server.counters import Counters
+from fusewire_server.device_thread import DeviceThread
+from fusewire_server.intake import Intake, Taken
+from fusewire_server.lanes import Lanes
+from fusewire_server.session import Session, SessionState
+from fusewire_server.work import Failure, Fetching
+
+
+class Reads:
+    """Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+
+    `no_room` says what there is too little of, for a value whose producer found no room on the device.
+    """
+
+    def __init__(
+        self,
+        device_thread: DeviceThread,
+        intake: Intake,
+        lanes: Lanes,
+        counters: Counters,
+        wake: Callable[[Session], None],
+        no_room: Callable[[str], str],
+    ) -> None:
+        self._device_thread = device_thread
+        self._intake = intake
+        self._lanes = lanes
+        self._counters = counters
+        self._wake = wake
+        self._no_room = no_room
+
+    def tell(self, taken: Taken) -> None:
+        """Fetched values are ready: they are read now, or when their client has taken others."""
+        reads, taken.reads = taken.reads, []
+        for fetching in reads:
+            session = fetching.session
+            if not session.reads and session.may_read(fetching.value.spec.size_bytes):
+                self._tell(fetching, taken)
+            else:
+                session.reads[fetching.fetch] = fetching
+                self._tell_waiting(session, taken)
+
+    def go_on(self, session: Session) -> None:
+        """The client has taken answers, so that more values may come to the host."""
+        if not session.reads:
+            return
+        taken = Taken()
+        self._tell_waiting(session, taken)
+        if taken.released:
+            self._device_thread.order(orders.Release(frozenset((session,)), tuple(taken.released)))
+
+    def brought(self, fetching: Fetching, data: memoryview) -> None:
+        """A value has come to the host."""
+        session = fetching.session
+        session.bytes_out += len(data)
+        self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
+        if _is_unwanted(fetching):
+            self._drop(fetching)
+        else:
+            session.answer(fetching.fetch, data)
+            self._wake(session)
+
+    def missing(self, fetching: Fetching) -> None:
+        """There is no value."""
+        if _is_unwanted(fetching):
+            self._drop(fetching)
+            return
+        no_room = Failure(BY_NAME["out_of_memory"], self._no_room("the device has no room"), 0, 0)
+        fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
+        self._wake(fetching.session)
+
+    def _tell_waiting(self, session: Session, taken: Taken) -> None:
+        while session.reads:
+            fetching = next(iter(session.reads.values()))
+            if not session.may_read(fetching.value.spec.size_bytes):
+                return
+            del session.reads[fetching.fetch]
+            self._tell(fetching, taken)
+
+    def _tell(self, fetching: Fetching, taken: Taken) -> None:
+        fetching.session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
+        fetching.told_at_ns = time.monotonic_ns()
+        data = self._device_thread.read_at_once(fetching.value)
+        if data is None:
+            self._order(orders.Read(fetching))
+        else:
+            self.brought(fetching, data)
+        self._intake.read(fetching, taken)
+
+    def _order(self, read: orders.Read) -> None:
+        self._device_thread.order(read)
+        if orders.goes_in_slices(read):
+            self._lanes.begin_large_read(read.fetching.session)
+
+    def _drop(self, fetching: Fetching) -> None:
+        fetching.session.drop_read(fetching.fetch)
+        self.go_on(fetching.session)
+
+
+def _is_unwanted(fetching: Fetching) -> bool:
+    return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED
