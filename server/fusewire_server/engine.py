@@ -35,6 +35,7 @@ from fusewire_server.registry import Registry
 from fusewire_server.room import MemoryCount
 from fusewire_server.session import Session, SessionState
 from fusewire_server.uploads import Uploads
+from fusewire_server.values import release_if_dead
 from fusewire_server.work import (
     NO_WORK,
     Amount,
@@ -264,9 +265,9 @@ class Engine:
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
         taken, may_donate = Taken(), self.config.device.donation
-        donated = tuple(leave_inputs(self._intake, row, taken, may_donate=may_donate) for row in rows)
+        donated = tuple(leave_inputs(row, taken, may_donate=may_donate) for row in rows)
         for row in rows:
-            publish_outputs(self._intake, row, taken)
+            publish_outputs(row, taken)
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
         self._device_thread.order(orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long))
@@ -376,7 +377,7 @@ class Engine:
         taken = Taken()
         if isinstance(wrote.write.data, Staged):
             value.readers -= 1
-            self._intake.release_if_dead(session, value, taken)
+            release_if_dead(session, value, taken.released)
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self._no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)

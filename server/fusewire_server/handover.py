@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from fusewire_server import tier0
-from fusewire_server.intake import Intake, Taken
+from fusewire_server.intake import Taken
+from fusewire_server.values import forget, make_ready, release_if_dead
 from fusewire_server.work import Row, Value, ValueState
 
 Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
 
 
-def leave_inputs(intake: Intake, row: Row, taken: Taken, *, may_donate: bool) -> Donations:
+def leave_inputs(row: Row, taken: Taken, *, may_donate: bool) -> Donations:
     """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
     donated = _donations(row) if may_donate else ()
     donors = {row.inputs[number] for number, _ in donated}
     for value in row.inputs:
         value.readers -= 1
         if value in donors:
-            intake.forget(row.session, value)
+            forget(row.session, value)
         elif value.is_dead:
-            intake.release_if_dead(row.session, value, taken)
+            release_if_dead(row.session, value, taken.released)
     return donated
 
 
-def publish_outputs(intake: Intake, row: Row, taken: Taken) -> None:
+def publish_outputs(row: Row, taken: Taken) -> None:
     """Whatever is told to the device later may use the row's results."""
     for value in row.outputs:
         if value.state is not ValueState.FAILED:
-            intake.ready(row.session, value, taken)
-            intake.release_if_dead(row.session, value, taken)
+            make_ready(value, taken.reads)
+            release_if_dead(row.session, value, taken.released)
         else:
             taken.released.append(value)
 

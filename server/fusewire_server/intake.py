@@ -22,6 +22,7 @@ from fusewire_server import validate
 from fusewire_server.config import Limits
 from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
+from fusewire_server.values import check_quota, forget_if_dead, kill, make_ready, mint, release_if_dead
 from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
 
 MOST_KILLED = 2048  # handles that die in one piece
@@ -85,9 +86,9 @@ class Intake:
 
     def uploaded(self, session: Session, value: Value, taken: Taken) -> None:
         """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
-        self.ready(session, value, taken)
+        make_ready(value, taken.reads)
         self._issue_waiting(session, value)
-        self.release_if_dead(session, value, taken)
+        release_if_dead(session, value, taken.released)
 
     def fail(self, session: Session, value: Value, failure: Failure, taken: Taken) -> None:
         """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
@@ -97,20 +98,13 @@ class Intake:
             value.readers -= 1
             session.answer_failure(fetching.fetch, failure)
         value.fetches.clear()
-        self._forget_if_dead(session, value, taken)
+        forget_if_dead(session, value)
         self._issue_waiting(session, value)
-
-    def ready(self, session: Session, value: Value, taken: Taken) -> None:
-        """A value's producer has been told to the device: its fetches may be told too."""
-        value.state = ValueState.READY
-        if value.fetches:
-            taken.reads += value.fetches.values()
-            value.fetches.clear()
 
     def read(self, fetching: Fetching, taken: Taken) -> None:
         """A fetch has been told to the device and reads its value no more."""
         fetching.value.readers -= 1
-        self.release_if_dead(fetching.session, fetching.value, taken)
+        release_if_dead(fetching.session, fetching.value, taken.released)
 
     def close(self, session: Session, taken: Taken) -> None:
         """Everything of a session that has ended dies; rows that wait are dropped."""
@@ -194,9 +188,7 @@ class Intake:
         return self._admit_failed(session, segment, failures, claim.amount, taken)
 
     def _outputs(self, session: Session, base: int, program: Program) -> list[Value]:
-        return [
-            self._mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live
-        ]
+        return [mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live]
 
     def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
         """A row takes its credit and its inputs."""
@@ -204,12 +196,12 @@ class Intake:
         session.ops_total += len(row.entry.program.ops)
         for value in row.inputs:
             value.readers += 1
-        self._kill(session, [segment.inputs[position] for position in self._dying(segment)], taken)
+        kill(session, [segment.inputs[position] for position in self._dying(segment)], taken.released)
 
     def _check_fit(self, session: Session, segment: frames.Segment, program: Program) -> None:
         if len(segment.inputs) != len(program.inputs):
             raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
-        self._check_quota(session, program.live_bytes, len(program.live))
+        check_quota(session, self._limits, program.live_bytes, len(program.live))
 
     def _refuse(
         self,
@@ -298,7 +290,7 @@ class Intake:
                 failed[position] = failure_of(value)
                 row.inputs[position] = _stand_in(row.entry.program.inputs[position])
                 value.readers -= 1
-                self.release_if_dead(row.session, value, taken)
+                release_if_dead(row.session, value, taken.released)
         if failed:
             causes = validate.first_failed(row.entry.program, failed)
             self._fail_dependents(row.session, row, failed, causes, taken)
@@ -314,7 +306,7 @@ class Intake:
         """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
         left = self._mint_failed(session, failures)
         dying = [segment.inputs[position] for position in self._dying(segment)]
-        self._kill(session, dying, taken)
+        kill(session, dying, taken.released)
         session.admit(amount)
         session.complete(amount)
         return left
@@ -334,16 +326,16 @@ class Intake:
             self._mint_failed(session, iter([(upload.handle, Failure.of(error))]))
             return
         if tensor is None:
-            taken.declared.append(self._mint(session, upload.handle, upload.spec, ValueState.AWAITED))
+            taken.declared.append(mint(session, upload.handle, upload.spec, ValueState.AWAITED))
             return
-        taken.writes.append((self._mint(session, upload.handle, upload.spec, ValueState.READY), tensor))
+        taken.writes.append((mint(session, upload.handle, upload.spec, ValueState.READY), tensor))
 
     def _check_upload(self, session: Session, upload: frames.Upload, tensor: bytes | None) -> None:
         size_bytes = upload.spec.size_bytes
         if size_bytes > self._limits.array_bytes:
             limit = self._limits.array_bytes
             raise CaseError("quota_array_bytes", f"an upload of {size_bytes} bytes; limits.array_bytes = {limit}")
-        self._check_quota(session, size_bytes, 1)
+        check_quota(session, self._limits, size_bytes, 1)
         if tensor is None:
             return
         if len(tensor) != size_bytes:
@@ -352,7 +344,7 @@ class Intake:
 
     def _take_free(self, session: Session, free: frames.Free, arrival: Arrival, taken: Taken) -> Item | None:
         handles = free.handles
-        self._kill(session, handles[:MOST_KILLED], taken)
+        kill(session, handles[:MOST_KILLED], taken.released)
         return frames.Free(handles[MOST_KILLED:]) if len(handles) > MOST_KILLED else None
 
     def _take_fetch(self, session: Session, fetch: frames.Fetch, arrival: Arrival, taken: Taken) -> None:
@@ -422,7 +414,7 @@ class Intake:
         self.fail_row(row, failure, taken)
         for value in row.inputs:
             value.readers -= 1
-            self.release_if_dead(row.session, value, taken)
+            release_if_dead(row.session, value, taken.released)
         row.session.complete(row.amount)
 
     def _take_forget(self, session: Session, forget: frames.Forget, arrival: Arrival, taken: Taken) -> None:
@@ -433,38 +425,6 @@ class Intake:
         if session.rejected_programs.pop(forget.program, None) is None:
             raise CaseError("unknown_program", f"program {forget.program} was never sent")
 
-    def _kill(self, session: Session, handles: Sequence[int], taken: Taken) -> None:
-        for handle in handles:
-            value = session.values.get(handle)
-            if value is not None and value.is_named:
-                value.is_named = False
-                self.release_if_dead(session, value, taken)
-
-    def release_if_dead(self, session: Session, value: Value, taken: Taken) -> None:
-        if value.is_dead and value.state is ValueState.READY:
-            taken.released.append(value)
-            self.forget(session, value)
-        else:
-            self._forget_if_dead(session, value, taken)
-
-    def _forget_if_dead(self, session: Session, value: Value, taken: Taken) -> None:
-        if value.is_dead and value.state is ValueState.FAILED:
-            self.forget(session, value)
-
-    def forget(self, session: Session, value: Value) -> None:
-        """Takes a dead value out of its session's table."""
-        if session.values.get(value.handle) is value:
-            del session.values[value.handle]
-            session.live_bytes -= value.spec.size_bytes
-
-    def _mint(self, session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
-        if handle in session.values:
-            raise CaseError("reused_handle", f"handle {handle} exists already")
-        value = Value(handle, spec, state)
-        session.values[handle] = value
-        session.live_bytes += spec.size_bytes
-        return value
-
     def _mint_failed(self, session: Session, failures: Iterator[tuple[int, Failure]]) -> Item | None:
         """Handles whose values will never exist, or the first of many.
 
@@ -473,18 +433,9 @@ class Intake:
         room = max(2 * self._limits.handles - len(session.values), 0)
         minted = 0
         for handle, failure in islice(failures, min(room, MOST_FAILED)):
-            self._mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
+            mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
             minted += 1
         return FailedResults(failures) if minted == MOST_FAILED else None
-
-    def _check_quota(self, session: Session, more_bytes: int, more_handles: int) -> None:
-        live_bytes = session.live_bytes + more_bytes
-        if live_bytes > self._limits.live_bytes:
-            limit = self._limits.live_bytes
-            raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limit}")
-        handles = len(session.values) + more_handles
-        if handles > self._limits.handles:
-            raise CaseError("quota_handles", f"{handles} handles; limits.handles = {self._limits.handles}")
 
     def _dying(self, segment: frames.Segment) -> tuple[int, ...]:
         validate.check_dying(segment.dying, len(segment.inputs))

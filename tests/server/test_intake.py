@@ -20,6 +20,7 @@ from fusewire_server.config import Limits
 from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.programs import ProgramTable, TableBounds
 from fusewire_server.session import Session
+from fusewire_server.values import make_ready, release_if_dead
 from fusewire_server.work import NO_WORK, Failure, Row, ValueState
 from tests.server.parts import (
     CREDIT,
@@ -73,11 +74,11 @@ class World:
         self.intake.poison_from_inputs(row, taken)
         for value in row.inputs:
             value.readers -= 1
-            self.intake.release_if_dead(one, value, taken)
+            release_if_dead(one, value, taken.released)
         for value in row.outputs:
             if value.state is not ValueState.FAILED:
-                self.intake.ready(one, value, taken)
-                self.intake.release_if_dead(one, value, taken)
+                make_ready(value, taken.reads)
+                release_if_dead(one, value, taken.released)
         one.complete(row.amount)
         return taken
 
