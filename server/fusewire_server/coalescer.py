@@ -99,9 +99,14 @@ class Coalescer:
         self._serve(ready[0])
         entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
         row_ns = entry.row_ns or UNMEASURED_ROW_NS
-        most_rows = min(self._most_rows, rows_that_fit(entry), max(1, self._submission_ns // row_ns))
+        most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
         alike = [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
         return Batch(entry, tuple(self._take(session, row_ns) for session in alike[: max(most_rows, 1)]), row_ns)
+
+    def _rows_in_time(self, entry: ProgramEntry) -> int:
+        if entry.row_ns:
+            return entry.cost.rows_within(self._submission_ns)
+        return max(1, self._submission_ns // UNMEASURED_ROW_NS)
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge of a batch by what it took."""

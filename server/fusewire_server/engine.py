@@ -345,7 +345,7 @@ class Engine:
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
-            batch.entry.measured(row_ns)
+            batch.entry.cost.measured(len(batch.rows), ran.device_ns)
         self._coalescer.settle(batch, row_ns)
         self.counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
         for failed in ran.failed:

@@ -23,6 +23,7 @@ from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlanRequest
 from fusewire_server.preparations import Preparations
 from fusewire_server.programs import OneOp, PlanState, ProgramEntry
+from fusewire_server.row_cost import RowCost
 from fusewire_server.session import Session
 from fusewire_server.work import Failure
 
@@ -115,7 +116,7 @@ class Plans:
             return
         if isinstance(key, ProgramEntry):
             key.layout = SlotLayout(loaded.plan)
-            key.row_ns = 0
+            key.cost = RowCost()
             key.enter(PlanState.LOADED)
             key.loaded = loaded
         elif isinstance(key, OneOpCall):

@@ -20,6 +20,7 @@ from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpa
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.holdings import Holdings
+from fusewire_server.row_cost import RowCost
 from fusewire_server.work import Amount, Failure
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class ProgramEntry:
     rows: int = 0
     submissions: int = 0
     rows_per_submission: Counter[int] = field(default_factory=Counter)
-    row_ns: int = 0  # smoothed device time of a row at the current tier
+    cost: RowCost = field(default_factory=RowCost)  # of submissions at the current tier
     planning_ns: int = 0
     compiling_ns: int = 0
     refusal: str = ""
@@ -85,6 +86,11 @@ class ProgramEntry:
         operands = sum(len(op.operands) for op in ops)
         parts_bytes = OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
         return ENTRY_BYTES + len(self.raw) + parts_bytes
+
+    @property
+    def row_ns(self) -> int:
+        """The estimate of a row's device time; 0 before it has run at the current tier."""
+        return self.cost.row_ns
 
     @property
     def tier(self) -> int:
@@ -107,15 +113,6 @@ class ProgramEntry:
         self.fault = failure
         self.is_prepared = False
         self.missing_calls.clear()
-
-    def measured(self, row_ns: int) -> None:
-        """Takes a measurement of device time a row into the estimate.
-
-        A shorter one is believed at once: what makes a row take longer, few rows beside it or a processor that others
-        use, is seldom the row's own.
-        """
-        is_believed = self.row_ns == 0 or row_ns < self.row_ns
-        self.row_ns = row_ns if is_believed else (7 * self.row_ns + row_ns) // 8
 
 
 class TableBounds(NamedTuple):

@@ -285,7 +285,7 @@ def test_a_long_plan_holds_up_its_own_session_only_and_what_it_holds_comes_back_
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
             device.may_end.clear()
-            slow.session.programs[PAIR].row_ns = 10**12
+            slow.session.programs[PAIR].cost.measured(1, 10**12)
             slow.send(segment(PAIR, 100, 10, 11), segment(PAIR, 200, 100, 101), Free((10,)))
             await until(device.reached.is_set)
             for index in range(5):

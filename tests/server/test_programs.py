@@ -12,7 +12,7 @@ from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, enc
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
-from tests.server.parts import VECTOR, addition, chain, op
+from tests.server.parts import VECTOR, chain, op
 
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
@@ -238,11 +238,3 @@ def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
 )
 def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> None:
     assert claim_of(garbage, ProgramLimits()).live == ()
-
-
-@pytest.mark.parametrize(("measured_ns", "estimate_ns"), [(1600, 900), (300, 300)])
-def test_a_longer_time_is_smoothed_and_a_shorter_one_believed(measured_ns: int, estimate_ns: int) -> None:
-    entry = ProgramEntry(b"", b"", addition(), is_fragment=False)
-    entry.measured(800)
-    entry.measured(measured_ns)
-    assert entry.row_ns == estimate_ns
