@@ -156,9 +156,11 @@ def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
 ) -> None:
     async def test() -> None:
         planner = InstantPlanner() if tier else None
-        submission_s = 1e-9 if tier == "1 in slices" else 1.0
-        async with world(SlicingDevice(), planner, submission_s=submission_s, credit_segments=1000) as here:
+        async with world(SlicingDevice(), planner, credit_segments=1000) as here:
             models = [model(here, name) for name in "abc"]
+            if tier == "1 in slices":
+                await load(here, models[0].client)
+                here.engine.lanes.most_whole_ns = -1
             for kind, index, number in steps:
                 if kind == "breathe":
                     await asyncio.sleep(0)
@@ -285,9 +287,10 @@ def test_a_long_plan_holds_up_its_own_session_only_and_what_it_holds_comes_back_
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
             device.may_end.clear()
-            slow.session.programs[PAIR].cost.measured(1, 10**12)
+            here.engine.lanes.most_whole_ns = -1
             slow.send(segment(PAIR, 100, 10, 11), segment(PAIR, 200, 100, 101), Free((10,)))
             await until(device.reached.is_set)
+            here.engine.lanes.most_whole_ns = 1 << 60
             for index in range(5):
                 other.send(segment(NEGATE, 100 + index, 10))
                 await other.idle()

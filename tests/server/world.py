@@ -234,12 +234,11 @@ class World:
 
 @asynccontextmanager
 async def world(
-    device: WatchedDevice | None = None, planner: Planner | None = None, *, submission_s: float = 0.005, **limits: Any
+    device: WatchedDevice | None = None, planner: Planner | None = None, **limits: Any
 ) -> AsyncIterator[World]:
     """An engine that runs; in the end all sessions end, and the device must hold nothing."""
     device = device or WatchedDevice()
-    settings = replace(Config(), limits=config.Limits(**limits), device=config.Device(submission_s=submission_s))
-    engine = Engine(settings, device, planner)
+    engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
     broken: list[BaseException] = []
     engine.on_broken = broken.append
     engine.backlog.slice_ns = UNHURRIED_NS
