@@ -19,6 +19,7 @@ from loadtests.workers import Worker
 
 CPU_FIGURES = (
     "record_op",
+    "record_op_sealed",
     "wire_op",
     "wire_segment",
     "fetch_scalar",
