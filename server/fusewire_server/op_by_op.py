@@ -7,6 +7,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.interpreter import Steps
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
@@ -84,9 +86,10 @@ class OpByOp:
 
     def go_on(self, until_ns: float) -> bool:
         assert self._steps is not None, "a row that goes on has begun"
-        for _ in self._steps:  # noqa: SIM110 - an op is run too often for a generator of its own
-            if time.perf_counter_ns() >= until_ns:
-                return False
+        with np.errstate(all="ignore"):
+            for _ in self._steps:
+                if time.perf_counter_ns() >= until_ns:
+                    return False
         return True
 
     def stop(self) -> None:

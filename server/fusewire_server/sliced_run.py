@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-import numpy as np
-
 from fusewire_kernels.devices.base import Block
 from fusewire_server.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.room import Room
@@ -87,10 +85,9 @@ class SlicedRun:
         return progress
 
     def _go_on(self, until_ns: float) -> Progress:
-        with np.errstate(all="ignore"):
-            while self._rows:
-                if not self._go_on_with(self._rows[0], until_ns):
-                    return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
+        while self._rows:
+            if not self._go_on_with(self._rows[0], until_ns):
+                return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
         return Progress.ENDED
 
     def _tell_that_it_lasts(self) -> None:
