@@ -25,7 +25,7 @@ from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
 from fusewire_server.handover import leave_inputs, publish_outputs
 from fusewire_server.holdings import Holdings
-from fusewire_server.intake import Arrival, Intake, Item, Taken
+from fusewire_server.intake import MOST_KILLED, Arrival, Intake, Item, Taken
 from fusewire_server.lanes import Lanes
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
@@ -35,7 +35,7 @@ from fusewire_server.registry import Registry
 from fusewire_server.room import MemoryCount
 from fusewire_server.session import Session, SessionState
 from fusewire_server.uploads import Uploads
-from fusewire_server.values import release_if_dead
+from fusewire_server.values import let_die, release_if_dead
 from fusewire_server.work import (
     NO_WORK,
     Amount,
@@ -129,9 +129,15 @@ class Engine:
         self.backlog.drop(session)
         self.uploads.drop(session)
         self.carriers.end(session)
-        taken = Taken()
-        self._intake.close(session, taken)
-        self._order_releases([session], taken.released)
+        self._give_back(session, self._intake.close(session))
+
+    def _give_back(self, session: Session, values: dict[int, Value]) -> None:
+        """The values of a session that has ended go back: of many, some in each turn of the loop."""
+        released: list[Value] = []
+        let_die(values, MOST_KILLED, released)
+        self._order_releases([session], released)
+        if values:
+            self._loop.call_soon(self._give_back, session, values)
 
     # ---- receive ----
 

@@ -106,16 +106,9 @@ class Intake:
         fetching.value.readers -= 1
         release_if_dead(fetching.session, fetching.value, taken.released)
 
-    def close(self, session: Session, taken: Taken) -> None:
-        """Everything of a session that has ended dies; rows that wait are dropped."""
-        for value in session.values.values():
-            value.is_named = False
-            value.readers = 0
-            value.fetches.clear()
-            value.waiting.clear()
-            if value.state is ValueState.READY:
-                taken.released.append(value)
-        session.values.clear()
+    def close(self, session: Session) -> dict[int, Value]:
+        """A session has ended: rows that wait are dropped. The values that it held, which are to die."""
+        values, session.values = session.values, {}
         session.queue.clear()
         session.held_back.clear()
         session.forget_answers()
@@ -123,6 +116,7 @@ class Intake:
             self._programs.let_go(session.session_id, entry)
         session.programs.clear()
         session.live_bytes = 0
+        return values
 
     def _take_program(self, session: Session, new: NewProgram, arrival: Arrival, taken: Taken) -> None:
         """Numbers a new program. A bad one fails the segments that use it, not the session."""

@@ -48,6 +48,18 @@ def kill(session: Session, handles: Iterable[int], released: list[Value]) -> Non
             release_if_dead(session, value, released)
 
 
+def let_die(values: dict[int, Value], most: int, released: list[Value]) -> None:
+    """Takes so many out of the values that an ended session held; those that the device holds join `released`."""
+    for _ in range(min(most, len(values))):
+        _, value = values.popitem()
+        value.is_named = False
+        value.readers = 0
+        value.fetches.clear()
+        value.waiting.clear()
+        if value.state is ValueState.READY:
+            released.append(value)
+
+
 def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:
     """A value that nobody can read leaves its session, and joins `released` if the device holds it.
 

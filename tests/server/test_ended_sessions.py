@@ -11,6 +11,8 @@ import pytest
 from fusewire_protos import dtypes
 from fusewire_protos.frames import INLINE_BYTES, Entry, Fetch, Upload
 from fusewire_protos.shapes import Spec
+from fusewire_server import engine
+from fusewire_server.orders import Order, Release
 from tests.server.parts import segment, upload_beside
 from tests.server.world import NEGATE, InstantPlanner, run, until, world
 
@@ -50,5 +52,28 @@ def test_a_session_that_ends_is_gone_with_all_it_held(entries: list[Entry]) -> N
             stays.send(segment(NEGATE, 100, 10), Fetch(1, 100))
             await stays.fetched(1)
             await until(lambda: session() is None)
+
+    run(test())
+
+
+def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            told: list[Order] = []
+            order = here.engine._device_thread.order
+
+            def watched(one: Order) -> None:
+                told.append(one)
+                order(one)
+
+            monkeypatch.setattr(here.engine._device_thread, "order", watched)
+            here.engine.end(client.session)
+            assert [len(one.values) for one in told if isinstance(one, Release)] == [1]
+            await until(lambda: here.engine.memory.live_bytes == 0)
+            assert [len(one.values) for one in told if isinstance(one, Release)] == [1, 1]
 
     run(test())

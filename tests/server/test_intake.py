@@ -14,7 +14,8 @@ from fusewire_protos.program import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
 from fusewire_server.intake import Taken
-from fusewire_server.work import NO_WORK, ValueState
+from fusewire_server.values import let_die
+from fusewire_server.work import NO_WORK, Value, ValueState
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers, bases
 
@@ -130,7 +131,7 @@ def test_a_session_that_ends_lets_go_of_its_programs() -> None:
     world = World()
     one = world.session()
     entries = [*one.programs.values()]
-    world.intake.close(one, Taken())
+    world.intake.close(one)
     assert {entry.holders for entry in entries} == {0}
     world.programs.bounds = world.programs.bounds._replace(session_bytes=sum(entry.size_bytes for entry in entries))
     for entry in entries:
@@ -219,7 +220,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     held = weakref.ref(one)  # each of its rows and fetches holds it
     gc.disable()
     try:
-        world.intake.close(one, Taken())
+        let_die(world.intake.close(one), 100, [])
         del one
         assert held() is None
     finally:
@@ -232,8 +233,8 @@ def test_closing_releases_everything() -> None:
     entries = list(one.programs.values())
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 10), Fetch(1, 200), Free((11,)))
     world.submit_next(one)
-    taken = Taken()
-    world.intake.close(one, taken)
-    assert {value.handle for value in taken.released} == {10, 200}
+    released: list[Value] = []
+    let_die(world.intake.close(one), 100, released)
+    assert {value.handle for value in released} == {10, 200}
     assert (one.values, one.programs, one.live_bytes, len(one.queue), len(one.held_back)) == ({}, {}, 0, 0, 0)
     assert [entry.holders for entry in entries] == [0] * len(entries)
