@@ -132,7 +132,7 @@ class Intake:
             if error.case.reach is Reach.PROTOCOL:
                 raise
             failure = Failure.of(error)
-            session.rejected_programs[new.number] = (failure, claim_of(new.raw, self._programs.limits))
+            session.rejected_programs[new.number] = (failure, claim_of(new.raw, self._programs.limits, failure.case))
             taken.failures.append(failure)
             return
         session.programs[new.number] = entry

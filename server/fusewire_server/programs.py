@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from fusewire_protos.errors import CaseError
+from fusewire_protos.errors import Case, CaseError, QuotaExceeded
 from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
@@ -243,17 +243,19 @@ class Claim:
         return tuple([index for index, bit in enumerate(reversed(f"{self.live_bits:b}")) if bit == "1"])
 
 
-def claim_of(raw: bytes, limits: ProgramLimits) -> Claim:
+def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
     """The claim of a program that `limits` or the rules reject.
 
-    One whose arrays are too large is counted as its client counts it, so that credit comes back in full. One of
-    too many ops or operands is not read for that: clients keep those limits themselves.
+    One whose arrays are too large, or for which there is no room, is counted as its client counts it, so that credit
+    comes back in full. All others are not read for that: clients keep the rules, and the other limits, themselves.
     """
     try:
-        program = decode(raw, limits._replace(array_bytes=sys.maxsize))
+        if rejection.exception is QuotaExceeded:
+            program = decode(raw, limits._replace(array_bytes=sys.maxsize))
+            return Claim.of(program.live, Amount(len(program.ops), program.live_bytes, 1))
     except CaseError:
-        return Claim.of(_claimed_live(raw), Amount(0, 0, 1))
-    return Claim.of(program.live, Amount(len(program.ops), program.live_bytes, 1))
+        pass
+    return Claim.of(_claimed_live(raw), Amount(0, 0, 1))
 
 
 def _claimed_live(raw: bytes) -> Sequence[int]:

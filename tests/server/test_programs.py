@@ -7,13 +7,16 @@ import pytest
 
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
 from fusewire_protos.shapes import Spec
+from fusewire_server import programs
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
 from tests.server.parts import VECTOR, chain, op
 
+MALFORMED = CASES["bad_operand"]
 NAMES = ("negative", "abs", "square", "sign", "floor", "ceil")
 
 
@@ -203,7 +206,7 @@ def test_counts_fall_into_powers_of_two(count: int, upper: int) -> None:
 def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
     inputs, scalars, ops = b"\x90", b"\x90", b"\x92\x90\x90"
     raw = b"\x94" + inputs + scalars + ops + b"\x95\x01\x00\x01\x02\xff"
-    assert claim_of(raw, ProgramLimits()) == Claim.of((0, 1), Amount(0, 0, 1))
+    assert claim_of(raw, ProgramLimits(), MALFORMED) == Claim.of((0, 1), Amount(0, 0, 1))
 
 
 def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
@@ -212,21 +215,26 @@ def test_a_program_of_too_large_arrays_claims_what_its_client_counted() -> None:
     limits = ProgramLimits(array_bytes=1 << 20)
     with pytest.raises(CaseError, match="quota_array_bytes"):
         decode(raw, limits)
-    assert claim_of(raw, limits) == Claim.of((0,), Amount(1, 1 << 34, 1))
+    assert claim_of(raw, limits, CASES["quota_array_bytes"]) == Claim.of((0,), Amount(1, 1 << 34, 1))
 
 
 @pytest.mark.parametrize("limits", [ProgramLimits(program_operands=8), ProgramLimits(program_ops=2)])
 def test_a_program_of_too_much_claims_its_results_without_being_read(limits: ProgramLimits) -> None:
     many = ProgramOp(BY_NAME["concat"], (0,) * 3, (0,))
     raw = encode(build((VECTOR,), (), (many,) * 3, (2,)))
-    assert claim_of(raw, limits) == Claim.of((2,), Amount(0, 0, 1))
+    assert claim_of(raw, limits, CASES["quota_program"]) == Claim.of((2,), Amount(0, 0, 1))
+
+
+def test_a_program_that_breaks_a_rule_is_not_read_again_for_its_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "decode", None)
+    assert claim_of(encode(chain()), ProgramLimits(), MALFORMED) == Claim.of((0,), Amount(0, 0, 1))
 
 
 def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
     many = 200_000
     raw = b"\x94\x90\x90" + msgpack.packb([[]] * many) + msgpack.packb([*range(many)])
     tracemalloc.start()
-    claim = claim_of(raw, ProgramLimits())
+    claim = claim_of(raw, ProgramLimits(), MALFORMED)
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert claim.live == tuple(range(1 << 16))
@@ -237,4 +245,4 @@ def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
     "garbage", [b"", b"\xc1", b"\x01", b"\x90", b"\x94\x90\x90\x00\x91\x00", b"\x94\x90\x90\x90\x07"]
 )
 def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> None:
-    assert claim_of(garbage, ProgramLimits()).live == ()
+    assert claim_of(garbage, ProgramLimits(), MALFORMED).live == ()
