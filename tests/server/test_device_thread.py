@@ -348,11 +348,13 @@ def test_a_large_value_is_not_given_back_before_it_is_read(pieces: PiecesWorld) 
     fetching = fetching_of(pieces, one)
     pieces.thread.order(Release(frozenset([one]), (fetching.value,)))
     pieces.run(FAST, session("b"))
+    was_there: list[bool] = []
+    pieces.device.before_piece = lambda: was_there.append(fetching.value.block is not None)
     pieces.thread.start()
     assert pieces.completed(1) == [FAST]
-    assert fetching.value.block is not None
     assert isinstance(pieces.next_report(), Brought)
     pieces.thread.stop(DEADLINE_S)
+    assert was_there == [True] * 3
     assert fetching.value.block is None
 
 
