@@ -29,11 +29,7 @@ class RowCost:
     rows_time_ns: float = 0.0
     own_share: float = _OWN_SHARE
     most_rows: int = 0  # of a submission so far
-
-    @property
-    def row_ns(self) -> int:
-        """What a row takes in the company that it usually has."""
-        return round(self.time_ns / self.rows) if self.rows else 0
+    row_ns: int = 0  # what a row takes in the company that it usually has
 
     def measured(self, rows: int, device_ns: int) -> None:
         """A submission of `rows` rows took so long.
@@ -50,6 +46,7 @@ class RowCost:
         self.time_ns = _KEPT * level * self.time_ns + device_ns
         self.rows_time_ns = _KEPT * level * self.rows_time_ns + rows * device_ns
         self.most_rows = max(self.most_rows, rows)
+        self.row_ns = round(self.time_ns / self.rows)
         self._learn_share()
 
     def expected_ns(self, rows: int) -> float:
