@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.arena import Arena, arrange
 from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.divide import division
 from fusewire_kernels.donate import donations
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fuse import Fusion, fuse, separate
@@ -92,7 +93,12 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
     index_of = {source.key: index for index, source in enumerate(sources)}
     tasks = plan.tasks
     launches = [
-        Launch(index_of[lowered.kernel.key], lowered.sizes, tuple([columns.refs(tasks[group]) for group in groups]))
+        Launch(
+            index_of[lowered.kernel.key],
+            lowered.sizes,
+            tuple([columns.refs(tasks[group]) for group in groups]),
+            division(lowered),
+        )
         for lowered, groups in plan.batches
     ]
     return Plan(

@@ -79,15 +79,26 @@ class KernelSource(NamedTuple):
     text: str
 
 
+class Division(NamedTuple):
+    """How an instance may be run in pieces. Its first size is an extent, of which a piece takes so many `steps`; a step
+    moves each of its operands by `moves_bytes`.
+    """
+
+    steps: int
+    moves_bytes: tuple[int, ...]
+
+
 class Launch(NamedTuple):
     """One kernel over its instances; `kernel` is an index into `Plan.kernels`.
 
     An instance has one operand for each kernel argument: the inputs, then the outputs (a product: a, b, out).
+    `division` is None where it runs whole.
     """
 
     kernel: int
     sizes: tuple[int, ...]
     instances: tuple[tuple[OperandRef, ...], ...]
+    division: Division | None = None
 
 
 class Donation(NamedTuple):
@@ -97,11 +108,20 @@ class Donation(NamedTuple):
     position: int
 
 
+# About what a processor does in a nanosecond; products do more.
+_OPERATIONS_A_NS, _BYTES_A_NS = 8, 10
+
+
 class Cost(NamedTuple):
     """What a row of the plan does, by count: the scheduler's first estimate of its time."""
 
     operations: int
     moved_bytes: int
+
+    @property
+    def estimate_ns(self) -> int:
+        """How long that may take a processor, so far as nothing was measured."""
+        return self.operations // _OPERATIONS_A_NS + self.moved_bytes // _BYTES_A_NS
 
 
 @dataclass(frozen=True)

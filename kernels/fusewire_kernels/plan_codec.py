@@ -15,6 +15,7 @@ from fusewire_kernels.plan import (
     Column,
     ConstantColumn,
     Cost,
+    Division,
     Donation,
     InputColumn,
     KernelSource,
@@ -87,6 +88,6 @@ def _column(fields: Sequence[Any]) -> Column:
 
 
 def _launch(fields: Sequence[Any]) -> Launch:
-    kernel, sizes, instances = fields
+    kernel, sizes, instances, division = fields
     refs = tuple([tuple([OperandRef(*ref) for ref in instance]) for instance in instances])
-    return Launch(kernel, sizes, refs)
+    return Launch(kernel, sizes, refs, None if division is None else Division(*division))

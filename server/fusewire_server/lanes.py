@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusewire_server.coalescer import Batch
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
-from fusewire_server.slices import first_estimate_ns
 from fusewire_server.work import Row
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ class Lanes:
 
     def is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
         """Whether others are not to wait for the end of a row that runs by this plan."""
-        return (entry.row_ns or first_estimate_ns(loaded.plan.cost)) > self.most_whole_ns
+        return (entry.row_ns or loaded.plan.cost.estimate_ns) > self.most_whole_ns
 
     def tell(self, batch: Batch, loaded: LoadedPlan | None) -> int:
         """The device is told to run a batch; the number of that submission."""

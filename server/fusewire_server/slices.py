@@ -36,11 +36,6 @@ from enum import Enum
 from itertools import chain
 from typing import Generic, TypeVar
 
-from fusewire_kernels.plan import Cost
-
-# About what a processor does in a nanosecond; products do more.
-OPERATIONS_A_NS, BYTES_A_NS = 8, 10
-
 Order = TypeVar("Order")
 Run = TypeVar("Run")
 
@@ -111,11 +106,6 @@ class Line(Generic[Order]):
             return None
         queue[0].behind -= 1
         return queue[0].order if queue[0].behind == 0 else None
-
-
-def first_estimate_ns(cost: Cost) -> int:
-    """How long a row of a plan may take that has not been measured: what may take long goes in slices at once."""
-    return cost.operations // OPERATIONS_A_NS + cost.moved_bytes // BYTES_A_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:

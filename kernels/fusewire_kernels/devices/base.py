@@ -78,7 +78,7 @@ class PlanInSlices(Protocol):
     """A plan under way for one row."""
 
     def go_on(self, most_ns: int) -> bool:
-        """Runs on for about so long, and whether it has come to its end. No slice ends within an instance."""
+        """Runs on for about so long, and whether it has come to its end. A slice takes a piece of a launch at least."""
 
 
 class PlansInSlices(Protocol):

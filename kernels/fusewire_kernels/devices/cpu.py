@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
-from fusewire_kernels.devices.cpu_slices import CpuSlices, address_of, too_large
+from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan import Launch, Plan
 from fusewire_protos import dtypes
@@ -72,6 +72,7 @@ class CpuPlan:
     integers: npt.NDArray[np.int64]
     launches_address: int
     launch_count: int
+    divisions: Divisions
 
 
 class CpuDevice:
@@ -170,7 +171,7 @@ class CpuDevice:
             arity = len(launch.instances[0]) if launch.instances else 0
             sizes, operands = base + place * 8, base + (place + len(launch.sizes)) * 8
             row[:] = functions[launch.kernel], sizes, operands, len(launch.instances), arity
-        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches))
+        loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches), Divisions(plan.launches))
         self._libraries.hold(loaded, binaries)
         return loaded
 
@@ -218,7 +219,7 @@ class CpuDevice:
         address, count = ctypes.c_void_p, ctypes.c_int64
         runtime.fw_run.restype = runtime.fw_run_slice.restype = None
         runtime.fw_run.argtypes = (address, count, address, count, count)
-        runtime.fw_run_slice.argtypes = (address, count, address, address, count)
+        runtime.fw_run_slice.argtypes = (address, address, count, address, address, address, count)
         return runtime
 
 

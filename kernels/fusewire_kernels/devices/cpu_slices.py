@@ -1,15 +1,16 @@
-"""Plans on the CPU in slices of time: one foreign call a slice, which looks at the clock after each instance."""
+"""Plans on the CPU in slices of time: one foreign call a slice, which looks at the clock after each piece."""
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_kernels.plan import Launch
 from fusewire_protos.errors import OutOfMemory
 
 if TYPE_CHECKING:
@@ -24,15 +25,43 @@ class CpuPlanInSlices:
         self._loaded = loaded  # its kernels stay loaded for as long as this is under way
         self._slots = slots
         self._slots_address = address_of(slots)
-        self._position = np.zeros(2, np.int64)  # fw_position: the launch that is next, and of that the instance
-        self._position_address = address_of(self._position)
+        self._position = np.zeros(
+            3, np.int64
+        )  # fw_position: the launch that is next, its instance, and of that the step
+        self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # of a piece, as are the operands
+        self._operands = np.zeros(2 * loaded.divisions.most_operands, np.int64)
+        self._piece = np.array([self._sizes.ctypes.data, self._operands.ctypes.data], np.int64)  # fw_piece
+        self._addresses = address_of(self._position), address_of(self._piece)
 
     def go_on(self, most_ns: int) -> bool:
         loaded = self._loaded
         self._run_slice(
-            loaded.launches_address, loaded.launch_count, self._slots_address, self._position_address, most_ns
+            loaded.launches_address,
+            loaded.divisions.address,
+            loaded.launch_count,
+            self._slots_address,
+            *self._addresses,
+            most_ns,
         )
         return bool(self._position[0] == loaded.launch_count)
+
+
+class Divisions:
+    """How the launches of a plan are run in pieces, in the layout of runtime.c."""
+
+    def __init__(self, launches: Sequence[Launch]) -> None:
+        self._moves_bytes: list[npt.NDArray[np.int64]] = []
+        self._divisions = np.zeros((max(len(launches), 1), 3), np.int64)  # fw_division a launch
+        self.most_sizes = self.most_operands = 0
+        for number, launch in enumerate(launches):
+            division = launch.division
+            if division is not None:
+                moves_bytes = np.array(division.moves_bytes, np.int64)
+                self._moves_bytes.append(moves_bytes)
+                self._divisions[number] = moves_bytes.ctypes.data, division.steps, len(launch.sizes)
+                self.most_sizes = max(self.most_sizes, len(launch.sizes))
+                self.most_operands = max(self.most_operands, len(moves_bytes))
+        self.address = address_of(self._divisions)
 
 
 class CpuSlices:

@@ -2,6 +2,7 @@
    row's arena stays in the cache. */
 
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 typedef struct {
@@ -27,11 +28,25 @@ void fw_run(const fw_launch *launches, int64_t launch_count, const int64_t *tabl
     }
 }
 
+/* How the instances of a launch are run in pieces, of so many steps each; not at all if there are no `moves_bytes`. */
+typedef struct {
+    const int64_t *moves_bytes; /* [arity], of a step along the first dimension */
+    int64_t steps;
+    int64_t size_count;
+} fw_division;
+
 /* What comes next of a row. */
 typedef struct {
     int64_t launch;
     int64_t instance;
+    int64_t step;
 } fw_position;
+
+/* Room for the sizes and operands of a piece. */
+typedef struct {
+    int64_t *sizes;
+    fw_operand *operands;
+} fw_piece;
 
 static int64_t now_ns(void) {
     struct timespec now;
@@ -39,9 +54,25 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Runs a row on from a position, until so much time has passed, one instance at least. */
-void fw_run_slice(const fw_launch *launches, int64_t launch_count, const int64_t *slots, fw_position *position,
-                  int64_t most_ns) {
+static void run_piece(const fw_launch *launch, const fw_division *division, const fw_operand *operands,
+                      const int64_t *slots, fw_position *position, const fw_piece *piece) {
+    const int64_t left = launch->sizes[0] - position->step;
+    memcpy(piece->sizes, launch->sizes, division->size_count * sizeof(int64_t));
+    piece->sizes[0] = left < division->steps ? left : division->steps;
+    for (int64_t i = 0; i < launch->arity; i++) {
+        piece->operands[i].column = operands[i].column;
+        piece->operands[i].byte_offset = operands[i].byte_offset + position->step * division->moves_bytes[i];
+    }
+    launch->function(piece->sizes, piece->operands, slots);
+    position->step += piece->sizes[0];
+    if (position->step < launch->sizes[0]) return;
+    position->instance++;
+    position->step = 0;
+}
+
+/* Runs a row on from a position, until so much time has passed, one piece at least. */
+void fw_run_slice(const fw_launch *launches, const fw_division *divisions, int64_t launch_count, const int64_t *slots,
+                  fw_position *position, const fw_piece *piece, int64_t most_ns) {
     const int64_t began_ns = now_ns();
     int is_due = 0;
     while (position->launch < launch_count) {
@@ -52,8 +83,14 @@ void fw_run_slice(const fw_launch *launches, int64_t launch_count, const int64_t
             continue;
         }
         if (is_due) return;
-        launch->function(launch->sizes, launch->operands + position->instance * launch->arity, slots);
-        position->instance++;
+        const fw_division *division = divisions + position->launch;
+        const fw_operand *operands = launch->operands + position->instance * launch->arity;
+        if (division->moves_bytes) {
+            run_piece(launch, division, operands, slots, position, piece);
+        } else {
+            launch->function(launch->sizes, operands, slots);
+            position->instance++;
+        }
         is_due = now_ns() - began_ns >= most_ns;
     }
 }
