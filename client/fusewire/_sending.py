@@ -19,9 +19,7 @@ from fusewire._recorder import Draft, Recorder
 from fusewire._recorders import Recorders
 from fusewire._segments import Template, bind, build_template
 from fusewire._stream import Outgoing
-from fusewire_protos.frames import Cancel, Forget, Free, NewProgram, Segment, shortest_period
-
-_FREED_AT_ONCE = 1 << 15
+from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
 
 class Trigger(Enum):
@@ -198,8 +196,8 @@ def _entries(
 
 def _frees(freed: Sequence[int]) -> list[Outgoing]:
     """However many they are, none makes a frame longer than a server takes."""
-    starts = range(0, len(freed), _FREED_AT_ONCE)
-    return [Outgoing(Free(tuple(freed[start : start + _FREED_AT_ONCE]))) for start in starts]
+    starts = range(0, len(freed), MAX_FREED)
+    return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
 def _segment(draft: Draft, template: Template) -> Segment:
