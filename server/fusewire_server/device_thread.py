@@ -55,7 +55,10 @@ from fusewire_server.turns import Turns
 from fusewire_server.work import Fetching, Row, Submission, Value
 
 SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
-PAUSE_S = 0.00005  # between slices that need one, so that a thread which waits for the interpreter lock gets it
+FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end the interpreter lock is waited for
+# Between other slices, so that a thread which waits for that lock gets it: while ops run, every launch lets go of it,
+# but too briefly for the other to wake up in time.
+PAUSE_S = 0.00005
 
 
 class DeviceThread:
@@ -127,7 +130,7 @@ class DeviceThread:
         """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
         while not self._line.is_open:
             if time.perf_counter_ns() >= self._slice_due_ns:
-                self._take_turn(SLICE_NS)
+                self._take_turn()
             try:
                 return self._orders.get(timeout=self._pause_s)
             except queue.Empty:
@@ -186,17 +189,18 @@ class DeviceThread:
         assert isinstance(order, Read), "nothing but runs and reads goes in slices"
         return SlicedRead(self._device, order)
 
-    def _take_turn(self, most_ns: float) -> None:
-        """Whoever's turn it is goes on for as long as that, or to the end."""
+    def _take_turn(self, *, is_last: bool = False) -> None:
+        """Whoever's turn it is goes on for a slice, or to the end if nobody will come any more."""
         one = self._turns.take()
         assert one is not None, "each that is unfinished awaits its turn"
+        slice_ns = FOREIGN_SLICE_NS if one.is_foreign else SLICE_NS
         began_ns = time.perf_counter_ns()
-        progress = one.go_on(began_ns + most_ns)
+        progress = one.go_on(math.inf if is_last else began_ns + slice_ns)
         now_ns = time.perf_counter_ns()
         one.used_ns += now_ns - began_ns
         self.busy_ns += now_ns - began_ns
         self._slice_due_ns = 0 if progress is Progress.WAITS else now_ns + SLICE_NS
-        self._pause_s = PAUSE_S if one.needs_pause else 0.0
+        self._pause_s = 0.0 if one.is_foreign else PAUSE_S
         if progress is Progress.ENDED:
             self._end(one)
         else:
@@ -223,7 +227,7 @@ class DeviceThread:
     def _finish_unfinished(self) -> None:
         """Goes on with what is unfinished, and acts on all that was held up, to the end."""
         while not self._line.is_open:
-            self._take_turn(math.inf)
+            self._take_turn(is_last=True)
 
     # ---- running a submission: the hot path ----
 

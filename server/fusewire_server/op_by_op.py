@@ -58,7 +58,7 @@ class Tier0:
 class OpByOp:
     """Computes the rows of one run. They may be stopped at any op: results are written when all have run."""
 
-    needs_pause = True  # every launch lets go of the interpreter lock, but too briefly for others to wake up in time
+    is_foreign = False
 
     def __init__(self, tier0: Tier0, room: Room, entry: ProgramEntry) -> None:
         self._tier0 = tier0

@@ -30,7 +30,7 @@ class LongPlans:
 class SlicedPlan:
     """Computes the rows of one run by their plan."""
 
-    needs_pause = False  # a slice is one foreign call, which lets go of the interpreter lock
+    is_foreign = True
 
     def __init__(self, shared: LongPlans, loaded: LoadedPlan, layout: SlotLayout) -> None:
         self._shared = shared

@@ -18,7 +18,7 @@ log = logging.getLogger("fusewire.device")
 class SlicedRead:
     """A read under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
 
-    needs_pause = True  # or other threads might hardly get the interpreter lock
+    is_foreign = False
 
     def __init__(self, device: Device, order: Read) -> None:
         self.order = order

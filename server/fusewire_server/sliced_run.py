@@ -23,8 +23,8 @@ class Way(Protocol):
     """How rows of a program are computed, one after another, each a part at a time."""
 
     @property
-    def needs_pause(self) -> bool:
-        """Whether other threads hardly get the interpreter lock while it goes on."""
+    def is_foreign(self) -> bool:
+        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
 
     @property
     def is_under_way(self) -> bool:
@@ -67,9 +67,9 @@ class SlicedRun:
         self._is_reported = False  # as one that lasts
 
     @property
-    def needs_pause(self) -> bool:
-        """Whether other threads hardly get the interpreter lock while it goes on."""
-        return self._way.needs_pause
+    def is_foreign(self) -> bool:
+        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
+        return self._way.is_foreign
 
     @property
     def tenant(self) -> str:
