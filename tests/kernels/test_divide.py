@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +22,7 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests import strategies
+from tests.kernels.divided import divided_finely
 from tests.kernels.plan_runner import plan_without_text, run_plan
 from tests.kernels.problems import toolchain_in
 from tests.kernels.programs import Writer, random_inputs, random_program
@@ -30,15 +30,6 @@ from tests.kernels.programs import Writer, random_inputs, random_program
 Array = npt.NDArray[Any]
 
 _FUZZING = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-
-
-@contextmanager
-def divided_finely() -> Iterator[None]:
-    """All launches that can be divided are, into pieces of one step."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(divide, "_pieces", lambda _: 1 << 40)
-        patch.setattr(divide, "VECTORS", 1)
-        yield
 
 
 def pieces_of(launch: Launch) -> Iterator[Launch]:
