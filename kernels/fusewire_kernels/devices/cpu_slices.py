@@ -25,9 +25,7 @@ class CpuPlanInSlices:
         self._loaded = loaded  # its kernels stay loaded for as long as this is under way
         self._slots = slots
         self._slots_address = address_of(slots)
-        self._position = np.zeros(
-            3, np.int64
-        )  # fw_position: the launch that is next, its instance, and of that the step
+        self._position = np.zeros(3, np.int64)  # fw_position: of the launch that is next the instance, of that the step
         self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # of a piece, as are the operands
         self._operands = np.zeros(2 * loaded.divisions.most_operands, np.int64)
         self._piece = np.array([self._sizes.ctypes.data, self._operands.ctypes.data], np.int64)  # fw_piece
