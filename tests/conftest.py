@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -7,7 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fusewire_protos import grpc_environment
 from tests.effort import DEEP, USUAL
+
+os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
 
 settings.register_profile("fusewire", USUAL)
 settings.register_profile("deep", DEEP)  # `pytest --hypothesis-profile deep`, for whoever has an hour

@@ -14,6 +14,7 @@ _KEPT = 7 / 8  # what an earlier measurement counts, once there is a later one
 _OWN_SHARE = 0.5  # b / (a + b), where nothing is known
 _FORGOTTEN = 1 / 64  # of what was learnt of it, a measurement: it may have been learnt at a bad time
 _LEAST_SHARE = 1 / 64
+_MOST_BELIEVED = 1.5  # of the expected time
 _WORTH_ITS_COMPANY = 0.5  # how much longer a submission may take than its launches alone, however long those take
 _PRIOR_WEIGHT = 0.1  # of the share so far in a new one, as a variance of the number of rows, relative to its square
 
@@ -28,24 +29,27 @@ class RowCost:
     rows_rows: float = 0.0
     rows_time_ns: float = 0.0
     own_share: float = _OWN_SHARE
-    most_rows: int = 0  # of a submission so far
+    most_rows: int = 0  # of a submission of late
     row_ns: int = 0  # what a row takes in the company that it usually has
 
     def measured(self, rows: int, device_ns: int) -> None:
         """A submission of `rows` rows took so long.
 
         A shorter time than expected is believed at once: what makes one take longer is seldom its own, for others use
-        the processor too. If there were more rows than usual it rather says that they cost little together.
+        the processor too. If there were more rows than usual it rather says that they cost little together. Of a much
+        longer time of no more rows than usual some is believed: that few took long would say that many take no longer.
         """
         level = 1.0
-        if rows * self.weight <= self.rows:
-            level = min(device_ns / max(self.expected_ns(rows), 1.0), 1.0)
+        if rows * self.weight <= self.rows and self.weight:
+            expected_ns = max(self.expected_ns(rows), 1.0)
+            level = min(device_ns / expected_ns, 1.0)
+            device_ns = min(device_ns, round(_MOST_BELIEVED * expected_ns))
         self.weight = _KEPT * self.weight + 1
         self.rows = _KEPT * self.rows + rows
         self.rows_rows = _KEPT * self.rows_rows + rows * rows
         self.time_ns = _KEPT * level * self.time_ns + device_ns
         self.rows_time_ns = _KEPT * level * self.rows_time_ns + rows * device_ns
-        self.most_rows = max(self.most_rows, rows)
+        self.most_rows = max(rows, self.most_rows - self.most_rows // 16)
         self.row_ns = round(self.time_ns / self.rows)
         self._learn_share()
 
@@ -57,7 +61,7 @@ class RowCost:
     def rows_within(self, bound_ns: int) -> int:
         """How many rows a submission may have that is to take no longer, or little longer than it takes anyway.
 
-        They are at most twice as many as were ever together, so that an estimate is tried before it is relied upon;
+        They are at most twice as many as were together of late, so that an estimate is tried before it is relied upon;
         and if one is within the bound, two may try once what it costs to go together.
         """
         beside_ns, own_ns = self._split()
