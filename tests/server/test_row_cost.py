@@ -81,7 +81,9 @@ def test_a_row_is_charged_what_it_took_in_its_company() -> None:
 
 
 @pytest.mark.parametrize(("measured_ns", "expected_ns"), [(1000, 907), (9000, 1013), (300, 300)])
-def test_a_longer_time_is_smoothed_a_far_longer_doubted_and_a_shorter_believed(measured_ns: int, expected_ns: int) -> None:
+def test_a_longer_time_is_smoothed_a_far_longer_doubted_and_a_shorter_believed(
+    measured_ns: int, expected_ns: int
+) -> None:
     cost = RowCost()
     cost.measured(1, 800)
     cost.measured(1, measured_ns)
