@@ -20,7 +20,7 @@ from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.work import Row
 
-UNMEASURED_ROW_NS = 50_000  # what a row is taken to cost before it has run once
+UNMEASURED_ROW_NS = 50_000  # what a row is taken to cost at least before it has run once
 
 
 @dataclass
@@ -98,7 +98,7 @@ class Coalescer:
             return None
         self._serve(ready[0])
         entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
-        row_ns = entry.row_ns or UNMEASURED_ROW_NS
+        row_ns = entry.row_ns or _first_estimate_ns(entry)
         most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
         alike = [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
         return Batch(entry, tuple(self._take(session, row_ns) for session in alike[: max(most_rows, 1)]), row_ns)
@@ -106,7 +106,7 @@ class Coalescer:
     def _rows_in_time(self, entry: ProgramEntry) -> int:
         if entry.row_ns:
             return entry.cost.rows_within(self._submission_ns)
-        return max(1, self._submission_ns // UNMEASURED_ROW_NS)
+        return max(1, self._submission_ns // _first_estimate_ns(entry))
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
         """Replaces the advance charge of a batch by what it took."""
@@ -137,3 +137,8 @@ class Coalescer:
         self.charge(session, row_ns)
         self.update(session)
         return row
+
+
+def _first_estimate_ns(entry: ProgramEntry) -> int:
+    """What a row is taken to cost before it has run at its tier."""
+    return max(UNMEASURED_ROW_NS, 0 if entry.loaded is None else entry.loaded.plan.cost.estimate_ns)

@@ -16,7 +16,7 @@ import fusewire as fw
 from fusewire.testing import serve_subprocess
 from fusewire_kernels.binary_cache import CACHE_VARIABLE
 
-_DEADLINE_S = 30.0
+_DEADLINE_S = 120.0
 _ASK_EVERY_S = 0.02
 
 
@@ -68,7 +68,7 @@ class Service:
             self._ask("POST", "/v1/device/release")
 
     def wait_until(self, is_so: Callable[[], bool], what: str) -> None:
-        """Returns once it is so; what is told is published a few times a second. Fails after half a minute."""
+        """Returns once it is so; what is told is published a few times a second. Fails after two minutes."""
         deadline_s = time.monotonic() + _DEADLINE_S
         pause = threading.Event()
         while not is_so():

@@ -2,15 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.plan import Cost
 from fusewire_server.coalescer import UNMEASURED_ROW_NS, Batch, Coalescer
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from fusewire_server.work import Row
 from tests.server.parts import addition, chain, entry_of, queued_row, session
+from tests.server.world import planned
 
 SHORT, LONG = entry_of(chain()), entry_of(addition())
 LANE = "the only one"
@@ -83,6 +87,17 @@ def test_rows_are_bounded_by_the_setting_the_memory_and_the_time_of_a_submission
         for name in "abcdef":
             load(one, session(name), SHORT)
         assert [len(take(one, fit=fit).rows), len(take(one, fit=fit).rows)] == [3, 3]
+
+
+def test_rows_of_a_plan_that_has_not_run_are_bounded_by_what_it_is_estimated_to_take() -> None:
+    entry, second_ns = entry_of(chain()), 10**9
+    plan = planned(entry.raw).plan
+    operations = second_ns * Cost(10**9, 0).operations // Cost(10**9, 0).estimate_ns
+    entry.loaded = NullDevice().load(replace(plan, cost=Cost(operations, 0)), ())
+    one = coalescer(submission_ns=3 * second_ns)
+    for name in "abcdef":
+        load(one, session(name), entry)
+    assert len(take(one).rows) == 3
 
 
 def test_a_row_longer_than_a_submission_goes_alone() -> None:
