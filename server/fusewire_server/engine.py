@@ -11,7 +11,8 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
 
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
@@ -68,6 +69,7 @@ class Engine:
         self.registry = Registry(limits, self.end)
         self.backlog = Backlog(self._apply, self.end)
         self.carriers = Carriers()
+        self._ended: dict[Session, dict[int, Value]] = {}  # what sessions that have ended still hold
         self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
         self.programs = _program_table(config, self.registry)
         self._intake = Intake(limits, self.programs)
@@ -108,7 +110,12 @@ class Engine:
         self._device_thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Ends the device thread after what it has been told; blocks for at most `timeout_s`."""
+        """Gives back all that ended sessions held, and ends the device thread after what it has been told.
+
+        Blocks for at most `timeout_s`; any thread.
+        """
+        for session, values in list(self._ended.items()):
+            self._order_releases([session], tuple(values.values()))
         self._device_thread.stop(timeout_s)
 
     # ---- sessions ----
@@ -129,15 +136,23 @@ class Engine:
         self.backlog.drop(session)
         self.uploads.drop(session)
         self.carriers.end(session)
-        self._give_back(session, self._intake.close(session))
+        self._order_releases([session], session.large.values())
+        self._ended[session] = self._intake.close(session)
+        self._give_back(session)
 
-    def _give_back(self, session: Session, values: dict[int, Value]) -> None:
-        """The values of a session that has ended go back: of many, some in each turn of the loop."""
-        released: list[Value] = []
-        let_die(values, MOST_KILLED, released)
-        self._order_releases([session], released)
+    def _give_back(self, session: Session) -> None:
+        """Of the values of a session that has ended some go back in each turn of the loop, the oldest first.
+
+        A value leaves the table only when its release has been ordered, because `stop` looks there from its thread.
+        """
+        values = self._ended[session]
+        piece = tuple(islice(values.values(), MOST_KILLED))
+        self._order_releases([session], piece)
+        let_die(values, piece)
         if values:
-            self._loop.call_soon(self._give_back, session, values)
+            self._loop.call_soon(self._give_back, session)
+        else:
+            del self._ended[session]
 
     # ---- receive ----
 
@@ -229,7 +244,7 @@ class Engine:
         write.session.writes += 1
         self._device_thread.order(write)
 
-    def _order_releases(self, sessions: Iterable[Session], values: list[Value]) -> None:
+    def _order_releases(self, sessions: Iterable[Session], values: Collection[Value]) -> None:
         if values:
             self._device_thread.order(orders.Release(frozenset(sessions), tuple(values)))
 

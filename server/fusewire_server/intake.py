@@ -108,7 +108,7 @@ class Intake:
 
     def close(self, session: Session) -> dict[int, Value]:
         """A session has ended: rows that wait are dropped. The values that it held, which are to die."""
-        values, session.values = session.values, {}
+        values, session.values, session.large = session.values, {}, {}
         session.queue.clear()
         session.held_back.clear()
         session.forget_answers()

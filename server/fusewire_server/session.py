@@ -73,6 +73,7 @@ class Session:
     result_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
+    large: dict[int, Value] = field(default_factory=dict)  # those of more than INLINE_BYTES
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order

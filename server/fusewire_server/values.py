@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
 from fusewire_server.session import Session
@@ -27,7 +28,10 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state)
     session.values[handle] = value
-    session.live_bytes += spec.size_bytes
+    size_bytes = spec.size_bytes
+    session.live_bytes += size_bytes
+    if size_bytes > INLINE_BYTES:
+        session.large[handle] = value
     return value
 
 
@@ -48,16 +52,14 @@ def kill(session: Session, handles: Iterable[int], released: list[Value]) -> Non
             release_if_dead(session, value, released)
 
 
-def let_die(values: dict[int, Value], most: int, released: list[Value]) -> None:
-    """Takes so many out of the values that an ended session held; those that the device holds join `released`."""
-    for _ in range(min(most, len(values))):
-        _, value = values.popitem()
+def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
+    """Takes some of the values that an ended session held out of them; nothing leads from them to others any more."""
+    for value in dying:
+        del values[value.handle]
         value.is_named = False
         value.readers = 0
         value.fetches.clear()
         value.waiting.clear()
-        if value.state is ValueState.READY:
-            released.append(value)
 
 
 def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:
@@ -82,4 +84,5 @@ def forget(session: Session, value: Value) -> None:
     """Takes a dead value out of its session's table."""
     if session.values.get(value.handle) is value:
         del session.values[value.handle]
+        session.large.pop(value.handle, None)
         session.live_bytes -= value.spec.size_bytes

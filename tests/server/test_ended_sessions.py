@@ -13,8 +13,8 @@ from fusewire_protos.frames import INLINE_BYTES, Entry, Fetch, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server import engine
 from fusewire_server.orders import Order, Release
-from tests.server.parts import segment, upload_beside
-from tests.server.world import NEGATE, InstantPlanner, run, until, world
+from tests.server.parts import SIZE_BYTES, segment, upload_beside
+from tests.server.world import DEADLINE_S, NEGATE, Client, InstantPlanner, WatchedDevice, World, run, until, world
 
 LARGE = Spec(dtypes.uint8, (2 * INLINE_BYTES,))
 
@@ -56,24 +56,69 @@ def test_a_session_that_ends_is_gone_with_all_it_held(entries: list[Entry]) -> N
     run(test())
 
 
-def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def _watched(here: World, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """The handles of each release that the device thread is told of from now on."""
+    told: list[list[int]] = []
+    order = here.engine._device_thread.order
+
+    def watched(one: Order) -> None:
+        if isinstance(one, Release):
+            told.append([value.handle for value in one.values])
+        order(one)
+
+    monkeypatch.setattr(here.engine._device_thread, "order", watched)
+    return told
+
+
+def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(engine, "MOST_KILLED", 1)
 
     async def test() -> None:
         async with world() as here:
             client = here.client()
             await client.idle()
-            told: list[Order] = []
-            order = here.engine._device_thread.order
-
-            def watched(one: Order) -> None:
-                told.append(one)
-                order(one)
-
-            monkeypatch.setattr(here.engine._device_thread, "order", watched)
+            released = _watched(here, monkeypatch)
             here.engine.end(client.session)
-            assert [len(one.values) for one in told if isinstance(one, Release)] == [1]
+            assert released == [[10]]
             await until(lambda: here.engine.memory.live_bytes == 0)
-            assert [len(one.values) for one in told if isinstance(one, Release)] == [1, 1]
+            assert released == [[10], [11]]
+            assert not here.engine._ended
+
+    run(test())
+
+
+def test_the_large_values_of_an_ended_session_go_back_before_anything_else_is_ordered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+
+    async def test() -> None:
+        room_bytes = 2 * LARGE.size_bytes + 2 * SIZE_BYTES
+        async with world(WatchedDevice(memory_bytes=room_bytes)) as here:
+            goes, stays = here.client("goes"), here.engine.open("lab", "stays", "nowhere")
+            goes.send(Upload(20, LARGE, 0), Upload(21, LARGE, 0), tensors=[bytes(LARGE.size_bytes)])
+            await goes.idle()
+            here.engine.end(goes.session)
+            others = Client(here.engine, stays)
+            others.send(Upload(1, LARGE, 0), Upload(2, LARGE, 0), Fetch(1, 2), tensors=[bytes(LARGE.size_bytes)])
+            assert (await others.fetched(1)).failure is None
+
+    run(test())
+
+
+def test_a_server_that_stops_gives_back_what_sessions_held_that_have_just_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            here.engine.end(client.session)
+            here.engine.stop(DEADLINE_S)
+            assert here.engine.memory.live_bytes == 0
 
     run(test())

@@ -15,7 +15,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
 from fusewire_server.intake import Taken
 from fusewire_server.values import let_die
-from fusewire_server.work import NO_WORK, Value, ValueState
+from fusewire_server.work import NO_WORK, ValueState
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers, bases
 
@@ -220,21 +220,21 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     held = weakref.ref(one)  # each of its rows and fetches holds it
     gc.disable()
     try:
-        let_die(world.intake.close(one), 100, [])
+        values = world.intake.close(one)
+        let_die(values, [*values.values()])
         del one
         assert held() is None
     finally:
         gc.enable()
 
 
-def test_closing_releases_everything() -> None:
+def test_closing_leaves_nothing_but_the_values_that_are_to_be_released() -> None:
     world = World()
     one = world.session()
     entries = list(one.programs.values())
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 10), Fetch(1, 200), Free((11,)))
     world.submit_next(one)
-    released: list[Value] = []
-    let_die(world.intake.close(one), 100, released)
-    assert {value.handle for value in released} == {10, 200}
-    assert (one.values, one.programs, one.live_bytes, len(one.queue), len(one.held_back)) == ({}, {}, 0, 0, 0)
+    assert world.intake.close(one).keys() == {10, 20, 100, 200}
+    assert (one.values, one.large, one.programs, one.live_bytes) == ({}, {}, {}, 0)
+    assert (len(one.queue), len(one.held_back)) == (0, 0)
     assert [entry.holders for entry in entries] == [0] * len(entries)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_protos.frames import Free
+from fusewire_protos import dtypes
+from fusewire_protos.frames import INLINE_BYTES, Free
+from fusewire_protos.shapes import Spec
 from fusewire_server import intake
 from fusewire_server.config import Limits
 from fusewire_server.intake import Taken
@@ -20,6 +22,17 @@ def test_live_bytes_beyond_the_quota_are_refused_until_some_are_freed() -> None:
     assert "limits.live_bytes" in failure(one, 102).text
     world.take(one, Free((11,)), segment(NEGATE, 104, 10))
     assert one.values[104].failure is None
+
+
+def test_a_session_knows_which_of_its_values_are_large() -> None:
+    world = World()
+    one = world.session()
+    large = Spec(dtypes.uint8, (INLINE_BYTES + 1,))
+    world.take(one, upload_beside(20, large), upload_beside(21, large), upload_beside(22, Spec(dtypes.uint8, (8,))))
+    assert [*one.large] == [20, 21]
+    world.intake.uploaded(one, one.values[20], Taken())
+    world.take(one, Free((20,)))
+    assert [*one.large] == [21]
 
 
 def test_handles_beyond_the_quota_are_refused_and_failures_have_a_bound_too() -> None:
