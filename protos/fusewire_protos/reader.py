@@ -1,14 +1,14 @@
 """A list of items in msgpack, each unpacked when it is asked for, so that a long one holds nobody up.
 
-An item is a list of a few fields; a field is a number, a flag, bytes, or a list of those. Nothing is nested deeper, and
-the length of a list is looked at before any of it is unpacked.
+An item is a list of a few fields; a field is a number, a flag, bytes, or a list of those. Where an item ends is found
+before any of it is unpacked: so whatever the head of a list claims is there, and nothing makes room for more. A short
+item is then unpacked at once; of a long one the length of each list is looked at first, and nothing is nested deeper.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgpack
 
@@ -17,8 +17,9 @@ from fusewire_protos.errors import CaseError
 T = TypeVar("T")
 
 _MOST_FIELDS = 7
-# What lists begin with: those of up to 15 items, and those whose lengths take two and four bytes.
-_LIST_HEADS = frozenset((*range(0x90, 0xA0), 0xDC, 0xDD))
+_SHORT_BYTES = 16 << 10  # an item that takes no more is unpacked in a millisecond, whatever it is
+_ANY_LENGTH = 2**32 - 1
+_NOT_MSGPACK = (ValueError, msgpack.UnpackException)
 
 
 class Reader(Generic[T]):
@@ -32,9 +33,12 @@ class Reader(Generic[T]):
         self._raw = raw
         self._decode = decode
         self._most_listed = most_listed
-        self._unpacker = _unpacker_of(raw)
+        self._longest = max(most_listed, _MOST_FIELDS)  # of all lists, an item being one
+        self._walker = _walker(raw)
         self._left = self._count() if raw else 0
-        self._check_end()
+        self._end = self._walker.tell()  # of what has been read
+        if not self._left:
+            self._check_end()
 
     def __len__(self) -> int:
         return self._left
@@ -47,49 +51,94 @@ class Reader(Generic[T]):
             raise StopIteration
         try:
             item = self._item()
-        except (ValueError, msgpack.UnpackException) as error:
+        except _NOT_MSGPACK as error:
             raise _malformed(error) from None
         self._left -= 1
-        self._check_end()
+        if not self._left:
+            self._check_end()
         return self._decode(item)
 
     def _count(self) -> int:
         try:
-            count: int = self._unpacker.read_array_header()
-        except (ValueError, msgpack.UnpackException) as error:
+            count: int = self._walker.read_array_header()
+        except _NOT_MSGPACK as error:
             raise _malformed(error) from None
         return count
 
     def _item(self) -> Any:
-        if not self._is_at_list():
-            return self._unpacker.unpack()
-        fields = self._unpacker.read_array_header()
-        if fields > _MOST_FIELDS:
-            raise CaseError("undecodable_frame", f"an item of {fields} fields")
-        return tuple([self._field() for _ in range(fields)])
+        begin = self._end
+        try:
+            self._walker.skip()
+            self._end = end = self._walker.tell()
+            if end - begin <= _SHORT_BYTES:
+                return _unpacked(self._raw[begin:end], self._longest)
+        except _NOT_MSGPACK:
+            end = len(self._raw)  # what is wrong is told by whoever goes from field to field
+        return self._item_of_fields(self._raw[begin:end])
 
-    def _field(self) -> Any:
-        if not self._most_listed or not self._is_at_list():
-            return self._unpacker.unpack()
-        length = self._unpacker.read_array_header()
-        if length > self._most_listed:
-            raise CaseError("oversized_frame", f"an entry lists {length} numbers; the most is {self._most_listed}")
-        values = tuple(islice(self._unpacker, length))
-        if len(values) != length:
-            raise CaseError("undecodable_frame", "a list is cut off")
-        return values
+    def _item_of_fields(self, raw: bytes) -> Any:
+        head = _head_of(raw)
+        if head is None:
+            return _unpacked(raw, 0)
+        if head.length > _MOST_FIELDS:
+            raise CaseError("undecodable_frame", f"an item of {head.length} fields")
+        fields = raw[head.size_bytes :]
+        walker = _walker(fields)
+        return tuple([self._field(fields, walker) for _ in range(head.length)])
 
-    def _is_at_list(self) -> bool:
-        offset = self._unpacker.tell()
-        return offset < len(self._raw) and self._raw[offset] in _LIST_HEADS
+    def _field(self, fields: bytes, walker: msgpack.Unpacker) -> Any:
+        begin = walker.tell()
+        head = _head_of(fields, begin) if self._most_listed else None
+        if head is not None and head.length > self._most_listed:
+            raise CaseError("oversized_frame", f"an entry lists {head.length} numbers; the most is {self._most_listed}")
+        walker.skip()
+        raw = fields[begin : walker.tell()]
+        return _unpacked(raw, 0) if head is None else _unpacked_list(raw[head.size_bytes :])
 
     def _check_end(self) -> None:
-        if not self._left and self._unpacker.tell() != len(self._raw):
+        if self._end != len(self._raw):
             raise CaseError("undecodable_frame", "something stands behind the last item")
 
 
-def _unpacker_of(raw: bytes) -> msgpack.Unpacker:
-    """Finds no list but where its head is read first."""
+class _Head(NamedTuple):
+    """What a list begins with."""
+
+    length: int
+    size_bytes: int
+
+
+def _head_of(raw: bytes, begin: int = 0) -> _Head | None:
+    """The head of the list that stands there; None if there is none."""
+    first = raw[begin : begin + 1]
+    if b"\x90" <= first < b"\xa0":
+        return _Head(first[0] - 0x90, 1)
+    size_bytes = {b"\xdc": 3, b"\xdd": 5}.get(first)
+    if size_bytes is None:
+        return None
+    return _Head(int.from_bytes(raw[begin + 1 : begin + size_bytes], "big"), size_bytes)
+
+
+def _walker(raw: bytes) -> msgpack.Unpacker:
+    """Goes from one thing to the next, and unpacks nothing."""
+    walker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1), max_array_len=_ANY_LENGTH)
+    walker.feed(raw)
+    return walker
+
+
+def _unpacked(raw: bytes, longest_array: int) -> Any:
+    return msgpack.unpackb(
+        raw,
+        use_list=False,
+        max_array_len=longest_array,
+        max_bin_len=len(raw),
+        max_str_len=0,
+        max_map_len=0,
+        max_ext_len=0,
+    )
+
+
+def _unpacked_list(raw: bytes) -> tuple[Any, ...]:
+    """What stands in a list, none of it a list that holds anything."""
     unpacker = msgpack.Unpacker(
         use_list=False,
         max_buffer_size=max(len(raw), 1),
@@ -100,7 +149,7 @@ def _unpacker_of(raw: bytes) -> msgpack.Unpacker:
         max_ext_len=0,
     )
     unpacker.feed(raw)
-    return unpacker
+    return tuple(unpacker)
 
 
 def _malformed(error: Exception) -> CaseError:
