@@ -27,7 +27,7 @@ from fusewire._alarm import Alarm
 from fusewire._errors import ConfigurationError, FusewireError, SessionClosed, SessionLost, Unauthenticated
 from fusewire._transport import ChunkSink, Peer
 from fusewire._upload_queue import Backlog, UploadQueue
-from fusewire_protos.chunks import decode_chunk, encode_chunk
+from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _SERVICE = "/fusewire.v1.Fusewire/"
@@ -40,7 +40,9 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
-_QUEUED_BYTES = 64 << 20  # of uploads beside the stream, copied and not yet taken by the connection
+# Of uploads beside the stream, copied and not yet taken by the connection. So many come from memory that was used
+# before; for more the system would have to find and clear some, which takes longer than copying.
+_QUEUED_BYTES = 16 << 20
 _END: Any = grpc.aio.EOF
 FORKED = (
     "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
@@ -264,11 +266,9 @@ class GrpcTransport:
 
     async def _carry_upload(self, upload: UploadQueue, metadata: tuple[tuple[str, str], ...]) -> None:
         call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
-        offset = 0
         try:
-            while (chunk := await upload.next()) is not None:
-                await call.write(encode_chunk(offset, chunk))
-                offset += len(chunk)
+            while (message := await upload.next()) is not None:
+                await call.write(message)
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):

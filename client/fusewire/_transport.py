@@ -40,7 +40,7 @@ class ChunkSink(Protocol):
     """Takes the bytes of one upload, chunk by chunk, from the thread that copies them."""
 
     def put(self, chunk: memoryview) -> None:
-        """The next bytes, which change no more. May wait for room; returns at once when the connection has ended."""
+        """Copies the next bytes. May wait for room; returns at once when the connection has ended."""
 
     def finish(self) -> None:
         """No more come. If they are fewer than declared the server fails the handle."""

@@ -6,6 +6,9 @@ import asyncio
 import threading
 from collections import deque
 from contextlib import suppress
+from typing import NamedTuple
+
+from fusewire_protos.chunks import encode_chunk
 
 
 class Backlog:
@@ -42,13 +45,21 @@ class Backlog:
         return not self._queued_bytes or self._queued_bytes + size_bytes <= self._limit_bytes
 
 
+class _Chunk(NamedTuple):
+    """A chunk as it travels, and how many bytes of the value it holds."""
+
+    message: bytes
+    size_bytes: int
+
+
 class UploadQueue:
     """The chunks of one upload. None ends them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, backlog: Backlog) -> None:
         self._loop = loop
         self._backlog = backlog
-        self._chunks: deque[memoryview | None] = deque()
+        self._chunks: deque[_Chunk | None] = deque()
+        self._offset = 0  # of the chunk put next; the copying thread's alone
         self._arrived = asyncio.Event()
         self._is_dropped = False
         self._carried_bytes = 0  # of the chunk taken last; the I/O thread's alone
@@ -56,10 +67,11 @@ class UploadQueue:
     # ---- the thread that copies ----
 
     def put(self, chunk: memoryview) -> None:
-        """Waits for room."""
+        """Waits for room, then copies the chunk."""
         if self._is_dropped or not self._backlog.add(chunk.nbytes):
             return
-        self._chunks.append(chunk)
+        self._chunks.append(_Chunk(encode_chunk(self._offset, chunk), chunk.nbytes))
+        self._offset += chunk.nbytes
         self._tell()
 
     def finish(self) -> None:
@@ -72,8 +84,8 @@ class UploadQueue:
 
     # ---- the I/O thread ----
 
-    async def next(self) -> memoryview | None:
-        """The next chunk; the one before counts as queued until now."""
+    async def next(self) -> bytes | None:
+        """The message of the next chunk; the one before counts as queued until now."""
         self._backlog.take(self._carried_bytes)
         self._carried_bytes = 0
         while not self._chunks:
@@ -81,9 +93,10 @@ class UploadQueue:
             if not self._chunks:
                 await self._arrived.wait()
         chunk = self._chunks.popleft()
-        if chunk is not None:
-            self._carried_bytes = chunk.nbytes
-        return chunk
+        if chunk is None:
+            return None
+        self._carried_bytes = chunk.size_bytes
+        return chunk.message
 
     async def drain(self) -> None:
         """Nobody carries the chunks any more: gives back their room until the last has come."""

@@ -43,7 +43,7 @@ class Uploads:
         link.transport.wake()
         sink = link.transport.upload(link.stream.session_id, array._handle)
         try:
-            for chunk in uploading.copy_in_chunks(host, link.limits.chunk_bytes):
+            for chunk in uploading.chunks_of(host, link.limits.chunk_bytes):
                 sink.put(chunk)
         finally:
             sink.finish()

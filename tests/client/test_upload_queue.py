@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 from fusewire._upload_queue import Backlog, UploadQueue
+from fusewire_protos.chunks import decode_chunk
 
 CHUNK = memoryview(bytes(10))
 
@@ -55,13 +56,27 @@ def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
         queue = UploadQueue(asyncio.get_running_loop(), backlog)
         copying = threading.Thread(target=put_three, args=(queue,))
         copying.start()
-        sizes = []
-        while (chunk := await queue.next()) is not None:
-            sizes.append(chunk.nbytes)
+        offsets = []
+        while (message := await queue.next()) is not None:
+            offsets.append(10 * len(offsets))
+            assert decode_chunk(message, offsets[-1]) == CHUNK
         copying.join(10)
-        return sizes
+        return offsets
 
-    assert asyncio.run(carry()) == [10, 10, 10]
+    assert asyncio.run(carry()) == [0, 10, 20]
+
+
+def test_a_chunk_may_change_once_it_is_put() -> None:
+    async def carry() -> bytes | None:
+        queue = UploadQueue(asyncio.get_running_loop(), Backlog(10))
+        data = bytearray(CHUNK)
+        queue.put(memoryview(data))
+        data[0] = 1
+        return await queue.next()
+
+    message = asyncio.run(carry())
+    assert message is not None
+    assert decode_chunk(message, 0) == CHUNK
 
 
 def test_a_drained_queue_keeps_nobody_waiting() -> None:
