@@ -8,8 +8,9 @@ rows go on. A protocol case raises CaseError and ends the session; an operation 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -35,7 +36,14 @@ class FailedResults(NamedTuple):
     failures: Iterator[tuple[int, Failure]]
 
 
-Item = NewProgram | Entry | FailedResults  # a frame's new programs are taken before its entries
+class PartlyFailed(NamedTuple):
+    """A row that is queued when those of its results have failed that will never exist: the ones left, and why."""
+
+    row: Row
+    failures: Iterator[tuple[Value, Failure]]
+
+
+Item = NewProgram | Entry | FailedResults | PartlyFailed  # a frame's new programs are taken before its entries
 
 
 class Arrival(NamedTuple):
@@ -74,6 +82,7 @@ class Intake:
             frames.Cancel: self._take_cancel,
             frames.Forget: self._take_forget,
             FailedResults: self._take_failed,
+            PartlyFailed: self._take_partly_failed,
         }
 
     def take(self, session: Session, items: Iterable[Item], arrival: Arrival, taken: Taken) -> Item | None:
@@ -99,7 +108,8 @@ class Intake:
             session.answer_failure(fetching.fetch, failure)
         value.fetches.clear()
         forget_if_dead(session, value)
-        self._issue_waiting(session, value)
+        if value.waiting:
+            self._issue_waiting(session, value)
 
     def read(self, fetching: Fetching, taken: Taken) -> None:
         """A fetch has been told to the device and reads its value no more."""
@@ -150,19 +160,30 @@ class Intake:
             failure = Failure.of(error, segment.base)
             taken.failures.append(failure)
             return self._refuse(session, segment, program, lambda index: failure, taken)
-        inputs, failed = self._inputs(session, segment, program.inputs)
-        causes = validate.first_failed(program, failed) if failed else {}
-        if failed and causes.keys() >= set(program.live):
-            taken.failures += failed.values()
-            return self._refuse(session, segment, program, lambda index: failed[causes[index]], taken)
-        outputs = self._outputs(session, segment.base, program)
-        row = Row(session, entry, segment.base, inputs, outputs, scalars, starts, arrival.now_ns)
+        inputs, misfits = self._inputs(session, segment, program.inputs)
+        row = Row(session, entry, segment.base, inputs, [], scalars, starts, arrival.now_ns)
+        if misfits:
+            return self._take_misfits(session, segment, row, misfits, taken)
         self._admit(session, segment, row, taken)
-        if failed:
-            self._fail_dependents(session, row, failed, causes, taken)
         self._use(entry, taken)
         self._queue(session, row)
         return None
+
+    def _take_misfits(
+        self, session: Session, segment: frames.Segment, row: Row, misfits: Mapping[int, Spec | None], taken: Taken
+    ) -> Item | None:
+        """A segment with absent inputs: if any result depends on none of them, stand-ins fill their places."""
+        program = row.entry.program
+        failure_of_input = cache(partial(self._failure_of_input, session, segment, program, misfits))
+        taken.failures.append(failure_of_input(min(misfits)))
+        causes = validate.first_failed(program, misfits)
+        if causes.keys() >= set(program.live):
+            return self._refuse(session, segment, program, lambda index: failure_of_input(causes[index]), taken)
+        stand_in = cache(_stand_in)
+        for position in misfits:
+            row.inputs[position] = stand_in(program.inputs[position])
+        self._admit(session, segment, row, taken)
+        return self._fail_some(session, PartlyFailed(row, _failures_of_results(row, causes, failure_of_input)), taken)
 
     def _use(self, entry: ProgramEntry, taken: Taken) -> None:
         is_due = self._programs.use(entry)
@@ -185,7 +206,8 @@ class Intake:
         return [mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live]
 
     def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
-        """A row takes its credit and its inputs."""
+        """A row takes its credit and its inputs, and its results come into being."""
+        row.outputs = self._outputs(session, row.base, row.entry.program)
         session.admit(row.amount)
         session.ops_total += len(row.entry.program.ops)
         for value in row.inputs:
@@ -211,32 +233,55 @@ class Intake:
 
     def _inputs(
         self, session: Session, segment: frames.Segment, specs: Sequence[Spec]
-    ) -> tuple[list[Value], dict[int, Failure]]:
-        """The values of a segment's inputs, and what is wrong with those that do not exist or do not fit."""
+    ) -> tuple[list[Value], dict[int, Spec | None]]:
+        """The values of a segment's inputs, and what those are that do not fit, by position; None: nothing at all.
+
+        These are absent.
+        """
         inputs: list[Value] = []
-        failed: dict[int, Failure] = {}
+        misfits: dict[int, Spec | None] = {}
         for position, (handle, spec) in enumerate(zip(segment.inputs, specs, strict=True)):
             value = session.values.get(handle)
             if value is None or not value.is_named:
-                failure = self._failure_of_unknown(session, handle, segment.base)
+                misfits[position] = None
             elif value.spec != spec and value.state is not ValueState.FAILED:
-                failure = Failure(BY_NAME["bad_binding"], _misfit(position, value.spec, spec), segment.base, 0)
+                misfits[position] = value.spec
             else:
                 inputs.append(value)
                 continue
-            failed[position] = failure
-            inputs.append(_stand_in(spec))
-        return inputs, failed
+            inputs.append(_ABSENT)
+        return inputs, misfits
 
-    def _fail_dependents(
-        self, session: Session, row: Row, failed: dict[int, Failure], causes: dict[int, int], taken: Taken
-    ) -> None:
-        """`causes`: the failed input that each op depends on first, of those that depend on any."""
-        taken.failures += failed.values()
-        program = row.entry.program
-        for output, index in zip(row.outputs, program.live, strict=True):
-            if index in causes and output.state is not ValueState.FAILED:
-                self.fail(session, output, failed[causes[index]].of_result(program, row.base, index), taken)
+    def _failure_of_input(
+        self,
+        session: Session,
+        segment: frames.Segment,
+        program: Program,
+        misfits: Mapping[int, Spec | None],
+        position: int,
+    ) -> Failure:
+        actual = misfits[position]
+        if actual is None:
+            return self._failure_of_unknown(session, segment.inputs[position], segment.base)
+        text = _misfit(position, actual, program.inputs[position])
+        return Failure(BY_NAME["bad_binding"], text, segment.base, 0)
+
+    def _take_partly_failed(
+        self, session: Session, failing: PartlyFailed, arrival: Arrival, taken: Taken
+    ) -> Item | None:
+        return self._fail_some(session, failing, taken)
+
+    def _fail_some(self, session: Session, failing: PartlyFailed, taken: Taken) -> Item | None:
+        """Some results of a row fail, or the first of many; when none are left, it is queued."""
+        count = 0
+        for value, failure in islice(failing.failures, MOST_FAILED):
+            self.fail(session, value, failure, taken)
+            count += 1
+        if count == MOST_FAILED:
+            return failing
+        self._use(failing.row.entry, taken)
+        self._queue(session, failing.row)
+        return None
 
     def _queue(self, session: Session, row: Row) -> None:
         awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
@@ -279,15 +324,17 @@ class Intake:
         The others are computed: stand-ins fill the places of the inputs that failed.
         """
         failed: dict[int, Failure] = {}
+        stand_in = cache(_stand_in)
         for position, value in enumerate(row.inputs):
             if value.state is ValueState.FAILED:
                 failed[position] = failure_of(value)
-                row.inputs[position] = _stand_in(row.entry.program.inputs[position])
+                row.inputs[position] = stand_in(row.entry.program.inputs[position])
                 value.readers -= 1
                 release_if_dead(row.session, value, taken.released)
         if failed:
             causes = validate.first_failed(row.entry.program, failed)
-            self._fail_dependents(row.session, row, failed, causes, taken)
+            for value, failure in _failures_of_results(row, causes, failed.__getitem__):
+                self.fail(row.session, value, failure, taken)
 
     def _admit_failed(
         self,
@@ -442,11 +489,24 @@ class Intake:
 _NOTHING = Spec(dtypes.uint8, (0,))
 
 
+def _failures_of_results(
+    row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
+) -> Iterator[tuple[Value, Failure]]:
+    """The results of a row that fail with its inputs. `causes`: the first failed input that each op depends on."""
+    program = row.entry.program
+    for output, index in zip(row.outputs, program.live, strict=True):
+        if index in causes and output.state is not ValueState.FAILED:
+            yield output, failure_of_input(causes[index]).of_result(program, row.base, index)
+
+
 def _stand_in(spec: Spec) -> Value:
-    """A value of no session and of one row, which fills the place of an input that failed."""
+    """A value of no session and of one row, which fills the places of inputs of one spec that failed."""
     value = Value(0, spec, ValueState.STAND_IN)
     value.is_named = False
     return value
+
+
+_ABSENT = _stand_in(_NOTHING)  # no row reads it
 
 
 def _tensor_of(upload: frames.Upload, tensors: Sequence[bytes]) -> bytes | None:

@@ -12,11 +12,11 @@ from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Fetch, Forget, Free, NewProgram, Segment
 from fusewire_protos.program import Program, build
 from fusewire_protos.shapes import Spec
-from fusewire_server import validate
-from fusewire_server.intake import Taken
+from fusewire_server import intake, validate
+from fusewire_server.intake import Arrival, Item, Taken
 from fusewire_server.work import NO_WORK, Failure, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, new, op, segment, upload, upload_beside
-from tests.server.tables import FAULT, NEGATE, PAIR, SCALE, World, answers, failure
+from tests.server.tables import FAULT, NEGATE, PAIR, SCALE, World, answers, bases, failure
 
 
 def test_a_failed_upload_poisons_its_dependents_only() -> None:
@@ -58,6 +58,38 @@ def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pyte
     assert len(passes) == 1
     assert "handle 500 " in failure(one, 1000).text
     assert "handle 598 " in failure(one, 1098).text
+
+
+def test_however_many_inputs_are_absent_one_failure_is_told_and_one_stand_in_is_made_of_each_spec() -> None:
+    world = World()
+    one = world.session()
+    wide = build([VECTOR] * 100, [], [op("negative", 0), op("add", 1, 99)], (0, 1))
+    world.take(one, new(9, wide))
+    taken = world.take(one, segment(9, 1000, 10, *range(500, 599)))
+    assert [failure.text for failure in taken.failures] == ["handle 500 names nothing in this session"]
+    (row,) = one.queue
+    assert row.inputs[0] is one.values[10]
+    assert {value.state for value in row.inputs[1:]} == {ValueState.STAND_IN}
+    assert len(set(row.inputs[1:])) == 1
+
+
+def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    world = World()
+    one = world.session()
+    partly = build([VECTOR, VECTOR], [], [op("negative", 0), *[op("negative", 1)] * 5], range(6))
+    world.take(one, new(9, partly))
+    arrival = Arrival((), 0)
+    left: Item | None = segment(9, 1000, 10, 999)
+    failed: list[int] = []
+    while left is not None:
+        assert not one.queue
+        left = world.intake.take(one, [left], arrival, Taken())
+        failed.append(sum(value.state is ValueState.FAILED for value in one.values.values()))
+    assert failed == [2, 4, 5]
+    assert bases(one.queue) == [1000]
+    world.submit_next(one)
+    assert one.values[1000].state is ValueState.READY
 
 
 def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
