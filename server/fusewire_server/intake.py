@@ -31,9 +31,13 @@ MOST_FAILED = 512  # results of a segment that are made failures in one piece
 
 
 class FailedResults(NamedTuple):
-    """Handles of results that will never exist, and why: what is left to be done of a segment."""
+    """Handles of results that will never exist, and why; when none is left to be minted, the inputs that die do.
+
+    They do not die before, because none of the results may have the handle of one.
+    """
 
     failures: Iterator[tuple[int, Failure]]
+    dying: tuple[int, ...] = ()
 
 
 class PartlyFailed(NamedTuple):
@@ -345,15 +349,13 @@ class Intake:
         taken: Taken,
     ) -> Item | None:
         """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
-        left = self._mint_failed(session, failures)
-        dying = [segment.inputs[position] for position in self._dying(segment)]
-        kill(session, dying, taken.released)
+        dying = tuple([segment.inputs[position] for position in self._dying(segment)])
         session.admit(amount)
         session.complete(amount)
-        return left
+        return self._mint_failed(session, FailedResults(failures, dying), taken)
 
     def _take_failed(self, session: Session, results: FailedResults, arrival: Arrival, taken: Taken) -> Item | None:
-        return self._mint_failed(session, results.failures)
+        return self._mint_failed(session, results, taken)
 
     def _take_upload(self, session: Session, upload: frames.Upload, arrival: Arrival, taken: Taken) -> None:
         tensor = _tensor_of(upload, arrival.tensors)
@@ -364,7 +366,7 @@ class Intake:
         except CaseError as error:
             session.complete(credit)
             taken.failures.append(Failure.of(error))
-            self._mint_failed(session, iter([(upload.handle, Failure.of(error))]))
+            self._mint_failed(session, FailedResults(iter([(upload.handle, Failure.of(error))])), taken)
             return
         if tensor is None:
             taken.declared.append(mint(session, upload.handle, upload.spec, ValueState.AWAITED))
@@ -466,17 +468,20 @@ class Intake:
         if session.rejected_programs.pop(forget.program, None) is None:
             raise CaseError("unknown_program", f"program {forget.program} was never sent")
 
-    def _mint_failed(self, session: Session, failures: Iterator[tuple[int, Failure]]) -> Item | None:
+    def _mint_failed(self, session: Session, results: FailedResults, taken: Taken) -> Item | None:
         """Handles whose values will never exist, or the first of many.
 
         Their number is bounded too: those beyond are simply unknown.
         """
         room = max(2 * self._limits.handles - len(session.values), 0)
         minted = 0
-        for handle, failure in islice(failures, min(room, MOST_FAILED)):
+        for handle, failure in islice(results.failures, min(room, MOST_FAILED)):
             mint(session, handle, _NOTHING, ValueState.FAILED).failure = failure
             minted += 1
-        return FailedResults(failures) if minted == MOST_FAILED else None
+        if minted == MOST_FAILED:
+            return results
+        kill(session, results.dying, taken.released)
+        return None
 
     def _dying(self, segment: frames.Segment) -> tuple[int, ...]:
         validate.check_dying(segment.dying, len(segment.inputs))

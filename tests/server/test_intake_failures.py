@@ -92,6 +92,27 @@ def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch
     assert one.values[1000].state is ValueState.READY
 
 
+def test_a_failed_result_over_an_input_that_dies_is_refused_in_whatever_piece_it_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    world = World()
+    one = world.session()
+    world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))), upload(103))
+    with pytest.raises(CaseError, match="reused_handle.*103"):
+        world.take(one, segment(9, 100, 999, 103, dying=(1,)))
+
+
+def test_the_inputs_of_a_failed_segment_die_with_its_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    world = World()
+    one = world.session()
+    world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))))
+    taken = world.take(one, segment(9, 100, 999, 10, dying=(1,)))
+    assert [value.handle for value in taken.released] == [10]
+    assert [*one.values] == [11, *range(100, 105)]
+
+
 def test_each_failed_result_of_a_segment_names_its_own_op() -> None:
     world = World()
     one = world.session()
