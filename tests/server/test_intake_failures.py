@@ -99,7 +99,7 @@ def test_a_failed_result_over_an_input_that_dies_is_refused_in_whatever_piece_it
     world = World()
     one = world.session()
     world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))), upload(103))
-    with pytest.raises(CaseError, match="reused_handle.*103"):
+    with pytest.raises(CaseError, match=r"reused_handle.*103"):
         world.take(one, segment(9, 100, 999, 103, dying=(1,)))
 
 
