@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, suppress
+
 import numpy as np
 
 from fusewire_kernels.devices.base import Block, Device
@@ -30,6 +32,17 @@ class Allocation:
             except OutOfMemory as error:
                 failed.append(FailedRow(row, "out_of_memory", str(error)))
         return rows, failed, spare
+
+    def finds_room(self, submission: Submission) -> bool:
+        """Whether `allocate` would find room for every row whose inputs are there. Nothing is taken."""
+        sizes_bytes = _sizes_bytes(submission)
+        if not self._room.may_hold(sum(sizes_bytes)):
+            return False
+        with suppress(OutOfMemory), ExitStack() as taken:  # sizes alone do not tell: the device rounds them
+            for size_bytes in sizes_bytes:
+                taken.callback(self._room.give_back, self._room.allocate(size_bytes))
+            return True
+        return False
 
     def _allocate_row(
         self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block], submission: Submission
@@ -75,3 +88,18 @@ class Allocation:
 def _largest_stand_in_bytes(submission: Submission) -> int:
     inputs = [value for row in submission.rows for value in row.inputs]
     return max(value.spec.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
+
+
+def _sizes_bytes(submission: Submission) -> list[int]:
+    """Of all that rows have allocated, but for those that fail whatever room there is."""
+    sizes_bytes = []
+    stands_in = False
+    for row, donated in zip(submission.rows, submission.donated, strict=True):
+        absent = [value for value in row.inputs if value.block is None]
+        if all(value.state is ValueState.STAND_IN for value in absent):
+            overwriting = {position for _, position in donated}
+            sizes_bytes += [
+                value.spec.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting
+            ]
+            stands_in = stands_in or bool(absent)
+    return [*sizes_bytes, _largest_stand_in_bytes(submission)] if stands_in else sizes_bytes

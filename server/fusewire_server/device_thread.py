@@ -9,7 +9,6 @@ in order.
 
 from __future__ import annotations
 
-import math
 import queue
 import threading
 import time
@@ -25,6 +24,7 @@ from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.allocation import Allocation
 from fusewire_server.completion import Completion
+from fusewire_server.long_plans import LongPlans
 from fusewire_server.op_by_op import Tier0
 from fusewire_server.orders import (
     Broken,
@@ -47,7 +47,9 @@ from fusewire_server.orders import (
 )
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import MemoryCount, Room
-from fusewire_server.sliced_plan import LongPlans, SlicedPlan
+from fusewire_server.session import SessionState
+from fusewire_server.shares import Shares
+from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_read import SlicedRead
 from fusewire_server.sliced_run import SlicedRun, Way
 from fusewire_server.slices import Line, Progress
@@ -59,6 +61,7 @@ FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end th
 # Between other slices, so that a thread which waits for that lock gets it: while ops run, every launch lets go of it,
 # but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
+MOST_OWED_NS = 5_000_000  # so long unfinished runs go on at most, whatever those took who overtook them
 
 
 class DeviceThread:
@@ -73,10 +76,10 @@ class DeviceThread:
         self._room = Room(device, self._line)
         self._allocation = Allocation(device, self._room)
         self._tier0 = Tier0(device, self._room)
-        self._long_plans = LongPlans(device.in_slices) if device.in_slices is not None else None
+        self._long_plans = LongPlans(self._allocation, self._room, self._line)
         self._completion = Completion(device, report)
-        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # each that is unfinished, by tenant
-        self._slice_due_ns = 0  # when one of these goes on whoever waits
+        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
+        self._shares = Shares(MOST_OWED_NS)
         self._pause_s = 0.0  # after the slice that was the last
         self.busy_ns = 0  # the device thread writes, any thread may read
         self._given = 0  # orders; the loop thread writes
@@ -129,12 +132,13 @@ class DeviceThread:
     def _next_order(self) -> Order | None:
         """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
         while not self._line.is_open:
-            if time.perf_counter_ns() >= self._slice_due_ns:
-                self._take_turn()
+            now_ns = time.perf_counter_ns()
+            if self._shares.is_due(now_ns):
+                self._take_turns(now_ns)
             try:
                 return self._orders.get(timeout=self._pause_s)
             except queue.Empty:
-                self._slice_due_ns = 0
+                self._shares.make_due()
         return self._orders.get()
 
     def _consider(self, order: Order) -> None:
@@ -143,6 +147,8 @@ class DeviceThread:
         is_alone = self._line.is_open and not in_slices
         if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
             self._act(order)
+        else:
+            self._give_up_for(order)
 
     def _act(self, order: Order) -> None:
         began_ns = time.perf_counter_ns()
@@ -169,42 +175,74 @@ class DeviceThread:
     # ---- what goes on in slices ----
 
     def _begin(self, order: Order) -> None:
-        one = self._begun_run(order) if isinstance(order, Run) else self._begun_read(order)
-        self._turns.add(one.tenant, one)
-        self._slice_due_ns = 0
+        if self._turns.is_empty:
+            self._shares.begin(time.perf_counter_ns())
+        if isinstance(order, Run):
+            self._begin_run(order)
+        else:
+            assert isinstance(order, Read), "nothing but runs and reads goes in slices"
+            self._await_turn(SlicedRead(self._device, order))
+        self._shares.make_due()
 
-    def _begun_run(self, run: Run) -> SlicedRun:
-        rows, failed, spare = self._allocation.allocate(run.submission)
-        return SlicedRun(run, rows, failed, spare, self._way(run.submission), self._room, self._report)
+    def _begin_run(self, order: Run) -> None:
+        run = SlicedRun(order, self._way(order.submission), self._room, self._report)
+        if order.submission.loaded is not None:
+            self._long_plans.enter(run)
+            return
+        run.allocate(self._allocation)
+        self._await_turn(run)
 
     def _way(self, submission: Submission) -> Way:
         entry, loaded = submission.entry, submission.loaded
         if loaded is None:
             return self._tier0.way(entry)
-        assert self._long_plans is not None, "no run is long where plans do not run in slices"
+        assert self._device.in_slices is not None, "no run is long where plans do not run in slices"
         assert entry.layout is not None, "a plan is loaded with its layout"
-        return SlicedPlan(self._long_plans, loaded, entry.layout)
+        return SlicedPlan(self._device.in_slices, loaded, entry.layout)
 
-    def _begun_read(self, order: Order) -> SlicedRead:
-        assert isinstance(order, Read), "nothing but runs and reads goes in slices"
-        return SlicedRead(self._device, order)
+    def _await_turn(self, one: SlicedRun | SlicedRead) -> None:
+        self._turns.add(self._long_plans.owner(one), one)
 
-    def _take_turn(self, *, is_last: bool = False) -> None:
-        """Whoever's turn it is goes on for a slice, or to the end if nobody will come any more."""
+    def _give_up_for(self, order: Order) -> None:
+        """Those who wait for the arena on behalf of ended sessions alone keep what is held up behind them no longer."""
+        for session in sessions_of(order):
+            if session.state is SessionState.CLOSED:
+                for run in self._long_plans.give_up(session.tenant):
+                    self._await_turn(run)
+
+    def _take_turns(self, began_ns: int) -> None:
+        """Unfinished orders go on for about as long as those took that have overtaken them."""
+        until_ns = self._shares.until_ns(began_ns)
+        while True:
+            slice_began_ns = time.perf_counter_ns()
+            progress = self._take_turn()
+            now_ns = time.perf_counter_ns()
+            self._shares.stop(slice_began_ns, now_ns, least_ns=SLICE_NS)
+            if progress is Progress.WAITS or now_ns >= until_ns or self._line.is_open:
+                break
+            if self._pause_s:
+                time.sleep(self._pause_s)
+        if progress is Progress.WAITS:
+            self._shares.make_due()
+
+    def _take_turn(self) -> Progress:
+        """Whoever's turn it is goes on for a slice."""
+        run = self._long_plans.next_holder(others_go_on=not self._turns.is_empty)
+        if run is not None:
+            self._await_turn(run)
         one = self._turns.take()
-        assert one is not None, "each that is unfinished awaits its turn"
-        slice_ns = FOREIGN_SLICE_NS if one.is_foreign else SLICE_NS
+        assert one is not None, "each that is unfinished awaits its turn, or the arena while another has that"
         began_ns = time.perf_counter_ns()
-        progress = one.go_on(math.inf if is_last else began_ns + slice_ns)
-        now_ns = time.perf_counter_ns()
-        one.used_ns += now_ns - began_ns
-        self.busy_ns += now_ns - began_ns
-        self._slice_due_ns = 0 if progress is Progress.WAITS else now_ns + SLICE_NS
+        progress = one.go_on(began_ns + (FOREIGN_SLICE_NS if one.is_foreign else SLICE_NS))
+        slice_ns = time.perf_counter_ns() - began_ns
+        one.used_ns += slice_ns
+        self.busy_ns += slice_ns
         self._pause_s = 0.0 if one.is_foreign else PAUSE_S
         if progress is Progress.ENDED:
             self._end(one)
-        else:
-            self._turns.add(one.tenant, one)
+        elif not self._long_plans.take_back(one):
+            self._await_turn(one)
+        return progress
 
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
@@ -213,6 +251,7 @@ class DeviceThread:
         else:
             self._completion.when_reached(one.outcome)
         self._done += 1
+        self._long_plans.end(one)
         self._act_on_held_up(one.order)
 
     def _act_on_held_up(self, ended: Order) -> None:
@@ -227,7 +266,8 @@ class DeviceThread:
     def _finish_unfinished(self) -> None:
         """Goes on with what is unfinished, and acts on all that was held up, to the end."""
         while not self._line.is_open:
-            self._take_turn(is_last=True)
+            self._take_turn()
+            time.sleep(self._pause_s)
 
     # ---- running a submission: the hot path ----
 

@@ -84,7 +84,7 @@ class OpByOp:
         self._steps = self._tier0.steps_of(row)
         return True
 
-    def go_on(self, until_ns: float) -> bool:
+    def go_on(self, until_ns: int) -> bool:
         assert self._steps is not None, "a row that goes on has begun"
         with np.errstate(all="ignore"):
             for _ in self._steps:

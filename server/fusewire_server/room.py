@@ -64,7 +64,17 @@ class Room:
         pool_bytes = self._device.pool_bytes()
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
+    @property
+    def live_bytes(self) -> int:
+        return self._live_bytes
+
     # ---- blocks ----
+
+    def may_hold(self, size_bytes: int) -> bool:
+        """Whether memory holds so much beside all values, as far as sizes tell."""
+        if self._exceeds(size_bytes):
+            self._release_early()
+        return not self._exceeds(size_bytes)
 
     def allocate(self, size_bytes: int) -> Block:
         """Raises OutOfMemory, but not because of what waits to be released, or is reserved."""

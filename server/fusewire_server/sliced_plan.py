@@ -1,8 +1,8 @@
-"""Runs of long plans in slices: others need not wait for their ends. Device thread.
+"""Rows of long plans in slices: others need not wait for their ends. Device thread.
 
 A plan cannot be begun anew as a row at tier 0 can: it writes its results as it goes, some of them over its inputs. So
 it keeps all that it has until its row has ended. Its arena is one that is apart, so that whole plans may run between
-its slices; as there is one, another long plan waits for the row to end.
+its slices; who has that is not decided here.
 """
 
 from __future__ import annotations
@@ -16,24 +16,14 @@ from fusewire_kernels.devices.base import LoadedPlan, PlanInSlices, PlansInSlice
 from fusewire_kernels.slots import SlotLayout
 from fusewire_server.work import Row, Value
 
-_MOST_NS = 1 << 62
-
-
-class LongPlans:
-    """What all runs of long plans share: the arena."""
-
-    def __init__(self, in_slices: PlansInSlices) -> None:
-        self.in_slices = in_slices
-        self.holder: SlicedPlan | None = None  # whose row has the arena
-
 
 class SlicedPlan:
     """Computes the rows of one run by their plan."""
 
     is_foreign = True
 
-    def __init__(self, shared: LongPlans, loaded: LoadedPlan, layout: SlotLayout) -> None:
-        self._shared = shared
+    def __init__(self, in_slices: PlansInSlices, loaded: LoadedPlan, layout: SlotLayout) -> None:
+        self._in_slices = in_slices
         self._loaded = loaded
         self._layout = layout
         self._plan: PlanInSlices | None = None  # of the row under way
@@ -43,31 +33,30 @@ class SlicedPlan:
         return self._plan is not None
 
     def begin(self, row: Row) -> bool:
-        """Raises OutOfMemory."""
-        shared, plan = self._shared, self._loaded.plan
-        if shared.holder is not None:
-            return False
+        """Raises OutOfMemory. Whoever calls has the arena until the row ends."""
+        plan = self._loaded.plan
         slots = np.zeros(len(plan.columns), np.int64)
-        arena_address = shared.in_slices.arena_address(plan.arena_bytes)
+        arena_address = self._in_slices.arena_address(plan.arena_bytes)
         inputs, outputs = _addresses(row.inputs), _addresses(row.outputs)
         self._layout.fill(slots, arena_address, inputs, outputs, row.scalars, row.starts)
-        self._plan = shared.in_slices.begin(self._loaded, slots)
-        shared.holder = self
+        self._plan = self._in_slices.begin(self._loaded, slots)
         return True
 
-    def go_on(self, until_ns: float) -> bool:
+    def go_on(self, until_ns: int) -> bool:
         assert self._plan is not None, "a row that goes on has begun"
-        return self._plan.go_on(int(min(until_ns - time.perf_counter_ns(), _MOST_NS)))
+        return self._plan.go_on(until_ns - time.perf_counter_ns())
 
     def stop(self) -> None:
         self._plan = None
-        if self._shared.holder is self:
-            self._shared.holder = None
 
     def leave(self) -> None:
         """It takes nothing beside its rows."""
 
 
 def _addresses(values: Sequence[Value]) -> list[int]:
-    blocks = [value.block for value in values]
-    return [block.address for block in blocks if block is not None]  # all memory is allocated before a run begins
+    return [_address(value) for value in values]
+
+
+def _address(value: Value) -> int:
+    assert value.block is not None, "all memory is allocated before a row begins"
+    return value.block.address

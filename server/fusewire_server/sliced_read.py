@@ -30,7 +30,7 @@ class SlicedRead:
         """Whose turn it takes."""
         return self.order.fetching.session.tenant
 
-    def go_on(self, until_ns: float) -> Progress:
+    def go_on(self, until_ns: int) -> Progress:
         copy = self._copy
         if copy is not None and self._is_unwanted:
             copy.cut_short()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from fusewire_kernels.devices.base import Block
+from fusewire_server.allocation import Allocation
 from fusewire_server.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.room import Room
 from fusewire_server.session import SessionState
@@ -33,7 +34,7 @@ class Way(Protocol):
     def begin(self, row: Row) -> bool:
         """Begins a row whose buffers are allocated. False if it must wait for other runs. Raises MemoryError."""
 
-    def go_on(self, until_ns: float) -> bool:
+    def go_on(self, until_ns: int) -> bool:
         """Whether the row has come to its end."""
 
     def stop(self) -> None:
@@ -46,21 +47,13 @@ class Way(Protocol):
 class SlicedRun:
     """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
 
-    def __init__(
-        self,
-        order: Run,
-        rows: list[Row],
-        failed: list[FailedRow],
-        spare: list[Block],
-        way: Way,
-        room: Room,
-        report: Callable[[Report], None],
-    ) -> None:
+    def __init__(self, order: Run, way: Way, room: Room, report: Callable[[Report], None]) -> None:
         self.order = order
-        self.failed = failed
-        self.spare = spare  # to be given back at the end
+        self.failed: list[FailedRow] = []
+        self.spare: list[Block] = []  # to be given back at the end
         self.used_ns = 0
-        self._rows = deque(rows)  # those that have not ended; the first may be under way
+        self.is_allocated = False
+        self._rows: deque[Row] = deque()  # those that have not ended; the first may be under way
         self._way = way
         self._room = room
         self._report = report
@@ -72,30 +65,49 @@ class SlicedRun:
         return self._way.is_foreign
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether one of its rows is."""
+        return self._way.is_under_way
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether all its sessions have ended."""
+        return all(row.session.state is SessionState.CLOSED for row in self.order.submission.rows)
+
+    @property
     def tenant(self) -> str:
         """Whose turn it takes."""
         return (self._rows or self.order.submission.rows)[0].session.tenant
 
-    def go_on(self, until_ns: float) -> Progress:
+    def allocate(self, allocation: Allocation) -> None:
+        """Its rows have their memory, or have failed for want of it, before it goes on."""
+        rows, self.failed, self.spare = allocation.allocate(self.order.submission)
+        self._rows.extend(rows)
+        self.is_allocated = True
+
+    def go_on(self, until_ns: int) -> Progress:
         progress = self._go_on(until_ns)
         if progress is Progress.WAITS or (self.used_ns >= LASTING_NS and progress is Progress.GOES_ON):
-            self._tell_that_it_lasts()
+            self.tell_that_it_lasts()
         if progress is Progress.ENDED:
             self._way.leave()
         return progress
 
-    def _go_on(self, until_ns: float) -> Progress:
-        while self._rows:
-            if not self._go_on_with(self._rows[0], until_ns):
-                return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
-        return Progress.ENDED
-
-    def _tell_that_it_lasts(self) -> None:
+    def tell_that_it_lasts(self) -> None:
         if not self._is_reported:
             self._is_reported = True
             self._report(Lasts(self.order.number))
 
-    def _go_on_with(self, row: Row, until_ns: float) -> bool:
+    def _go_on(self, until_ns: int) -> Progress:
+        """A slice that is one foreign call ends with the row: what that has may go to others."""
+        while self._rows:
+            if not self._go_on_with(self._rows[0], until_ns):
+                return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
+            if self._rows and self._way.is_foreign:
+                return Progress.GOES_ON
+        return Progress.ENDED
+
+    def _go_on_with(self, row: Row, until_ns: int) -> bool:
         """Whether the row has come to its end.
 
         What the array library raises, of whatever kind, is the row's own matter: others must not fail with it.
@@ -118,7 +130,7 @@ class SlicedRun:
         self._room.release(tuple(row.outputs))
         return True
 
-    def _compute(self, row: Row, until_ns: float) -> bool:
+    def _compute(self, row: Row, until_ns: int) -> bool:
         if not self._way.is_under_way and not self._way.begin(row):
             return False
         return self._way.go_on(until_ns)

@@ -4,7 +4,8 @@ A row that runs op by op takes as long as its program has ops; a long row's plan
 there are data. All of them go on in slices, between which the device thread attends to others. Several such orders
 may be unfinished at once; they take turns. An order overtakes all that are unfinished if it concerns none of their
 sessions, nor of any order that was held up before it. Every other order waits until those before it that concern its
-sessions are finished: by session, orders keep their order.
+sessions are finished: by session, orders keep their order. Those that are unfinished and those that overtake them have
+about the same time while there are both.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
@@ -12,7 +13,8 @@ come first, or their parts alternate: what overtakes leaves everything as if the
 
 - nothing that an unfinished order reads or is yet to write is freed or donated: whoever does that concerns its session;
 - a block that is released by what overtakes was a value of another session, which no held-up order is about to use;
-- a block that is newly handed out had been given back, and no unfinished order gives back anything before its end;
+- a block that is newly handed out had been given back, and what an unfinished order gives back before its end are
+  results of rows that have failed: it touches them no more, and nobody sees them;
 - an arena holds nothing from one launch of a whole plan to the next, and the device runs launches in the order in which
   it is told; a plan in slices has an arena that no other uses before its row has ended.
 
@@ -22,9 +24,10 @@ given up at any place: what it has not written is what nobody would have read.
 Room. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must neither
 wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew when there
 is room again. That changes nothing either: a row writes its results when all its ops have run, so until then all that
-it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew.) Values take the room of
-any run; a run takes that of greater ones, and waits for the others. A release that is held up may give back early what
-no order before it needs: none behind it can name what has died.
+it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have memory
+only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and waits for
+the others. A release that is held up may give back early what no order before it needs: none behind it can name what
+has died.
 """
 
 from __future__ import annotations

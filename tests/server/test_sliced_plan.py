@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
+from fusewire_server.device_thread import FOREIGN_SLICE_NS
 from fusewire_server.orders import Lasts, Ran, Release, Run, Write, Wrote
 from fusewire_server.session import Session, SessionState
+from fusewire_server.sliced_plan import SlicedPlan
+from fusewire_server.sliced_run import SlicedRun
+from fusewire_server.slices import Progress
 from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
-from tests.server.parts import VECTOR, VECTOR_BYTES, session
-from tests.server.test_device_thread import DEADLINE_S, FAST, World
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
+from tests.server.test_device_thread import DEADLINE_S, FAST, SLOW, World
 from tests.server.world import SlicingDevice
 
 LONG, OTHER_LONG = 11, 12  # numbers of submissions
@@ -88,6 +93,125 @@ def test_orders_of_its_own_session_wait_for_a_long_plan(world: LongWorld) -> Non
     assert dying.block is None
 
 
+def test_a_long_plan_that_waits_takes_no_memory_and_none_of_the_time(
+    world: LongWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    go_on = SlicedRun.go_on
+
+    def counted(run: SlicedRun, until_ns: int) -> Progress:
+        turns.append(run.order.number)
+        return go_on(run, until_ns)
+
+    monkeypatch.setattr(SlicedRun, "go_on", counted)
+    world.begin_long(LONG, session("a"))
+    (row,) = world.run_long(OTHER_LONG, session("b"))
+    for number in range(FAST, FAST + 5):
+        world.run(number, session("c"))
+    assert world.completed(5) == [*range(FAST, FAST + 5)]
+    assert (row.outputs[0].block, OTHER_LONG in turns) == (None, False)
+    world.device.may_end.set()
+    assert world.completed(2) == [LONG, OTHER_LONG]
+
+
+def tight_world(*, results: int) -> LongWorld:
+    """One that has not started, and holds so many results beside an input each of two runs."""
+    here = LongWorld(SlicingDevice())
+    here.device._memory_bytes = (2 + results) * SIZE_BYTES
+    return here
+
+
+def test_long_plans_that_fit_one_after_the_other_find_room() -> None:
+    here = tight_world(results=1)
+    for number, one in ((LONG, session("a")), (OTHER_LONG, session("b"))):
+        (row,) = here.run_long(number, one)
+        here.thread.order(Release(frozenset([one]), (*row.inputs, *row.outputs)))
+    here.thread.start()
+    assert here.completed(2) == [LONG, OTHER_LONG]
+    here.thread.stop(DEADLINE_S)
+
+
+def test_a_long_plan_that_finds_no_room_waits_for_others_and_is_refused_once_there_are_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = tight_world(results=0)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", here.run_op_by_op)
+    slow = here.run_without_inputs(SLOW, 4, session("a"))
+    here.device._memory_bytes += 4  # its result
+    (row,) = here.run_long(LONG, session("b"))
+    here.value()
+    here.thread.start()
+    assert here.reports.get(timeout=DEADLINE_S) == Lasts(LONG)
+    here.gate.set()
+    reports = [here.next_report() for _ in range(2)]
+    assert [report.number for report in reports if isinstance(report, Ran)] == [SLOW, LONG]
+    assert [[failed.row for failed in report.failed] for report in reports if isinstance(report, Ran)] == [[], [row]]
+    assert slow.outputs[0].block is not None
+    here.thread.stop(DEADLINE_S)
+
+
+def test_a_long_plan_that_finds_no_room_has_it_as_soon_as_somebody_gives_it_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here = tight_world(results=0)
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", here.run_op_by_op)
+    here.device._memory_bytes += 4  # the result at tier 0
+    here.run_without_inputs(SLOW, 4, session("a"))
+    here.run_long(LONG, session("b"))
+    dying = here.value()
+    here.thread.start()
+    assert here.reports.get(timeout=DEADLINE_S) == Lasts(LONG)
+    here.thread.order(Release(frozenset([session("c")]), (dying,)))
+    assert here.completed(1) == [LONG]
+    here.gate.set()
+    assert here.completed(1) == [SLOW]
+    here.thread.stop(DEADLINE_S)
+
+
+def test_a_long_run_lets_another_have_the_arena_after_each_of_its_rows() -> None:
+    here = LongWorld(SlicingDevice())
+    mine = here.run_long(LONG, *[session(name, tenant="many") for name in "abc"])
+    (theirs,) = here.run_long(OTHER_LONG, session("d", tenant="one"))
+    here.thread.start()
+    assert here.completed(2) == [OTHER_LONG, LONG]
+    written = [int(table[0, -1]) for table in here.device.tables]
+    rows = (mine[0], theirs, mine[1], mine[2])
+    assert written == [block.address for row in rows if (block := row.outputs[0].block)]
+    here.thread.stop(DEADLINE_S)
+
+
+def test_whoever_waits_for_the_arena_does_not_wait_for_other_runs_of_the_tenant_that_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    here, turns_op_by_op, slices = LongWorld(SlicingDevice()), 0, 0
+
+    def go_on(*_: object) -> bool:
+        nonlocal slices
+        slices += 1
+        return slices >= 50
+
+    def ops(*_: object) -> Iterator[None]:
+        nonlocal turns_op_by_op
+        while not here.gate.is_set():
+            turns_op_by_op += 1
+            yield
+
+    monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", ops)
+    monkeypatch.setattr("fusewire_server.op_by_op.prepare", lambda *_: iter(()))
+    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)
+    monkeypatch.setattr(SlicedPlan, "go_on", go_on)
+    here.run_long(LONG, session("a", tenant="T1"))
+    for number in range(20, 30):
+        here.tier0 = entry_of(chain())
+        here.run_at_tier_0(number, session(str(number), tenant="T1"))
+    here.run_long(OTHER_LONG, session("b", tenant="T2"))
+    here.thread.start()
+    assert here.completed(1) == [LONG]
+    assert turns_op_by_op < 200  # each of ten would have had 50
+    here.gate.set()
+    here.thread.stop(DEADLINE_S)
+
+
 def test_one_long_plan_at_a_time_has_the_arena_and_others_overtake_both(world: LongWorld) -> None:
     world.begin_long(LONG, session("a"))
     world.run_long(OTHER_LONG, session("b"))
@@ -133,6 +257,20 @@ def test_a_long_plan_of_an_ended_session_is_given_up_and_leaves_the_arena_to_the
     assert world.device.live_bytes == 0
 
 
+def test_a_long_plan_of_an_ended_session_is_given_up_while_it_waits_for_the_arena(world: LongWorld) -> None:
+    world.begin_long(LONG, session("a"))
+    one, dying = session("b"), world.value()
+    (row,) = world.run_long(OTHER_LONG, one, donated=((0, 0),), released=(dying,))
+    one.state = SessionState.CLOSED
+    world.thread.order(Release(frozenset([one]), tuple(row.outputs)))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled")]
+    assert (dying.block, row.outputs[0].block) == (None, None)
+    world.device.may_end.set()
+    assert world.completed(1) == [LONG]
+
+
 def test_a_row_that_overwrites_its_input_is_never_begun_anew_for_want_of_room(world: LongWorld) -> None:
     world.run_long(LONG, session("a"), donated=((0, 0),))
     assert world.device.reached.wait(DEADLINE_S)
@@ -154,8 +292,57 @@ def test_the_rows_of_a_long_run_follow_one_another(world: LongWorld) -> None:
     assert [int(table[0, -1]) for table in world.device.tables] == [block.address for block in outputs if block]
 
 
-def test_a_long_plan_is_completed_before_the_thread_ends(world: LongWorld) -> None:
+def test_a_long_plan_is_completed_in_slices_before_the_thread_ends(
+    world: LongWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most_ns: list[int] = []
+    go_on = SlicedPlan.go_on
+
+    def noted(plan: SlicedPlan, until_ns: int) -> bool:
+        most_ns.append(until_ns - time.perf_counter_ns())
+        return go_on(plan, until_ns)
+
+    monkeypatch.setattr(SlicedPlan, "go_on", noted)
     world.begin_long(LONG, session("a"))
+    world.thread.stop(0)
     world.device.may_end.set()
     world.thread.stop(DEADLINE_S)
     assert world.completed(1) == [LONG]
+    assert max(most_ns) <= FOREIGN_SLICE_NS
+
+
+class Clock:
+    """Time that passes only when it is told, in place of the module `time`."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+
+    def perf_counter_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, pause_s: float) -> None:
+        self.now_ns += int(pause_s * 1e9)
+
+
+def test_a_long_plan_goes_on_for_as_long_as_those_took_that_overtook_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, clock, events = LongWorld(SlicingDevice()), Clock(), list[str]()
+
+    def launch(*_: object) -> None:
+        events.append("whole")
+        clock.now_ns += 4 * FOREIGN_SLICE_NS
+
+    def go_on(*_: object) -> bool:
+        events.append("slice")
+        clock.now_ns += FOREIGN_SLICE_NS
+        return len(events) >= 21
+
+    monkeypatch.setattr("fusewire_server.device_thread.time", clock)
+    monkeypatch.setattr(here.device, "launch", launch)
+    monkeypatch.setattr(SlicedPlan, "go_on", go_on)
+    here.run_long(LONG, session("a"))
+    for number in range(20, 24):
+        here.run(number, session("b"))
+    here.thread.start()
+    assert sorted(here.completed(5)) == [LONG, 20, 21, 22, 23]
+    assert events == ["slice", *["whole", *["slice"] * 4] * 4]
+    here.thread.stop(DEADLINE_S)

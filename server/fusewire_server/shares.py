@@ -1,0 +1,35 @@
+"""How long unfinished orders go on, and those that overtake them: about equally. Pure, all in ns."""
+
+from __future__ import annotations
+
+
+class Shares:
+    """Unfinished orders answer the time of those that overtook them, and these that of the last slice before them.
+
+    Neither goes on for longer than `most_ns` in answer to the other, whatever that took.
+    """
+
+    def __init__(self, most_ns: int) -> None:
+        self._most_ns = most_ns
+        self._ended_ns = 0  # when unfinished orders last stopped for others
+        self._due_ns = 0  # when they go on whoever waits
+
+    def begin(self, now_ns: int) -> None:
+        """There is something unfinished again: nobody has had its time yet."""
+        self._ended_ns = now_ns
+
+    def make_due(self) -> None:
+        """Unfinished orders go on at once: nobody else waits, or one of them is new."""
+        self._due_ns = 0
+
+    def is_due(self, now_ns: int) -> bool:
+        return now_ns >= self._due_ns
+
+    def until_ns(self, now_ns: int) -> int:
+        """Until when those that go on now may do so: for as long as others had since they last did."""
+        return now_ns + min(now_ns - self._ended_ns, self._most_ns)
+
+    def stop(self, slice_began_ns: int, now_ns: int, *, least_ns: int) -> None:
+        """Their last slice ends. Others have as long as that took, and `least_ns` at least."""
+        self._ended_ns = now_ns
+        self._due_ns = now_ns + max(min(now_ns - slice_began_ns, self._most_ns), least_ns)
