@@ -24,10 +24,18 @@ import grpc.aio
 import numpy as np
 
 from fusewire._alarm import Alarm
-from fusewire._errors import ConfigurationError, FusewireError, SessionClosed, SessionLost, Unauthenticated
+from fusewire._errors import (
+    ConfigurationError,
+    FusewireError,
+    QuotaExceeded,
+    SessionClosed,
+    SessionLost,
+    Unauthenticated,
+)
 from fusewire._transport import ChunkSink, Peer
 from fusewire._upload_queue import Backlog, UploadQueue
 from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.errors import BY_NAME, exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _SERVICE = "/fusewire.v1.Fusewire/"
@@ -40,6 +48,7 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
+_BROKEN_OFF = "the connection broke while the value travelled"
 # Of uploads beside the stream, copied and not yet taken by the connection. So many come from memory that was used
 # before; for more the system would have to find and clear some, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
@@ -292,10 +301,12 @@ class GrpcTransport:
                 chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
                 np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
                 filled += len(chunk)
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError, ValueError):
+        except grpc.aio.AioRpcError as error:
+            raise _reason_of_call(error) from None
+        except (asyncio.InvalidStateError, ValueError):
             filled = 0
         if filled < size_bytes:
-            raise SessionLost("the connection broke while the value travelled")
+            raise SessionLost(_BROKEN_OFF)
         return value.data
 
     def _channel(self) -> Any:
@@ -317,6 +328,15 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
     if code is grpc.StatusCode.OK:
         return SessionLost(f"{target} ended the session")
     return SessionLost(f"{target}: {code.name.lower()}: {details}")
+
+
+def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
+    """Why a call beside the stream brought no value: a limit of the server that it names, or the connection."""
+    name, _, text = (error.details() or "").partition(": ")
+    case = BY_NAME.get(name)
+    if case is not None and case.exception is QuotaExceeded:
+        return exception_of(case.code, text)
+    return SessionLost(_BROKEN_OFF)
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:

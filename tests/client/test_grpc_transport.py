@@ -39,6 +39,7 @@ class Server:
         self.metadata: list[dict[str, Any]] = []  # of every call
         self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down
         self.arrange: Callable[[list[bytes]], list[bytes]] = lambda chunks: chunks  # and of its chunks
+        self.refusal: tuple[grpc.StatusCode, str] | None = None  # of every download
         self.take_upload: Callable[[], object] = lambda: None  # comes before the bytes of each upload are read
         self._owed: SimpleQueue[bytes | None] = SimpleQueue()
         self._declared = threading.Event()
@@ -90,6 +91,8 @@ class Server:
         return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
 
     def _download(self, raw: bytes, context: Any) -> Iterator[bytes]:
+        if self.refusal is not None:
+            context.abort(*self.refusal)
         value = self.alter(self.memory.beside[wire.DownloadRequest.FromString(raw).fetch])
         chunks = [encode_chunk(start, value[start : start + 4096]) for start in range(0, len(value), 4096)]
         yield from self.arrange(chunks)
@@ -183,6 +186,26 @@ def test_a_value_whose_chunks_are_out_of_order_is_an_error(
         with pytest.raises(fw.SessionLost, match="while the value travelled"):
             session.array(LARGE).numpy(timeout=20)
         np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+
+
+def test_a_download_that_a_limit_forbids_names_the_limit(server: Server) -> None:
+    server.refusal = (grpc.StatusCode.RESOURCE_EXHAUSTED, "too_many_calls: 512 calls of this session are under way")
+    with fw.connect(server.target) as session:
+        x = session.array(LARGE)
+        with pytest.raises(fw.QuotaExceeded, match=r"^512 calls of this session are under way$"):
+            x.numpy(timeout=20)
+        server.refusal = None
+        np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
+
+
+@pytest.mark.parametrize("details", ["unknown_handle: fetch 1 has no answer to bring", "Socket closed", ""])
+def test_a_download_that_ends_for_any_other_reason_is_a_broken_connection(server: Server, details: str) -> None:
+    server.refusal = (grpc.StatusCode.NOT_FOUND, details)
+    with (
+        fw.connect(server.target) as session,
+        pytest.raises(fw.SessionLost, match="the connection broke while the value travelled"),
+    ):
+        session.array(LARGE).numpy(timeout=20)
 
 
 def test_the_token_travels_with_every_call(server: Server) -> None:
