@@ -16,4 +16,5 @@ def divided_finely() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(divide, "_pieces", lambda _: 1 << 40)
         patch.setattr(divide, "VECTORS", 1)
+        patch.setattr(divide, "PRODUCT_ROWS", 1)
         yield

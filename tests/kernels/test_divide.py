@@ -115,9 +115,42 @@ def test_a_kernel_that_asks_where_along_the_dimension_it_is_has_no_pieces() -> N
         assert _division(program) is None
 
 
-def test_a_product_has_no_pieces() -> None:
+def _sum(*shape: int, axis: int) -> Program:
     writer = Writer()
-    assert _division(writer.program(writer.matmul(writer.input(1024, 1024), writer.input(1024, 1024)))) is None
+    return writer.program(writer.sum(writer.input(*shape), axes=(axis,), keepdims=False))
+
+
+def test_a_reduction_of_few_long_rows_is_divided_by_row() -> None:
+    division = _division(_sum(8, 1 << 20, axis=1))
+    assert division == Division(1, (4 << 20, 4))
+
+
+def test_a_reduction_of_columns_is_divided_by_whole_vectors_of_them() -> None:
+    division = _division(_sum(1 << 14, 256, axis=0))
+    assert division == Division(divide.VECTORS, (4, 4))
+    assert _division(_sum(1 << 18, divide.VECTORS, axis=0)) is None
+
+
+def _matmul(a: tuple[int, ...], b: tuple[int, ...]) -> Program:
+    writer = Writer()
+    return writer.program(writer.matmul(writer.input(*a), writer.input(*b)))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ((1024, 512), (512, 256), Division(128, (4 * 512, 0, 4 * 256))),
+        ((30, 256, 512), (30, 512, 256), Division(1, (4 * 256 * 512, 4 * 512 * 256, 4 * 256 * 256))),
+        ((30, 256, 512), (512, 256), Division(128, (4 * 512, 0, 4 * 256))),
+        ((256, 512), (30, 512, 256), Division(1, (0, 4 * 512 * 256, 4 * 256 * 256))),
+        ((20, 1, 64, 512), (1, 30, 512, 256), Division(1, (4 * 64 * 512, 0, 30 * 4 * 64 * 256))),
+        ((64, 64), (64, 64), None),
+    ],
+)
+def test_a_long_product_is_divided_by_its_batch_or_else_by_its_rows(
+    a: tuple[int, ...], b: tuple[int, ...], expected: Division | None
+) -> None:
+    assert _division(_matmul(a, b)) == expected
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +166,35 @@ def test_compiled_pieces_give_the_bytes_of_whole_launches(dtype: dtypes.DType, a
     soft = writer.softmax(writer.tanh(writer.add(x, b)), axes=(axis,))
     shifted = writer.transpose(writer.exp(soft), permutation=(1, 0))
     program = writer.program(soft, shifted, writer.sum(shifted, axes=(axis,), keepdims=False))
+    _assert_slices_give_the_bytes_of_whole_launches(program, toolchain)
+
+
+@pytest.mark.parametrize(
+    "dtype", [dtypes.float32, dtypes.float16, dtypes.float64, dtypes.int32, dtypes.uint8], ids=lambda dtype: dtype.name
+)
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((70, 300), (300, 41)),
+        ((9, 5, 33), (9, 33, 18)),
+        ((9, 5, 33), (33, 18)),
+        ((5, 33), (9, 33, 18)),
+        ((3, 1, 5, 33), (1, 4, 33, 18)),
+    ],
+    ids=str,
+)
+def test_compiled_pieces_of_products_give_the_bytes_of_whole_launches(
+    dtype: dtypes.DType, a: tuple[int, ...], b: tuple[int, ...], toolchain: Toolchain
+) -> None:
+    writer = Writer()
+    x, y = writer.input(*a, dtype=dtype), writer.input(*b, dtype=dtype)
+    turned = (*range(len(a) - 2), len(a) - 1, len(a) - 2)
+    other = writer.input(*[a[axis] for axis in turned], dtype=dtype)
+    program = writer.program(writer.matmul(x, y), writer.matmul(writer.transpose(other, permutation=turned), y))
+    _assert_slices_give_the_bytes_of_whole_launches(program, toolchain)
+
+
+def _assert_slices_give_the_bytes_of_whole_launches(program: Program, toolchain: Toolchain) -> None:
     with divided_finely():
         plan = build_plan(program, "c")
     assert any(launch.division is not None for launch in plan.launches)
