@@ -50,6 +50,9 @@ class Bulk:
                 if value is None:
                     await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
                 await self._fill(session, value, chunks, context)
+        except CaseError as refusal:
+            self._engine.uploads.refuse(session, handle, refusal)
+            raise
         except asyncio.CancelledError:
             await self._refuse_if_ended(session, context)
             raise

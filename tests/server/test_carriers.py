@@ -7,6 +7,7 @@ import asyncio
 import grpc
 import pytest
 
+from fusewire_protos.errors import BY_CODE
 from fusewire_protos.frames import Fetch
 from fusewire_server import app, carriers, session
 from fusewire_server.session import Session
@@ -33,6 +34,30 @@ def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(m
             await peer.send(upload_beside(20, LARGE), upload_beside(21, LARGE))
             for call in (*uploads, others):
                 assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+@pytest.mark.parametrize("is_declared_first", [True, False])
+def test_an_upload_whose_call_is_refused_fails_at_once_with_the_reason(
+    is_declared_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carriers, "MOST_CALLS", 0)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            own = here.engine.sessions[peer.session_id]
+            if is_declared_first:
+                await peer.send(upload_beside(20, LARGE))
+                await until(lambda: 20 in own.values)
+            assert (await status_of(peer.upload(20, pieces(LARGE_BYTES))))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+            if not is_declared_first:
+                await peer.send(upload_beside(20, LARGE))
+            await peer.send(Fetch(1, 20))
+            failure = (await asyncio.wait_for(peer.result(1), DEADLINE_S)).failure
+            assert BY_CODE[failure.code].name == "too_many_calls"
+            assert failure.text == "0 calls of this session are under way; it may have no more"
 
     run(test())
 

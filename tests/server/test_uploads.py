@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Fetch
+from fusewire_server import uploads
 from fusewire_server.access import OPEN_TENANT, Access
 from fusewire_server.bulk import HANDLE_HEADER, SESSION_HEADER, Bulk
 from fusewire_server.session import Session
@@ -37,6 +41,50 @@ def test_a_second_call_for_an_upload_is_refused() -> None:
             assert await first is not None
             assert await second is None
             assert await here.engine.uploads.claim(client.session, 20) is None
+
+    run(test())
+
+
+def test_a_call_that_comes_after_a_refused_one_brings_the_upload() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.uploads.refuse(client.session, 20, CaseError("too_many_calls", "one too many"))
+            call = here.engine.uploads.claim(client.session, 20)
+            client.send(upload_beside(20), Fetch(1, 20))
+            value = await call
+            assert value is not None
+            here.engine.uploaded(client.session, value, staged(here.engine.device))
+            assert (await client.fetched(1)).failure is None
+
+    run(test())
+
+
+def test_a_refused_call_takes_no_upload_from_another() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            early = here.engine.uploads.claim(client.session, 20)
+            client.send(upload_beside(21))
+            timely = here.engine.uploads.claim(client.session, 21)
+            for handle in (20, 21):
+                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+            client.send(upload_beside(20))
+            assert [await early, await timely] == [client.session.values[20], client.session.values[21]]
+
+    run(test())
+
+
+def test_a_bounded_number_of_refused_calls_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_REFUSED", 1)
+
+    async def test() -> None:
+        async with world(upload_stall_s=0.01) as here:
+            client = here.client()
+            for handle in (20, 21):
+                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+            client.send(upload_beside(20), upload_beside(21), Fetch(1, 20), Fetch(2, 21))
+            assert (await client.failure(1), await client.failure(2)) == ("too_many_calls", "upload_failed")
 
     run(test())
 
