@@ -207,7 +207,8 @@ class Intake:
         return self._admit_failed(session, segment, failures, claim.amount, taken)
 
     def _outputs(self, session: Session, base: int, program: Program) -> list[Value]:
-        return [mint(session, base + index, program.result_spec(index), ValueState.AWAITED) for index in program.live]
+        specs, first = program.specs, program.first_result
+        return [mint(session, base + index, specs[first + index], ValueState.AWAITED) for index in program.live]
 
     def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
         """A row takes its credit and its inputs, and its results come into being."""
