@@ -56,7 +56,7 @@ def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
         queue = UploadQueue(asyncio.get_running_loop(), backlog)
         copying = threading.Thread(target=put_three, args=(queue,))
         copying.start()
-        offsets = []
+        offsets: list[int] = []
         while (message := await queue.next()) is not None:
             offsets.append(10 * len(offsets))
             assert decode_chunk(message, offsets[-1]) == CHUNK
