@@ -138,7 +138,7 @@ class DeviceThread:
             try:
                 return self._orders.get(timeout=self._pause_s)
             except queue.Empty:
-                self._shares.make_due()
+                self._shares.start_anew(time.perf_counter_ns())
         return self._orders.get()
 
     def _consider(self, order: Order) -> None:
@@ -176,7 +176,7 @@ class DeviceThread:
 
     def _begin(self, order: Order) -> None:
         if self._turns.is_empty:
-            self._shares.begin(time.perf_counter_ns())
+            self._shares.start_anew(time.perf_counter_ns())
         if isinstance(order, Run):
             self._begin_run(order)
         else:

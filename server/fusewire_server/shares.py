@@ -14,12 +14,13 @@ class Shares:
         self._ended_ns = 0  # when unfinished orders last stopped for others
         self._due_ns = 0  # when they go on whoever waits
 
-    def begin(self, now_ns: int) -> None:
-        """There is something unfinished again: nobody has had its time yet."""
+    def start_anew(self, now_ns: int) -> None:
+        """Nobody else waits, or nothing was unfinished before: they go on at once, and are owed nothing."""
         self._ended_ns = now_ns
+        self._due_ns = 0
 
     def make_due(self) -> None:
-        """Unfinished orders go on at once: nobody else waits, or one of them is new."""
+        """They go on at once, whoever waits: one of them is new, or waits itself."""
         self._due_ns = 0
 
     def is_due(self, now_ns: int) -> bool:

@@ -27,13 +27,14 @@ def test_unfinished_orders_go_on_for_as_long_as_others_had_within_a_bound(took_n
     assert after_a_slice().until_ns(took_ns) == took_ns + expected_ns
 
 
-def test_what_is_the_first_to_be_unfinished_is_owed_nothing() -> None:
+def test_unfinished_orders_go_on_at_once_and_are_owed_nothing_where_nobody_waits() -> None:
     shares = after_a_slice()
-    shares.begin(1_000_000)
-    assert shares.until_ns(1_000_000) == 1_000_000
+    shares.start_anew(SLICE_NS // 2)
+    assert shares.is_due(SLICE_NS // 2)
+    assert shares.until_ns(SLICE_NS // 2) == SLICE_NS // 2
 
 
-def test_unfinished_orders_go_on_at_once_where_nobody_waits() -> None:
+def test_a_new_one_goes_on_at_once() -> None:
     shares = after_a_slice()
     shares.make_due()
     assert shares.is_due(1)
@@ -42,7 +43,7 @@ def test_unfinished_orders_go_on_at_once_where_nobody_waits() -> None:
 @pytest.mark.parametrize("order_ns", [100, 700, 1_000, 3_300, 4_900])
 def test_each_side_has_about_half_whatever_the_orders_take(order_ns: int) -> None:
     shares, now_ns, others_ns, unfinished_ns = Shares(MOST_NS), 0, 0, 0
-    shares.begin(0)
+    shares.start_anew(0)
     for _ in range(1_000):
         if shares.is_due(now_ns):
             until_ns, is_over = shares.until_ns(now_ns), False
