@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -12,6 +14,9 @@ from fusewire_server.auth import Authenticator, Scope, bearer
 
 OPEN_TENANT = "public"  # everybody's, where no tokens are configured
 METADATA_KEY = "authorization"
+# A client in Python that is refused while it writes its first message may be told of an internal error instead
+# (https://github.com/grpc/grpc/issues/36066): one that is about to write has so long.
+FIRST_MESSAGE_S = 0.2
 
 if TYPE_CHECKING:
     # gRPC's classes take type parameters in their stubs only.
@@ -56,14 +61,28 @@ def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grp
     async def abort(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
 
-    async def abort_stream(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+    async def abort_answers(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await abort(request, context)
         yield b""  # never reached: makes this an async generator, as a streaming method must be
+
+    async def abort_requests(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await _first(requests)
+        await abort(requests, context)
+
+    async def abort_both(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        await abort_requests(requests, context)
+        yield b""
 
     if handler is None or not (handler.request_streaming or handler.response_streaming):
         return grpc.unary_unary_rpc_method_handler(abort)
     if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(abort_stream)
+        return grpc.stream_stream_rpc_method_handler(abort_both)
     if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(abort)
-    return grpc.unary_stream_rpc_method_handler(abort_stream)
+        return grpc.stream_unary_rpc_method_handler(abort_requests)
+    return grpc.unary_stream_rpc_method_handler(abort_answers)
+
+
+async def _first(requests: AsyncIterator[Any]) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(FIRST_MESSAGE_S):
+            await anext(requests, None)

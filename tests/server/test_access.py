@@ -22,7 +22,7 @@ from fusewire_server import rpc
 from fusewire_server.access import OPEN_TENANT, Access
 from fusewire_server.auth import Scope, mint, revoke
 from tests.server.parts import chain, new, segment, upload_beside
-from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of, stream
+from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of
 from tests.server.world import DEADLINE_S, run
 
 
@@ -57,13 +57,13 @@ def name_of(method: MethodDescriptor) -> str:
 
 
 async def call(channel: grpc.aio.Channel, method: MethodDescriptor, metadata: tuple[tuple[str, str], ...]) -> None:
-    """Calls a method with an empty request, whatever its arity, and reads one answer."""
+    """Calls a method, whatever its arity, with an empty request or a stream that sends none, and reads one answer."""
     name = name_of(method)
     bytes_channel: Any = channel  # whose serialisers the stubs do not let be left out
     if method.client_streaming and method.server_streaming:
-        await bytes_channel.stream_stream(name)(stream([b""]), metadata=metadata).read()
+        await bytes_channel.stream_stream(name)(metadata=metadata).read()
     elif method.client_streaming:
-        await bytes_channel.stream_unary(name)(stream([b""]), metadata=metadata)
+        await bytes_channel.stream_unary(name)(metadata=metadata)
     elif method.server_streaming:
         await bytes_channel.unary_stream(name)(b"", metadata=metadata).read()
     else:
