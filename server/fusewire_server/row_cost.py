@@ -61,16 +61,18 @@ class RowCost:
     def rows_within(self, bound_ns: int) -> int:
         """How many rows a submission may have that is to take no longer, or little longer than it takes anyway.
 
-        They are at most twice as many as were together of late, so that an estimate is tried before it is relied upon;
-        and if one is within the bound, two may try once what it costs to go together.
+        As many as would fit if all that a row takes were its own may always go. Of those beyond there are at most twice
+        as many as were together of late, so that an estimate is tried before it is relied upon; and if one is within
+        the bound, two may try once what it costs to go together.
         """
         beside_ns, own_ns = self._split()
-        if self.most_rows <= 1:
-            return 2 if beside_ns + own_ns <= bound_ns else 1
         if not own_ns:
-            return 2 * self.most_rows
+            return max(2 * self.most_rows, 1)
+        surely = int(bound_ns * self.rows / self.time_ns)
+        if self.most_rows <= 1:
+            return max(surely, 2 if beside_ns + own_ns <= bound_ns else 1)
         fitting = max((bound_ns - beside_ns) / own_ns, 1 + _WORTH_ITS_COMPANY * beside_ns / own_ns)
-        return max(1, min(int(fitting), 2 * self.most_rows))
+        return max(1, surely, min(int(fitting), 2 * self.most_rows))
 
     def _split(self) -> tuple[float, float]:
         """What a submission takes whatever its rows, and what each row takes."""

@@ -69,8 +69,14 @@ def test_interruptions_of_few_rows_do_not_let_many_go_together(row_ns: int) -> N
 
 def test_more_than_twice_the_company_of_late_is_not_relied_upon() -> None:
     cost = RowCost()
-    run(cost, 3, 1_000, 1_000, times=20)
+    run(cost, 3, 2_800_000, 20_000, times=20)
     assert cost.rows_within(BOUND_NS) == 6
+
+
+def test_as_many_go_at_once_as_fit_though_each_took_its_time() -> None:
+    cost = RowCost()
+    run(cost, 2, 1_000, 100_000, times=20)
+    assert cost.rows_within(BOUND_NS) >= 49
 
 
 def test_a_row_is_charged_what_it_took_in_its_company() -> None:
