@@ -123,20 +123,25 @@ def digest(raw: bytes) -> bytes:
     return blake2b(raw, digest_size=DIGEST_BYTES).digest()
 
 
+def unpack_bounded(raw: bytes, longest_array: int) -> Any:
+    """As `unpack`, for bytes that are short. Raises what msgpack does."""
+    return msgpack.unpackb(
+        raw,
+        use_list=False,
+        max_array_len=longest_array,
+        max_bin_len=len(raw),
+        max_str_len=0,
+        max_map_len=0,
+        max_ext_len=0,
+    )
+
+
 def unpack(raw: bytes, *, longest_array: int) -> Any:
     """One msgpack value as tuples, ints, floats, bools and bytes. Raises CaseError for anything else."""
     try:
         if len(raw) > _HARMLESS_BYTES:
             _check_whole(raw)
-        return msgpack.unpackb(
-            raw,
-            use_list=False,
-            max_array_len=longest_array,
-            max_bin_len=len(raw),
-            max_str_len=0,
-            max_map_len=0,
-            max_ext_len=0,
-        )
+        return unpack_bounded(raw, longest_array)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
         raise CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}") from None
 

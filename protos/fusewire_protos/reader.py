@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgpack
 
 from fusewire_protos.errors import CaseError
+from fusewire_protos.program import unpack_bounded
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ class Reader(Generic[T]):
             self._walker.skip()
             self._end = end = self._walker.tell()
             if end - begin <= _SHORT_BYTES:
-                return _unpacked(self._raw[begin:end], self._longest)
+                return unpack_bounded(self._raw[begin:end], self._longest)
         except _NOT_MSGPACK:
             end = len(self._raw)  # what is wrong is told by whoever goes from field to field
         return self._item_of_fields(self._raw[begin:end])
@@ -79,7 +80,7 @@ class Reader(Generic[T]):
     def _item_of_fields(self, raw: bytes) -> Any:
         head = _head_of(raw)
         if head is None:
-            return _unpacked(raw, 0)
+            return unpack_bounded(raw, 0)
         if head.length > _MOST_FIELDS:
             raise CaseError("undecodable_frame", f"an item of {head.length} fields")
         fields = raw[head.size_bytes :]
@@ -93,7 +94,7 @@ class Reader(Generic[T]):
             raise CaseError("oversized_frame", f"an entry lists {head.length} numbers; the most is {self._most_listed}")
         walker.skip()
         raw = fields[begin : walker.tell()]
-        return _unpacked(raw, 0) if head is None else _unpacked_list(raw[head.size_bytes :])
+        return unpack_bounded(raw, 0) if head is None else _unpacked_list(raw[head.size_bytes :])
 
     def _check_end(self) -> None:
         if self._end != len(self._raw):
@@ -123,18 +124,6 @@ def _walker(raw: bytes) -> msgpack.Unpacker:
     walker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1), max_array_len=_ANY_LENGTH)
     walker.feed(raw)
     return walker
-
-
-def _unpacked(raw: bytes, longest_array: int) -> Any:
-    return msgpack.unpackb(
-        raw,
-        use_list=False,
-        max_array_len=longest_array,
-        max_bin_len=len(raw),
-        max_str_len=0,
-        max_map_len=0,
-        max_ext_len=0,
-    )
 
 
 def _unpacked_list(raw: bytes) -> tuple[Any, ...]:
