@@ -135,8 +135,10 @@ class DeviceThread:
             now_ns = time.perf_counter_ns()
             if self._shares.is_due(now_ns):
                 self._take_turns(now_ns)
+            if self._pause_s and self._orders.empty():
+                time.sleep(self._pause_s)
             try:
-                return self._orders.get(timeout=self._pause_s)
+                return self._orders.get_nowait()  # up to CPython 3.12 one with a timeout may never return
             except queue.Empty:
                 self._shares.start_anew(time.perf_counter_ns())
         return self._orders.get()

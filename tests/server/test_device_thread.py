@@ -23,6 +23,7 @@ from fusewire_server.orders import (
     Brought,
     Lasts,
     Missing,
+    Order,
     Ran,
     Read,
     Release,
@@ -41,6 +42,14 @@ DEADLINE_S = 10.0
 SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
 
 
+class UntimedQueue(queue.SimpleQueue[Order | None]):
+    """Refuses to wait with a timeout: up to CPython 3.12, if the waiting thread is interrupted, that may never end."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT001, FBT002
+        assert timeout is None, "a wait with a timeout"
+        return super().get(block)
+
+
 @dataclass
 class World:
     """A device thread whose rows at tier 0 do nothing until `gate`, or that of their session, is open."""
@@ -54,6 +63,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.thread = DeviceThread(self.device, self.reports.put)
+        self.thread._orders = UntimedQueue()
         self.tier0 = entry_of(chain())
         self.tier1 = entry_of(chain())
         plan = build_plan(self.tier1.program, "c")
