@@ -32,9 +32,8 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
-# A wait that ran out is tried once more, and told of: a shared machine stands still at times.
 test: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m "not gpu" -r R --reruns 1 --only-rerun TimeoutError --only-rerun ExceptionGroup
+	$(PYTHON) -m pytest -q -m "not gpu"
 
 check: $(INSTALLED_DEV)
 	$(BIN)ruff format --check .
