@@ -48,7 +48,8 @@ class Programs:
         return None if entry is None else entry.template
 
     def keep(self, key: ProgramKey, template: Template) -> None:
-        self._entries.setdefault(key, _Entry(template))
+        if key not in self._entries:
+            self._entries[key] = _Entry(template)
 
     def number(self, key: ProgramKey) -> Numbered:
         """For a use of a kept program. Nothing has changed until it is taken."""

@@ -139,6 +139,7 @@ class Sender:
             link.check_open()
             if not link.credit.admits(cost):
                 return False
+            self.programs.keep(key, template)  # since it was found another thread's program may have pushed it out
             numbered = self.programs.number(key)
             spending = link.spending(cost, _entries(segment, numbered, key, template, draft.liveness.freed))
 

@@ -1,4 +1,4 @@
-"""Arrays that several threads use: what one takes lives on until it is sent, whatever another does to its name."""
+"""Several threads of a session: what one takes lives on until it is sent, whatever others do meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire import _sending
+from fusewire._memory_server import LIMITS
 from fusewire_protos.frames import Free, Segment
+from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
 from tests.client.peer import Peer, connect, entries
 
@@ -134,3 +137,22 @@ def test_an_array_assigned_to_as_it_is_read_is_read_before_or_after(monkeypatch:
 
     monkeypatch.setattr(peer.session._sender, "flush", flush_and_assign)
     np.testing.assert_array_equal(read(peer, weights)[0], 9.0)
+
+
+def test_a_program_that_another_thread_pushes_out_as_it_is_used_is_sent_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = wire.Limits()
+    limits.CopyFrom(LIMITS)
+    limits.programs = 2  # the session keeps one
+    peer = connect(limits=limits)
+    x, other = peer.session.array(H), peer.session.array(H[0])
+    (x + 1).numpy(timeout=10)
+    original = _sending._segment
+
+    def pushed_out(*arguments: Any) -> Segment:
+        monkeypatch.setattr(_sending, "_segment", original)
+        in_another_thread(lambda: (other + 1).numpy(timeout=10))
+        return original(*arguments)
+
+    monkeypatch.setattr(_sending, "_segment", pushed_out)
+    np.testing.assert_array_equal((x + 2).numpy(timeout=10), H + 2)
+    assert [new.number for new in peer.server.new_programs] == [0, 1, 2]
