@@ -31,11 +31,15 @@ class Access:
         self._authenticator = authenticator
 
     def tenant(self, metadata: Any) -> str:
-        """Raises Unauthenticated unless the call's token may use the service."""
+        """Raises Unauthenticated unless the call's token may use the service, as far as is known."""
         if self._authenticator is None:
             return OPEN_TENANT
-        header = dict(metadata or ()).get(METADATA_KEY)
-        return self._authenticator.check(bearer(header), Scope.USE).tenant
+        return self._authenticator.check_again(_token(metadata), Scope.USE).tenant
+
+    def check_newcomer(self, metadata: Any) -> None:
+        """Raises Unauthenticated unless the call's token may open a session now."""
+        if self._authenticator is not None:
+            self._authenticator.check(_token(metadata), Scope.USE)
 
 
 class AccessInterceptor(grpc.aio.ServerInterceptor):
@@ -53,6 +57,10 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         except Unauthenticated as refusal:
             return _refusing(handler, str(refusal))
         return handler
+
+
+def _token(metadata: Any) -> str | None:
+    return bearer(dict(metadata or ()).get(METADATA_KEY))
 
 
 def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grpc.RpcMethodHandler[Any, Any]:

@@ -82,7 +82,8 @@ class Authenticator:
     """Checks tokens against a file, which is read again when it changes: a revoked token fails at its next call.
 
     Any thread may call it. `_table` is swapped whole, so that a reader sees one file or the other.
-    A file that has become unreadable or malformed lets nobody in.
+    A file that has become unreadable or malformed lets nobody new in. Whoever was let in stays, by the records as they
+    were last read: a slip in an edit ends nobody's session. It is logged when that begins, changes and ends.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -90,12 +91,24 @@ class Authenticator:
         self._path = path
         self._now = now
         self._table = _Table(_signature(path), _by_id(read_tokens(path)))
+        self._fault = ""  # why the file cannot be read now
 
     def identify(self, token: str | None) -> Principal:
-        """Raises Unauthenticated if the token is missing, unknown, revoked or expired."""
+        """Raises Unauthenticated if the token is missing, unknown, revoked or expired, or the file cannot be read."""
+        self._look()
+        if self._fault:
+            raise Unauthenticated("the server cannot read its tokens now, and lets nobody new in")
+        return self._principal(token)
+
+    def recall(self, token: str | None) -> Principal:
+        """As `identify`, by the file as it was last read if it cannot be read now: for whoever was let in before."""
+        self._look()
+        return self._principal(token)
+
+    def _principal(self, token: str | None) -> Principal:
         if token is None:
             raise Unauthenticated("this server asks for a token and none came")
-        record = self._records().get(token.partition(".")[0])
+        record = self._table.records.get(token.partition(".")[0])
         # An unknown id takes the same path as a wrong secret, so that the answer's time tells nothing.
         is_equal = hmac.compare_digest(_hash(token), record.hash_hex if record else "0" * _HASH_DIGITS)
         if record is None or not is_equal:
@@ -105,23 +118,27 @@ class Authenticator:
         return Principal(record.tenant, record.token_id, record.scope)
 
     def check(self, token: str | None, scope: Scope) -> Principal:
-        """Raises Unauthenticated if the token is no good, or not for this."""
-        principal = self.identify(token)
-        if not principal.may(scope):
-            raise Unauthenticated(
-                f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
-            )
-        return principal
+        """As `identify`, and raises Unauthenticated if the token is not for this."""
+        return _permitted(self.identify(token), scope)
 
-    def _records(self) -> Mapping[str, TokenRecord]:
+    def check_again(self, token: str | None, scope: Scope) -> Principal:
+        """As `recall`, and raises Unauthenticated if the token is not for this."""
+        return _permitted(self.recall(token), scope)
+
+    def _look(self) -> None:
+        """Reads the file if it has changed."""
+        fault = ""
         try:
             signature = _signature(self._path)
             if signature != self._table.signature:
                 self._table = _Table(signature, _by_id(read_tokens(self._path)))
         except ConfigurationError as reason:
-            _log.error("no token is accepted: %s", reason)
-            return {}
-        return self._table.records
+            fault = str(reason)
+        before, self._fault = self._fault, fault
+        if fault and fault != before:
+            _log.error("nobody new is let in: %s", fault)
+        elif before and not fault:
+            _log.warning("the token file can be read again")
 
 
 def bearer(header: str | None) -> str | None:
@@ -166,6 +183,14 @@ def read_tokens(path: Path) -> tuple[TokenRecord, ...]:
     return tuple(
         _record(words, f"{path}, line {number}") for number, words in numbered if words and not words[0].startswith("#")
     )
+
+
+def _permitted(principal: Principal, scope: Scope) -> Principal:
+    if not principal.may(scope):
+        raise Unauthenticated(
+            f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
+        )
+    return principal
 
 
 def check_protected_mode(listen: Listen) -> None:

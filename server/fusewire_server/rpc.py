@@ -74,13 +74,13 @@ class FusewireService:
         tenant = self._access.tenant(context.invocation_metadata())
         try:
             hello = await _first(frames, self._limits.message_bytes)
-            session = self._begin(hello, tenant, context.peer())
+            session = self._begin(hello, tenant, context)
         except CaseError as error:
             await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
             return
         await _Stream(self._engine, self._access, session, frames, context).run()
 
-    def _begin(self, frame: pb.ClientFrame | None, tenant: str, peer: str) -> Session:
+    def _begin(self, frame: pb.ClientFrame | None, tenant: str, context: Context) -> Session:
         if frame is None or not frame.HasField("hello"):
             raise CaseError("out_of_turn", "a session begins with hello")
         hello = frame.hello
@@ -89,7 +89,8 @@ class FusewireService:
             raise CaseError("wrong_version", text)
         if hello.session_id:
             return self._engine.registry.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
-        return self._engine.open(tenant, hello.client, peer)
+        self._access.check_newcomer(context.invocation_metadata())
+        return self._engine.open(tenant, hello.client, context.peer())
 
 
 class _Stream:
@@ -130,8 +131,10 @@ class _Stream:
         try:
             await _surely(self._engine.backlog.applied(self._session))  # what the stream before this one has left
             async for raw in self._frames:
+                if not self._is_current:
+                    return
                 frame = _parse(raw, self._engine.config.limits.message_bytes)
-                if not self._is_current or not await _surely(self._apply(frame, len(raw))):
+                if not await _surely(self._apply(frame, len(raw))):
                     return
         except CaseError as error:
             self._end(error)
@@ -147,6 +150,9 @@ class _Stream:
             self._end(CaseError("unauthenticated", str(refusal)))
 
     def _end(self, error: CaseError) -> None:
+        """The session is over, unless it is another connection's by now."""
+        if not self._is_current:
+            return
         log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
         self._goodbye = _goodbye(error)
         self._engine.end(self._session)

@@ -150,6 +150,42 @@ def test_an_open_session_ends_when_its_token_is_no_longer_good(
     run(test())
 
 
+def test_an_open_session_goes_on_while_the_tokens_cannot_be_read_and_nobody_opens_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        token = bearer(mint(path, tenant="lab", scope=Scope.USE))
+        async with server(path) as here:
+            peer = await here.peer(token)
+            path.write_text("garbled")
+            await looked_again(monkeypatch)
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            await asyncio.wait_for(peer.upload(20, pieces(LARGE_BYTES)), DEADLINE_S)
+            await peer.result(1)
+            assert await peer.download(1) == LARGE_BYTES
+            await peer.resume()
+            await peer.works(100)
+            assert (await status_of(here.peer(token)))[0] is grpc.StatusCode.UNAUTHENTICATED
+
+    run(test())
+
+
+async def looked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Returns when the token of an open session has been looked at, and what follows from that been done."""
+    looked, tenant = asyncio.Event(), Access.tenant
+
+    def seen(access: Access, metadata: Any) -> str:
+        looked.set()
+        return tenant(access, metadata)
+
+    monkeypatch.setattr(Access, "tenant", seen)
+    await asyncio.wait_for(looked.wait(), DEADLINE_S)
+    monkeypatch.setattr(Access, "tenant", tenant)
+
+
 def test_a_session_is_out_of_reach_of_another_tenant(tmp_path: Path) -> None:
     async def test() -> None:
         path = tmp_path / "tokens"

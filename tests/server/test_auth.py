@@ -165,14 +165,54 @@ def test_a_file_that_is_missing_or_no_text_is_refused(path: Path) -> None:
         Authenticator(path)
 
 
+def break_file(path: Path, harm: str) -> None:
+    path.unlink() if harm == "delete" else path.write_text("garbled")
+
+
 @pytest.mark.parametrize("harm", ["delete", "garble"])
-def test_a_file_that_breaks_later_lets_nobody_in(path: Path, harm: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_file_that_breaks_later_lets_nobody_new_in(path: Path, harm: str) -> None:
     token = mint(path, tenant="lab", scope=Scope.USE)
     authenticator = Authenticator(path)
-    path.unlink() if harm == "delete" else path.write_text("garbled")
-    with caplog.at_level(logging.ERROR), pytest.raises(Unauthenticated):
+    break_file(path, harm)
+    with pytest.raises(Unauthenticated, match="cannot read its tokens"):
         authenticator.identify(token)
-    assert "no token is accepted" in caplog.text
+    with pytest.raises(Unauthenticated, match="cannot read its tokens"):
+        authenticator.check(token, Scope.USE)
+
+
+@pytest.mark.parametrize("harm", ["delete", "garble"])
+def test_whoever_was_let_in_stays_while_the_file_is_broken(path: Path, harm: str) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    break_file(path, harm)
+    assert authenticator.check_again(token, Scope.USE).tenant == "lab"
+    with pytest.raises(Unauthenticated):
+        authenticator.check_again(token + "x", Scope.USE)
+
+
+def test_a_token_that_a_mended_file_lacks_is_good_no_longer(path: Path) -> None:
+    token, other = (mint(path, tenant="lab", scope=Scope.USE) for _ in range(2))
+    authenticator = Authenticator(path)
+    whole = path.read_text()
+    break_file(path, "garble")
+    authenticator.recall(token)
+    path.write_text(whole)
+    revoke(path, token.partition(".")[0])
+    with pytest.raises(Unauthenticated, match="unknown here, or revoked"):
+        authenticator.recall(token)
+    authenticator.identify(other)
+
+
+def test_a_broken_file_is_told_of_once_a_change(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator, whole = Authenticator(path), path.read_text()
+    for text in ("garbled", whole, f"{whole}garbled"):
+        path.write_text(text)
+        for _ in range(3):
+            authenticator.recall(token)
+    told = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert [level for level, _ in told] == ["ERROR", "WARNING", "ERROR"]
+    assert ["line 1" in told[0][1], "line 2" in told[2][1]] == [True, True]
 
 
 def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from itertools import count, pairwise
+from typing import Any
 
 import grpc
 import numpy as np
+import pytest
 
 from fusewire_protos import dtypes, frames
+from fusewire_protos.errors import Unauthenticated
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server import rpc
+from fusewire_server.access import Access
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import SessionState
 from tests.server.parts import chain, new, segment, upload
@@ -158,6 +163,52 @@ def test_a_stream_that_was_resumed_over_ends() -> None:
                 while isinstance(await first.read(), pb.ServerFrame):
                     pass
             await peer.works(100)
+
+    run(test())
+
+
+def test_a_bad_frame_that_comes_late_on_an_old_stream_leaves_the_session_to_the_new_one() -> None:
+    async def test() -> None:
+        async with server(message_bytes=64 << 10, chunk_bytes=32 << 10, program_bytes=32 << 10) as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session, old = here.engine.sessions[peer.session_id], peer.call
+            # Taken over by a stream that has yet to begin, so that nothing has told the old one.
+            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            await peer.send(tensors=[bytes(128 << 10)])
+            async with asyncio.timeout(DEADLINE_S):
+                while isinstance(await old.read(), pb.ServerFrame):
+                    pass
+            peer.number -= 1
+            await peer.resume()
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_a_token_that_ends_with_an_old_stream_leaves_the_session_to_the_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+
+    def revoked(_access: Access, _metadata: Any) -> str:
+        raise Unauthenticated("the token is unknown here, or revoked")
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            with monkeypatch.context() as patched:
+                patched.setattr(Access, "tenant", revoked)
+                async with asyncio.timeout(DEADLINE_S):
+                    while isinstance(await peer.call.read(), pb.ServerFrame):
+                        pass
+            await peer.resume()
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
 
     run(test())
 
