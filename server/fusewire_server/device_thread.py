@@ -207,10 +207,9 @@ class DeviceThread:
 
     def _give_up_for(self, order: Order) -> None:
         """Those who wait for the arena on behalf of ended sessions alone keep what is held up behind them no longer."""
-        for session in sessions_of(order):
-            if session.state is SessionState.CLOSED:
-                for run in self._long_plans.give_up(session.tenant):
-                    self._await_turn(run)
+        if any(session.state is SessionState.CLOSED for session in sessions_of(order)):
+            for run in self._long_plans.give_up_unwanted():
+                self._await_turn(run)
 
     def _take_turns(self, began_ns: int) -> None:
         """Unfinished orders go on for about as long as those took that have overtaken them."""
@@ -249,9 +248,9 @@ class DeviceThread:
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
             number, submission, _ = one.order
-            self._complete_run(number, submission, one.failed, one.spare, time.perf_counter_ns() - one.used_ns)
+            self._complete_run(number, submission, one.failed, one.spare, time.perf_counter_ns(), one.used_ns)
         else:
-            self._completion.when_reached(one.outcome)
+            self._completion.when_reached(lambda _: one.outcome())
         self._done += 1
         self._long_plans.end(one)
         self._act_on_held_up(one.order)
@@ -282,12 +281,24 @@ class DeviceThread:
         self._complete_run(number, submission, failed, spare, began_ns)
 
     def _complete_run(
-        self, number: int, submission: Submission, failed: list[FailedRow], spare: list[Block], began_ns: int
+        self,
+        number: int,
+        submission: Submission,
+        failed: list[FailedRow],
+        spare: list[Block],
+        since_ns: int,
+        used_ns: int = 0,
     ) -> None:
+        """Its device time is what it has used, and from `since_ns` on what the device has worked on nothing else."""
         for block in spare:
             self._room.give_back(block)
         self._room.release(submission.released)
-        self._completion.when_reached(lambda: Ran(number, tuple(failed), time.perf_counter_ns() - began_ns))
+
+        def ran(past_ns: int) -> Ran:
+            rest_ns = time.perf_counter_ns() - max(since_ns, past_ns)
+            return Ran(number, tuple(failed), used_ns + rest_ns)
+
+        self._completion.when_reached(ran)
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> None:
         layout = entry.layout
@@ -339,7 +350,7 @@ class DeviceThread:
     def _read(self, fetching: Fetching) -> None:
         value = fetching.value
         if value.block is None:
-            self._completion.when_reached(lambda: Missing(fetching))  # behind the report of why it is
+            self._completion.when_reached(lambda _: Missing(fetching))  # behind the report of why it is
             return
         readback: Readback = self._device.read(value.block, value.spec.size_bytes)
-        self._completion.when_reached(lambda: Brought(fetching, readback.data()))
+        self._completion.when_reached(lambda _: Brought(fetching, readback.data()))

@@ -76,15 +76,13 @@ class LongPlans:
         if one is self._holder:
             self._holder = None
 
-    def give_up(self, tenant: str) -> list[SlicedRun]:
-        """Those of a tenant's runs that wait in vain, since their sessions have ended. They wait no more."""
-        runs = self._waiting.leave(tenant)
-        for run in runs:
-            if not run.is_unwanted:
-                self._waiting.add(tenant, run)
-        unwanted = [run for run in runs if run.is_unwanted]
+    def give_up_unwanted(self) -> list[SlicedRun]:
+        """Those that wait in vain, since their sessions have ended. They wait no more, and take no memory."""
+        unwanted = self._waiting.take_out(lambda run: run.is_unwanted)
         for run in unwanted:
-            self._allocate(run)
+            self._refused_at.pop(run, None)
+            if not run.is_allocated:
+                run.cancel()
         return unwanted
 
     def _may_find_room(self) -> bool:

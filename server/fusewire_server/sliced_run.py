@@ -85,6 +85,14 @@ class SlicedRun:
         self._rows.extend(rows)
         self.is_allocated = True
 
+    def cancel(self) -> None:
+        """Its rows fail before they have any memory."""
+        submission = self.order.submission
+        self.failed = [_cancelled(row) for row in submission.rows]
+        for row, donated in zip(submission.rows, submission.donated, strict=True):
+            self._room.release(tuple([row.inputs[number] for number, _ in donated]))
+        self.is_allocated = True
+
     def go_on(self, until_ns: int) -> Progress:
         progress = self._go_on(until_ns)
         if progress is Progress.WAITS or (self.used_ns >= LASTING_NS and progress is Progress.GOES_ON):
@@ -114,7 +122,7 @@ class SlicedRun:
         """
         try:
             if row.session.state is SessionState.CLOSED:
-                failure = FailedRow(row, "cancelled", "the session has ended")
+                failure = _cancelled(row)
             elif not self._compute(row, until_ns):
                 return False
             else:
@@ -138,3 +146,7 @@ class SlicedRun:
     def _leave_row(self) -> None:
         self._way.stop()
         self._rows.popleft()
+
+
+def _cancelled(row: Row) -> FailedRow:
+    return FailedRow(row, "cancelled", "the session has ended")

@@ -54,6 +54,18 @@ class Turns(Generic[T]):
         """Takes an owner out, with all that stood in its queue."""
         return self._queues.pop(owner, deque())
 
+    def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
+        """Takes out the items that are meant, whose turns nobody has in their place."""
+        taken_out: list[T] = []
+        for owner, queue in list(self._queues.items()):
+            meant = [item for item in queue if is_meant(item)]
+            taken_out += meant
+            if len(meant) == len(queue):
+                del self._queues[owner]
+            elif meant:
+                self._queues[owner] = deque(item for item in queue if not is_meant(item))
+        return taken_out
+
 
 class TenantTurns(Generic[T]):
     """Turns of two levels: tenants take turns, and the owners of each tenant do, however many they are."""

@@ -37,6 +37,7 @@ from fusewire_server.room import MOST_RETREATS
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, op, session
+from tests.server.world import Clock
 
 DEADLINE_S = 10.0
 SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
@@ -45,7 +46,7 @@ SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
 class UntimedQueue(queue.SimpleQueue[Order | None]):
     """Refuses to wait with a timeout: up to CPython 3.12, if the waiting thread is interrupted, that may never end."""
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT001, FBT002
+    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT002
         assert timeout is None, "a wait with a timeout"
         return super().get(block)
 
@@ -438,6 +439,26 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(
     assert tight.device.complete_next()
     assert tight.device.complete_next()
     assert [type(tight.next_report()) for _ in range(2)] == [Ran, Missing]
+
+
+def test_work_told_at_once_shares_the_time_that_the_device_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, clock = World(NullDevice(completes_by_itself=False)), Clock()
+    monkeypatch.setattr("fusewire_server.device_thread.time", clock)
+    monkeypatch.setattr("fusewire_server.completion.time", clock)
+    for number in (FAST, OTHER_FAST):
+        here.run(number, session("a"))
+    here.thread.order(write(0, session("a")))
+    here.thread.start()
+    assert isinstance(here.next_report(), Wrote)  # both runs are told
+    device_ns = []
+    for now_ns in (50, 120):
+        clock.now_ns = now_ns
+        assert here.device.complete_next()
+        report = here.next_report()
+        assert isinstance(report, Ran)
+        device_ns.append(report.device_ns)
+    assert device_ns == [50, 70]
+    here.thread.stop(DEADLINE_S)
 
 
 def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -> None:

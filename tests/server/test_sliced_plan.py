@@ -17,7 +17,7 @@ from fusewire_server.slices import Progress
 from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
 from tests.server.test_device_thread import DEADLINE_S, FAST, SLOW, World
-from tests.server.world import SlicingDevice
+from tests.server.world import Clock, SlicingDevice
 
 LONG, OTHER_LONG = 11, 12  # numbers of submissions
 
@@ -271,6 +271,35 @@ def test_a_long_plan_of_an_ended_session_is_given_up_while_it_waits_for_the_aren
     assert world.completed(1) == [LONG]
 
 
+def test_a_long_plan_of_several_tenants_is_given_up_once_all_their_sessions_have_ended(world: LongWorld) -> None:
+    world.begin_long(LONG, session("a"))
+    both = [session("b", tenant="b"), session("c", tenant="c")]
+    rows = world.run_long(OTHER_LONG, *both)
+    for one, row in zip(both, rows, strict=True):
+        one.state = SessionState.CLOSED
+        world.thread.order(Release(frozenset([one]), tuple(row.outputs)))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert [(failed.row, failed.case) for failed in report.failed] == [(row, "cancelled") for row in rows]
+    world.device.may_end.set()
+    assert world.completed(1) == [LONG]
+
+
+def test_a_long_plan_that_is_given_up_before_it_had_memory_takes_none(
+    world: LongWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.begin_long(LONG, session("a"))
+    one = session("b")
+    (row,) = world.run_long(OTHER_LONG, one)
+    taken_bytes: list[int] = []
+    monkeypatch.setattr(world.device, "allocate", taken_bytes.append)
+    one.state = SessionState.CLOSED
+    world.thread.order(Release(frozenset([one]), tuple(row.outputs)))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert ([failed.case for failed in report.failed], taken_bytes) == (["cancelled"], [])
+
+
 def test_a_row_that_overwrites_its_input_is_never_begun_anew_for_want_of_room(world: LongWorld) -> None:
     world.run_long(LONG, session("a"), donated=((0, 0),))
     assert world.device.reached.wait(DEADLINE_S)
@@ -311,19 +340,6 @@ def test_a_long_plan_is_completed_in_slices_before_the_thread_ends(
     assert max(most_ns) <= FOREIGN_SLICE_NS
 
 
-class Clock:
-    """Time that passes only when it is told, in place of the module `time`."""
-
-    def __init__(self) -> None:
-        self.now_ns = 0
-
-    def perf_counter_ns(self) -> int:
-        return self.now_ns
-
-    def sleep(self, pause_s: float) -> None:
-        self.now_ns += int(pause_s * 1e9)
-
-
 def test_a_long_plan_goes_on_for_as_long_as_those_took_that_overtook_it(monkeypatch: pytest.MonkeyPatch) -> None:
     here, clock, events = LongWorld(SlicingDevice()), Clock(), list[str]()
 
@@ -337,12 +353,15 @@ def test_a_long_plan_goes_on_for_as_long_as_those_took_that_overtook_it(monkeypa
         return len(events) >= 21
 
     monkeypatch.setattr("fusewire_server.device_thread.time", clock)
+    monkeypatch.setattr("fusewire_server.completion.time", clock)
     monkeypatch.setattr(here.device, "launch", launch)
     monkeypatch.setattr(SlicedPlan, "go_on", go_on)
     here.run_long(LONG, session("a"))
     for number in range(20, 24):
         here.run(number, session("b"))
     here.thread.start()
-    assert sorted(here.completed(5)) == [LONG, 20, 21, 22, 23]
+    reports = [report for report in (here.next_report() for _ in range(5)) if isinstance(report, Ran)]
+    used_ns = {report.number: report.device_ns for report in reports}
+    assert used_ns == {LONG: 17 * FOREIGN_SLICE_NS} | dict.fromkeys(range(20, 24), 4 * FOREIGN_SLICE_NS)
     assert events == ["slice", *["whole", *["slice"] * 4] * 4]
     here.thread.stop(DEADLINE_S)
