@@ -351,7 +351,7 @@ class Engine:
                 self._reads.brought(report.fetching, report.data)
             case orders.Missing():
                 self._end_read(report)
-                self._reads.missing(report.fetching)
+                self._reads.missing(report.fetching, report.refusal)
             case orders.Wrote():
                 self._finish_writing(report)
             case orders.Loaded():

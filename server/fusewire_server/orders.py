@@ -83,10 +83,11 @@ class Wrote(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A fetched value is not there: its producer found no room, or nobody wants it any more."""
+    """A fetched value does not come: its producer found no room, nobody wants it any more, or as `refusal` says."""
 
     fetching: Fetching
     device_ns: int = 0
+    refusal: str | None = None  # why the host has no room for it
 
 
 class Brought(NamedTuple):

@@ -68,12 +68,12 @@ class Reads:
             session.answer(fetching.fetch, data)
             self._wake(session)
 
-    def missing(self, fetching: Fetching) -> None:
-        """There is no value."""
+    def missing(self, fetching: Fetching, refusal: str | None) -> None:
+        """There is no value, because its producer found no room on the device or for the reason given."""
         if _is_unwanted(fetching):
             self._drop(fetching)
             return
-        no_room = Failure(BY_NAME["out_of_memory"], self._no_room("the device has no room"), 0, 0)
+        no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no room"), 0, 0)
         fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
         self._wake(fetching.session)
 

@@ -10,7 +10,6 @@ from fusewire_server.large_read import LargeRead
 from fusewire_server.orders import Brought, Missing, Read
 from fusewire_server.session import SessionState
 from fusewire_server.slices import Progress
-from fusewire_server.work import Value
 
 log = logging.getLogger("fusewire.device")
 
@@ -23,7 +22,20 @@ class SlicedRead:
     def __init__(self, device: Device, order: Read) -> None:
         self.order = order
         self.used_ns = 0
-        self._copy = _copy_of(device, order.fetching.value)
+        self._copy: LargeRead | None = None
+        self._refusal: str | None = None
+        self._begin(device)
+
+    def _begin(self, device: Device) -> None:
+        value = self.order.fetching.value
+        if value.block is None:
+            return
+        size_bytes = value.spec.size_bytes
+        try:
+            self._copy = LargeRead(device, value.block, size_bytes)
+        except MemoryError:
+            self._refusal = f"the host has no room for a value of {size_bytes} bytes"
+            log.warning("a fetch fails: %s", self._refusal)
 
     @property
     def tenant(self) -> str:
@@ -44,21 +56,10 @@ class SlicedRead:
     def outcome(self) -> Brought | Missing:
         """What the read has come to, once it has ended. Any thread."""
         if self._copy is None or self._is_unwanted:
-            return Missing(self.order.fetching, self.used_ns)
+            return Missing(self.order.fetching, self.used_ns, self._refusal)
         return Brought(self.order.fetching, self._copy.data(), self.used_ns)
 
     @property
     def _is_unwanted(self) -> bool:
         fetching = self.order.fetching
         return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED
-
-
-def _copy_of(device: Device, value: Value) -> LargeRead | None:
-    """None if the value is not there, or the host has no room for it."""
-    if value.block is None:
-        return None
-    try:
-        return LargeRead(device, value.block, value.spec.size_bytes)
-    except MemoryError:
-        log.warning("the host has no room for a fetched value of %d bytes", value.spec.size_bytes)
-        return None

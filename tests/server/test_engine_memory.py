@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from fusewire_kernels.devices.base import Block, Device
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Fetch, Free, Upload
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
+from fusewire_server import large_read, sliced_read
+from fusewire_server.large_read import LargeRead
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, new, op, segment, upload, upload_beside
 from tests.server.world import DATA, NEGATE, PAIR, WatchedDevice, run, staged, until, world
 
@@ -30,6 +33,25 @@ def test_out_of_memory_fails_the_one_row_and_what_depends_on_it() -> None:
                 assert await client.failure(1) == "out_of_memory"
                 assert await client.failure(2) == "out_of_memory"
                 assert await client.value(3) == [0.0, 1.0, 2.0, 3.0]
+
+    run(test())
+
+
+def test_a_fetch_for_which_the_host_has_no_room_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_device: Device, _block: Block, _size_bytes: int) -> LargeRead:
+        raise MemoryError
+
+    monkeypatch.setattr(large_read, "LARGE_BYTES", len(DATA) - 1)
+    monkeypatch.setattr(sliced_read, "LargeRead", refuse)
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(Fetch(1, 10))
+            failure = (await client.fetched(1)).failure
+            assert failure is not None
+            assert failure.case.name == "out_of_memory"
+            assert failure.text == f"the host has no room for a value of {len(DATA)} bytes"
 
     run(test())
 
