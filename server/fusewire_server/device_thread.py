@@ -43,6 +43,7 @@ from fusewire_server.orders import (
     Write,
     Wrote,
     goes_in_slices,
+    no_room_on_host,
     sessions_of,
 )
 from fusewire_server.programs import ProgramEntry
@@ -277,7 +278,7 @@ class DeviceThread:
         rows, failed, spare = self._allocation.allocate(submission)
         if rows:
             assert submission.loaded is not None, "what runs op by op goes in slices"
-            self._launch(submission.entry, submission.loaded, rows)
+            failed += self._launch(submission.entry, submission.loaded, rows)
         self._complete_run(number, submission, failed, spare, began_ns)
 
     def _complete_run(
@@ -300,7 +301,8 @@ class DeviceThread:
 
         self._completion.when_reached(ran)
 
-    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> None:
+    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+        """The rows that fail: all of them, or none."""
         layout = entry.layout
         assert layout is not None, "a plan is loaded with its layout"
         arena_bytes = loaded.plan.arena_bytes
@@ -314,7 +316,15 @@ class DeviceThread:
                 row.scalars,
                 row.starts,
             )
-        self._device.launch(loaded, table)
+        try:
+            self._device.launch(loaded, table)
+        except OutOfMemory as error:
+            return [self._refuse(row, error) for row in rows]
+        return []
+
+    def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
+        self._room.release(tuple(row.outputs))
+        return FailedRow(row, "out_of_memory", str(error))
 
     def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
         table = self._tables.get(entry)
@@ -352,5 +362,10 @@ class DeviceThread:
         if value.block is None:
             self._completion.when_reached(lambda _: Missing(fetching))  # behind the report of why it is
             return
-        readback: Readback = self._device.read(value.block, value.spec.size_bytes)
+        try:
+            readback: Readback = self._device.read(value.block, value.spec.size_bytes)
+        except MemoryError:
+            refusal = no_room_on_host(value.spec.size_bytes)
+            self._completion.when_reached(lambda _: Missing(fetching, refusal=refusal))
+            return
         self._completion.when_reached(lambda _: Brought(fetching, readback.data()))

@@ -119,6 +119,11 @@ class Broken(NamedTuple):
 Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
+def no_room_on_host(size_bytes: int) -> str:
+    """Why a fetched value does not come, though the device has it."""
+    return f"the host has no room for a value of {size_bytes} bytes"
+
+
 def sessions_of(order: Order) -> frozenset[Session]:
     """The sessions whose values an order reads, writes, frees or overwrites."""
     match order:

@@ -7,7 +7,7 @@ import time
 
 from fusewire_kernels.devices.base import Device
 from fusewire_server.large_read import LargeRead
-from fusewire_server.orders import Brought, Missing, Read
+from fusewire_server.orders import Brought, Missing, Read, no_room_on_host
 from fusewire_server.session import SessionState
 from fusewire_server.slices import Progress
 
@@ -24,18 +24,13 @@ class SlicedRead:
         self.used_ns = 0
         self._copy: LargeRead | None = None
         self._refusal: str | None = None
-        self._begin(device)
-
-    def _begin(self, device: Device) -> None:
-        value = self.order.fetching.value
+        value = order.fetching.value
         if value.block is None:
             return
-        size_bytes = value.spec.size_bytes
         try:
-            self._copy = LargeRead(device, value.block, size_bytes)
+            self._copy = LargeRead(device, value.block, value.spec.size_bytes)
         except MemoryError:
-            self._refusal = f"the host has no room for a value of {size_bytes} bytes"
-            log.warning("a fetch fails: %s", self._refusal)
+            self._refuse()
 
     @property
     def tenant(self) -> str:
@@ -47,7 +42,12 @@ class SlicedRead:
         if copy is not None and self._is_unwanted:
             copy.cut_short()
         while copy is not None and not copy.is_over:
-            if not copy.go_on():
+            try:
+                has_come = copy.go_on()
+            except MemoryError:
+                self._refuse()
+                break
+            if not has_come:
                 return Progress.WAITS
             if time.perf_counter_ns() >= until_ns:
                 return Progress.GOES_ON
@@ -58,6 +58,11 @@ class SlicedRead:
         if self._copy is None or self._is_unwanted:
             return Missing(self.order.fetching, self.used_ns, self._refusal)
         return Brought(self.order.fetching, self._copy.data(), self.used_ns)
+
+    def _refuse(self) -> None:
+        self._copy = None
+        self._refusal = no_room_on_host(self.order.fetching.value.spec.size_bytes)
+        log.warning("a fetch fails: %s", self._refusal)
 
     @property
     def _is_unwanted(self) -> bool:

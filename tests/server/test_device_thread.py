@@ -15,12 +15,15 @@ from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullReadback
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
+from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
 from fusewire_server.device_thread import DeviceThread
+from fusewire_server.large_read import LARGE_BYTES, PIECE_BYTES
 from fusewire_server.orders import (
     Brought,
+    FailedRow,
     Lasts,
     Missing,
     Order,
@@ -439,6 +442,39 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(
     assert tight.device.complete_next()
     assert tight.device.complete_next()
     assert [type(tight.next_report()) for _ in range(2)] == [Ran, Missing]
+
+
+def test_rows_fail_if_the_device_has_no_room_to_launch_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def launch(*_: object) -> None:
+        raise OutOfMemory("no room for a table")
+
+    with monkeypatch.context() as full:
+        full.setattr(world.device, "launch", launch)
+        rows = world.run(FAST, session("a"), session("b"))
+        report = world.next_report()
+    assert isinstance(report, Ran)
+    assert report.failed == tuple(FailedRow(row, "out_of_memory", "no room for a table") for row in rows)
+    assert [row.outputs[0].block for row in rows] == [None, None]
+    world.run(OTHER_FAST, session("a"))
+    assert world.completed(1) == [OTHER_FAST]
+
+
+@pytest.mark.parametrize("size_bytes", [SIZE_BYTES, LARGE_BYTES + PIECE_BYTES])
+def test_a_fetch_fails_if_the_host_has_no_room_for_what_the_device_copies(
+    world: World, monkeypatch: pytest.MonkeyPatch, size_bytes: int
+) -> None:
+    def read(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(world.device, "read", read)
+    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
+    value.block = world.device.allocate(size_bytes)
+    world.thread.order(Read(Fetching(session("a"), 1, value)))
+    report = world.next_report()
+    assert isinstance(report, Missing)
+    assert report.refusal == f"the host has no room for a value of {size_bytes} bytes"
+    world.run(FAST, session("a"))
+    assert world.completed(1) == [FAST]
 
 
 def test_work_told_at_once_shares_the_time_that_the_device_took(monkeypatch: pytest.MonkeyPatch) -> None:

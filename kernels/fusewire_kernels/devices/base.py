@@ -124,7 +124,10 @@ class Device(Protocol):
         """A block that holds the bytes staged, whose memory may become the block's. Raises OutOfMemory."""
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> Readback:
-        """Begins to copy a block to the host, or the part of it that begins there, in order."""
+        """Begins to copy a block to the host, or the part of it that begins there, in order.
+
+        Raises MemoryError if the host has no room.
+        """
 
     def array(self, block: Block, spec: Spec) -> Any:
         """The block as an array of the array library, C order, sharing memory."""
@@ -138,7 +141,8 @@ class Device(Protocol):
     def load(self, plan: Plan, binaries: Sequence[str]) -> Any:
         """Loads a plan, as a LoadedPlan of this device.
 
-        `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`.
+        `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory, and ServerFault
+        for a file that is none.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
@@ -148,7 +152,10 @@ class Device(Protocol):
         """How many rows of such an arena the reserved range holds at once."""
 
     def launch(self, loaded: Any, table: npt.NDArray[np.int64]) -> None:
-        """Runs a plan for every row of a slot table, in order. The table may be reused when it returns."""
+        """Runs a plan for every row of a slot table, in order. The table may be reused when it returns.
+
+        Raises OutOfMemory, and has not run it, if there is no room for what the device itself needs.
+        """
 
     def fence(self) -> Fence:
         """The point after all work told so far."""

@@ -43,6 +43,8 @@ _PAGE_BYTES = 1 << 18
 _MOST_ROWS = 65535  # of a grid, along z
 _MOST_INSTANCES = 65535  # of a grid, along y
 _UNBOUNDED_ROWS = 1 << 31  # where no row needs an arena
+_OWN_SHARE = 1 / 32  # of what is free at start: modules, tables, and what the driver takes while kernels run
+_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ class _Page:
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
-    `memory_bytes` bounds blocks and temporaries, in use and kept (None: what is free at start); `arena_bytes` is the
-    size of the range reserved for arenas; `why` is for its description. The thread that uses a device has CuPy work in
-    its stream and its memory.
+    `memory_bytes` bounds blocks and temporaries, in use and kept (None: most of what is free at start); `arena_bytes`
+    is the size of the range reserved for arenas; `why` is for its description. The thread that uses a device has CuPy
+    work in its stream and its memory.
     """
 
     def __init__(
@@ -124,11 +126,11 @@ class CudaDevice:
         self._enter_thread()
         self._arena_bytes = arena_bytes
         self._arena = _reserve(self._own_pool, arena_bytes)
-        self._table = self._own_pool.malloc(_PAGE_BYTES)
+        self._table = self._take_own(_PAGE_BYTES)
         self._pages = _page_ring()
         self._modules = LoadedFiles(_load_module)
         self._retired: deque[_Retired] = deque()
-        self._info = _describe(memory_bytes or runtime.memGetInfo()[0], compiler, why)
+        self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
 
     @property
@@ -169,7 +171,7 @@ class CudaDevice:
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> CudaReadback:
         self._enter_thread()
-        memory = cupy.cuda.alloc_pinned_memory(max(size_bytes, 1))
+        memory = _page_locked(max(size_bytes, 1))
         if size_bytes > 0:
             self._stream.copy_to_host(memory.ptr, block.address + first_byte, size_bytes)
         return CudaReadback(memoryview(memory).cast("B")[:size_bytes])
@@ -190,7 +192,7 @@ class CudaDevice:
         self._enter_thread()
         self._retire_unheld()
         integers, places = _flatten(plan)
-        memory = self._own_pool.malloc(integers.nbytes)
+        memory = self._take_own(integers.nbytes)
         self._copy_in(memory.ptr, integers.data.cast("B"))
         loaded = CudaPlan(
             plan=plan,
@@ -238,11 +240,12 @@ class CudaDevice:
 
     def _launch_rows(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
         if table.nbytes > self._table.mem.size:
-            self._table = self._own_pool.malloc(table.nbytes)
+            self._table = self._take_own(table.nbytes)
+        calls = self._calls(loaded, len(table))
         self._copy_in(self._table.ptr, table.data.cast("B"))
         loaded.table_address.value = self._table.ptr
         loaded.rows.value = len(table)
-        self._stream.launch(self._calls(loaded, len(table)))
+        self._stream.launch(calls)
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
         """The launches of a plan. Row counts between two powers of two share them, since grids hardly differ."""
@@ -279,6 +282,13 @@ class CudaDevice:
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise OutOfMemory(f"the device has no room for {size_bytes} bytes: {error}") from None
 
+    def _take_own(self, size_bytes: int) -> Any:
+        """Memory for what the device itself needs, as CuPy's memory pointer. Raises OutOfMemory."""
+        try:
+            return self._own_pool.malloc(size_bytes)
+        except cupy.cuda.memory.OutOfMemoryError as error:
+            raise OutOfMemory(f"the device has no room for {size_bytes} bytes that it needs itself: {error}") from None
+
     def _copy_in(self, address: int, data: memoryview) -> None:
         for first in range(0, data.nbytes, _PAGE_BYTES):
             part = data[first : first + _PAGE_BYTES]
@@ -314,6 +324,22 @@ def _reserve(pool: Any, arena_bytes: int) -> Any:
         return pool.malloc(arena_bytes)
     except cupy.cuda.memory.OutOfMemoryError as error:
         raise ConfigurationError(f"device.arena_bytes = {arena_bytes} cannot be reserved: {error}") from None
+
+
+def _most_bytes() -> int:
+    """How much values may take where nothing is said: what is free, but for a part that the device needs itself."""
+    free_bytes: int = runtime.memGetInfo()[0]
+    return int(free_bytes * (1 - _OWN_SHARE))
+
+
+def _page_locked(size_bytes: int) -> Any:
+    """Host memory that the device copies to by itself. Raises MemoryError."""
+    try:
+        return cupy.cuda.alloc_pinned_memory(size_bytes)
+    except runtime.CUDARuntimeError as error:
+        if error.status != _OUT_OF_MEMORY:
+            raise
+        raise MemoryError(f"the host has no room for {size_bytes} page-locked bytes") from None
 
 
 def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
@@ -378,16 +404,23 @@ def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
 
 
 def _load_module(path: str) -> Any:
+    """Raises OutOfMemory, or ServerFault."""
     module = cupy.cuda.function.Module()
     try:
         module.load_file(path)
     except driver.CUDADriverError as error:
-        raise ServerFault(f"the compiled file {path} cannot be loaded: {error}") from error
+        raise _failure(error, f"the compiled file {path} cannot be loaded") from error
     return module
 
 
 def _function(module: Any, entry: str) -> ctypes.c_void_p:
+    """Raises OutOfMemory, for what the driver loads when it is first asked for, or ServerFault."""
     try:
         return ctypes.c_void_p(module.get_function(entry).ptr)
     except driver.CUDADriverError as error:
-        raise ServerFault(f"a compiled file holds no kernel {entry}: {error}") from error
+        raise _failure(error, f"a compiled file holds no kernel {entry}") from error
+
+
+def _failure(error: Any, what: str) -> OutOfMemory | ServerFault:
+    kind = OutOfMemory if error.status == _OUT_OF_MEMORY else ServerFault
+    return kind(f"{what}: {error}")

@@ -24,6 +24,7 @@ from fusewire_protos.shapes import Spec
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
 from tests.kernels.problems import node
 
+cupy: Any = pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
 pytestmark = pytest.mark.gpu
 
@@ -77,8 +78,41 @@ def test_a_device_says_what_it_is(device: Device) -> None:
 
 def test_memory_is_bounded_by_what_is_free_where_nothing_else_is_said() -> None:
     device = cuda.CudaDevice(arena_bytes=ARENA_BYTES)
-    assert device.info.memory_bytes > 1 << 30
+    free_bytes, _ = cupy.cuda.runtime.memGetInfo()
+    assert 1 << 30 < device.info.memory_bytes < free_bytes
     device.close()
+
+
+def test_a_plan_is_refused_that_the_device_has_no_room_for_and_others_load_after_it(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def malloc(self, size_bytes: int) -> None:
+            raise cupy.cuda.memory.OutOfMemoryError(size_bytes, 0)
+
+    plan = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
+    with monkeypatch.context() as full:
+        full.setattr(device, "_own_pool", Full())
+        with pytest.raises(OutOfMemory, match="needs itself"):
+            device.load(plan, ())
+    assert device.load(plan, ()).plan is plan
+
+
+def test_a_read_that_the_host_has_no_room_for_is_refused_and_others_come(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int) -> None:
+        raise cupy.cuda.runtime.CUDARuntimeError(cuda._OUT_OF_MEMORY)
+
+    block = device.allocate(4)
+    device.write(block, memoryview(b"some"))
+    with monkeypatch.context() as full:
+        full.setattr("cupy.cuda.alloc_pinned_memory", refuse)
+        with pytest.raises(MemoryError, match="page-locked"):
+            device.read(block, 4)
+    readback = device.read(block, 4)
+    device.fence().wait()
+    assert bytes(readback.data()) == b"some"
 
 
 def test_an_arena_that_cannot_be_reserved_is_a_wrong_setting() -> None:
