@@ -10,7 +10,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from fusewire._errors import (
     SessionLost,
     Unauthenticated,
 )
-from fusewire._transport import ChunkSink, Peer
+from fusewire._transport import Peer
 from fusewire._upload_queue import Backlog, UploadQueue
 from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME, exception_of
@@ -162,11 +162,17 @@ class GrpcTransport:
     def is_own_thread(self) -> bool:
         return threading.get_ident() == self._io_thread.thread.ident
 
-    def upload(self, session_id: bytes, handle: int) -> ChunkSink:
+    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
         upload = UploadQueue(self._loop, self._backlog)
         metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
-        self._call(lambda: self._start(self._carry_upload(upload, metadata)))
-        return upload
+        try:
+            self._call(lambda: self._start(self._carry_upload(upload, metadata)))
+            for chunk in chunks:
+                upload.put(chunk)
+            upload.finish()
+        except BaseException:
+            upload.finish()
+            raise
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))

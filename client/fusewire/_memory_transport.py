@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from fusewire._errors import SessionLost
 from fusewire._memory_server import MemoryServer
@@ -49,8 +49,12 @@ class MemoryTransport:
         """Gives back credit that the server holds."""
         self._exchange(lambda: self._server.complete(segments))
 
-    def upload(self, session_id: bytes, handle: int) -> _Sink:
-        return _Sink(lambda raw: self._carry(handle, raw))
+    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+        """The entry that declares the upload goes first, as a real server waits for it."""
+        raw = b"".join(chunks)
+        with self._exchanging:
+            self.step()
+            self._exchange(lambda: self._server.upload(handle, raw))
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         self._peer.on_download(fetch, bytearray(self._server.beside.pop(fetch)))
@@ -64,12 +68,6 @@ class MemoryTransport:
             self._thread.join(timeout_s)
         self._peer.on_lost(SessionLost("the connection was closed"))
 
-    def _carry(self, handle: int, raw: bytes) -> None:
-        """The entry that declares the upload goes first, as a real server waits for it."""
-        with self._exchanging:
-            self.step()
-            self._exchange(lambda: self._server.upload(handle, raw))
-
     def _run(self) -> None:
         while not self._is_closed:
             self._awake.wait(self.step())
@@ -79,15 +77,3 @@ class MemoryTransport:
         with self._exchanging:
             for raw in call():
                 self._peer.on_frame(raw)
-
-
-class _Sink:
-    def __init__(self, deliver: Callable[[bytes], None]) -> None:
-        self._deliver = deliver
-        self._received = bytearray()
-
-    def put(self, chunk: memoryview) -> None:
-        self._received += chunk
-
-    def finish(self) -> None:
-        self._deliver(bytes(self._received))

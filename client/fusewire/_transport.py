@@ -6,6 +6,7 @@ pushes. So frames that are ready together travel together, and no user's thread 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from fusewire._errors import FusewireError
@@ -36,18 +37,8 @@ class Peer(Protocol):
         """The connection has ended; nothing will be sent or arrive any more."""
 
 
-class ChunkSink(Protocol):
-    """Takes the bytes of one upload, chunk by chunk, from the thread that copies them."""
-
-    def put(self, chunk: memoryview) -> None:
-        """Copies the next bytes. May wait for room; returns at once when the connection has ended."""
-
-    def finish(self) -> None:
-        """No more come. If they are fewer than declared the server fails the handle."""
-
-
 class Transport(Protocol):
-    """Methods may be called from any thread and return at once, but for `wait_closed`."""
+    """Methods may be called from any thread and return at once, but for `upload` and `wait_closed`."""
 
     def open(self, peer: Peer) -> None:
         """Connects, sends the peer's hello and begins to deliver."""
@@ -61,8 +52,11 @@ class Transport(Protocol):
     def is_own_thread(self) -> bool:
         """Whether this is the I/O thread, which must not wait for what it brings itself."""
 
-    def upload(self, session_id: bytes, handle: int) -> ChunkSink:
-        """Begins to carry the bytes of one upload beside the stream. Its sink may make the caller wait."""
+    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+        """Copies the bytes of one upload, to be carried beside the stream. Waits for room while it is connected.
+
+        Whatever is raised within, no more come: the server fails a handle of fewer bytes than declared.
+        """
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         """Fetches a value beside the stream; the peer is told."""

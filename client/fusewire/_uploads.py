@@ -41,12 +41,8 @@ class Uploads:
         link = self._link
         self._declare(array, outgoing, Amount())
         link.transport.wake()
-        sink = link.transport.upload(link.stream.session_id, array._handle)
-        try:
-            for chunk in uploading.chunks_of(host, link.limits.chunk_bytes):
-                sink.put(chunk)
-        finally:
-            sink.finish()
+        chunks = uploading.chunks_of(host, link.limits.chunk_bytes)
+        link.transport.upload(link.stream.session_id, array._handle, chunks)
         link.check_open()
 
     def _declare_if_admitted(self, array: Recorded, outgoing: Outgoing, cost: Amount) -> bool:

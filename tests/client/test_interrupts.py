@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import linecache
 import signal
 import sys
+import threading
 from inspect import CO_GENERATOR
 from types import FrameType
 from typing import Any
@@ -16,23 +18,28 @@ import pytest
 import fusewire as fw
 from fusewire import _recorder
 from fusewire._credit import Amount
+from fusewire._grpc_transport import GrpcTransport
 from fusewire._segments import structure_of
 from fusewire._tape import Tape
+from fusewire._upload_queue import Backlog, UploadQueue
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
 from tests.client.peer import Peer, connect
 
+CHUNK = memoryview(bytes(10))
+
 
 class _Interruption:
-    """Raises KeyboardInterrupt before the given line, counted, of whatever a flush does under its locks."""
+    """Raises KeyboardInterrupt before the given line, counted, of a function and whatever it calls."""
 
-    def __init__(self, at: int) -> None:
+    def __init__(self, function: str, at: int) -> None:
+        self._function = function
         self._left = at
         self.has_come = False
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> _Interruption | None:
         if event == "call":
-            is_within = frame.f_code.co_name == "_send" or (frame.f_back and frame.f_back.f_trace is self)
+            is_within = frame.f_code.co_name == self._function or (frame.f_back and frame.f_back.f_trace is self)
             is_generator = frame.f_code.co_flags & CO_GENERATOR  # what is raised in one that is closed goes nowhere
             return self if is_within and not is_generator else None
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
@@ -51,7 +58,7 @@ def interrupted_flush(at: int) -> bool:
     x = peer.session.array(H)
     y = x + 1
     z = y * 2
-    interruption = _Interruption(at)
+    interruption = _Interruption("_send", at)
     sys.settrace(interruption)
     try:
         z.future()
@@ -78,6 +85,43 @@ def test_an_interrupt_splits_no_flush() -> None:
     while interrupted_flush(places):
         places += 1
     assert places > 40
+
+
+def interrupted_upload(at: int) -> bool:
+    """An upload interrupted at one place ends, and its room is another's; says whether there was such a place."""
+    transport = GrpcTransport("unix:nobody")
+    transport._backlog = Backlog(CHUNK.nbytes)
+
+    async def drain(upload: UploadQueue, _metadata: Any) -> None:
+        await upload.drain()
+
+    async def end() -> None:
+        await asyncio.wait_for(asyncio.gather(*transport._tasks), 10)
+
+    transport._carry_upload = drain  # type: ignore[assignment, method-assign]
+    interruption = _Interruption("upload", at)
+    sys.settrace(interruption)
+    try:
+        transport.upload(b"session", 1, [CHUNK])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    asyncio.run_coroutine_threadsafe(end(), transport._loop).result(20)
+    another = threading.Thread(target=transport.upload, args=(b"session", 2, [CHUNK]))
+    another.start()
+    another.join(10)
+    has_waited = another.is_alive()
+    transport._backlog.end()
+    assert not has_waited
+    return interruption.has_come
+
+
+def test_an_interrupt_leaves_no_upload_under_way_and_no_room_taken() -> None:
+    places = 0
+    while interrupted_upload(places):
+        places += 1
+    assert places > 20
 
 
 def test_an_array_that_an_interrupt_left_half_made_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
