@@ -61,7 +61,7 @@ class Service:
     def count(self) -> Count:
         stats = self.stats()
         totals = stats["totals"]
-        busy_ns = stats["phases"]["launch"]["total_ns"]
+        busy_ns = stats["phases"]["device_thread"]["total_ns"]
         return Count(totals["ops"], totals["rows"], totals["submissions"], busy_ns)
 
     def programs(self) -> dict[str, Program]:

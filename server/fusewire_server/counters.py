@@ -28,7 +28,7 @@ class Counters:
     """Totals since the process began. Histograms are by power-of-two bucket (the bucket's upper end)."""
 
     ops: int = 0
-    segments: int = 0
+    rows: int = 0
     submissions: int = 0
     launches: int = 0
     frames: int = 0
@@ -60,7 +60,7 @@ class Counters:
         ops = len(entry.program.ops)
         launches = ops * rows if loaded is None else len(loaded.plan.launches)
         self.ops += ops * rows
-        self.segments += rows
+        self.rows += rows
         self.submissions += 1
         self.launches += launches
         self.rows_per_submission[bucket(rows)] += 1

@@ -91,7 +91,7 @@ class Publisher:
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
             ),
-            rows_per_launch=_histogram(counters.rows_per_submission, counters.segments),
+            rows_per_launch=_histogram(counters.rows_per_submission, counters.rows),
             ops_per_launch=_histogram(counters.ops_per_launch, counters.ops),
         )
 
@@ -100,8 +100,8 @@ def _totals(engine: Engine) -> Totals:
     counters, sessions = engine.counters, engine.sessions.values()
     return Totals(
         ops=counters.ops,
-        segments=counters.segments,
-        rows=counters.segments,
+        segments=sum(session.admitted.segments for session in sessions) + engine.registry.ended_segments,
+        rows=counters.rows,
         launches=counters.launches,
         submissions=counters.submissions,
         received_bytes=sum(session.bytes_in for session in sessions) + engine.registry.ended_bytes_in,
@@ -117,7 +117,8 @@ def _phases(engine: Engine) -> Phases:
         decode=_phase_total(counters.decode),
         queue=_phase_total(counters.queue),
         plan=_phase_total(counters.plan),
-        launch=PhaseTotal(counters.submissions, engine.device_busy_ns),
+        compile=_phase_total(counters.compile),
+        device_thread=PhaseTotal(counters.submissions, engine.device_busy_ns),
         device=_phase_total(counters.device),
         copy_out=_phase_total(counters.copy_out),
     )

@@ -20,7 +20,8 @@ class Registry:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether this is the server that it left
         self.sessions: dict[bytes, Session] = {}
         self.ended = 0
-        self.ended_bytes_in = 0  # of sessions that have ended
+        self.ended_segments = 0  # of sessions that have ended
+        self.ended_bytes_in = 0
         self.ended_bytes_out = 0
         self._limits = limits
         self._end = end
@@ -87,6 +88,7 @@ class Registry:
         session.on(SessionEvent.END)
         del self.sessions[session.session_id]
         self.ended += 1
+        self.ended_segments += session.admitted.segments
         self.ended_bytes_in += session.bytes_in
         self.ended_bytes_out += session.bytes_out
         self._wakers.pop(session.session_id, None)

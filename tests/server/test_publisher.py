@@ -107,10 +107,35 @@ def test_totals_count_on_when_a_session_has_ended() -> None:
         async with world() as here:
             client = here.client()
             client.session.bytes_in = 77
+            client.send(segment(NEGATE, 100, 10))
             await client.idle()
             here.engine.end(client.session)
             stats = publisher_of(here).snapshot.stats
             assert (stats.sessions, stats.totals.received_bytes, stats.version) == (0, 77, "1.2.3")
+            assert stats.totals.segments == 1
+
+    run(test())
+
+
+def test_a_segment_that_is_refused_is_no_row() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 99))
+            await client.idle()
+            totals = publisher_of(here).snapshot.stats.totals
+            assert (totals.segments, totals.rows, totals.failures) == (2, 1, {"unknown_handle": 1})
+
+    run(test())
+
+
+def test_the_time_of_planning_and_of_compiling_are_told_apart() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            await load(here, here.client())
+            phases = publisher_of(here).snapshot.stats.phases
+            assert phases.plan.count == phases.compile.count > 0
+            assert (phases.plan.total_ns, phases.compile.total_ns) == (phases.plan.count, phases.compile.count)
 
     run(test())
 

@@ -50,12 +50,16 @@ class PhaseTotal:
 
 @dataclass(frozen=True)
 class Phases:
-    """Where the time goes, in the order in which work travels."""
+    """Where the time goes, in the order in which work travels.
+
+    `device_thread` is all that thread's work, transfers and loading included; what it counts are submissions.
+    """
 
     decode: PhaseTotal = PhaseTotal()
     queue: PhaseTotal = PhaseTotal()
     plan: PhaseTotal = PhaseTotal()
-    launch: PhaseTotal = PhaseTotal()
+    compile: PhaseTotal = PhaseTotal()
+    device_thread: PhaseTotal = PhaseTotal()
     device: PhaseTotal = PhaseTotal()
     copy_out: PhaseTotal = PhaseTotal()
 
@@ -72,7 +76,10 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Totals:
-    """What the server has done; `failures` counts by the name of their case."""
+    """What the server has done; `failures` counts by the name of their case.
+
+    `segments` are those that came, `rows` those of them that the device has run.
+    """
 
     ops: int = 0
     segments: int = 0
