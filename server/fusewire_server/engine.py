@@ -55,7 +55,10 @@ FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
 
 
 class Engine:
-    """Sessions, programs and the device of one server process. Every method runs on the loop thread."""
+    """Sessions, programs and the device of one server process.
+
+    Every method runs on the loop thread unless it says otherwise.
+    """
 
     def __init__(self, config: Config, device: Device, planner: Planner | None) -> None:
         limits = config.limits
@@ -218,7 +221,7 @@ class Engine:
             return
         failure = Failure(BY_NAME[case], self._no_room(text) if case == "out_of_memory" else text, 0, 0)
         taken = Taken(failures=[failure])
-        self._intake.fail(session, value, failure, taken)
+        self._intake.fail(session, value, failure)
         self._act(session, taken)
 
     def _act(self, session: Session, taken: Taken) -> None:
@@ -382,7 +385,7 @@ class Engine:
         failure = Failure(BY_NAME[failed.case], text, row.base, 0)
         self.counters.failed(failure.case)
         if row.session.state is not SessionState.CLOSED:
-            self._intake.fail_row(row, failure, Taken())
+            self._intake.fail_row(row, failure)
 
     def _no_room(self, text: str) -> str:
         """Names the setting, and what it comes to."""
@@ -402,7 +405,7 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self._no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)
-            self._intake.fail(session, value, failure, taken)
+            self._intake.fail(session, value, failure)
         self._order_releases([session], taken.released)
         self.registry.wake(session)
 

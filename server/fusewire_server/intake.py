@@ -103,7 +103,7 @@ class Intake:
         self._issue_waiting(session, value)
         release_if_dead(session, value, taken.released)
 
-    def fail(self, session: Session, value: Value, failure: Failure, taken: Taken) -> None:
+    def fail(self, session: Session, value: Value, failure: Failure) -> None:
         """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
         value.state = ValueState.FAILED
         value.failure = failure
@@ -280,7 +280,7 @@ class Intake:
         """Some results of a row fail, or the first of many; when none are left, it is queued."""
         count = 0
         for value, failure in islice(failing.failures, MOST_FAILED):
-            self.fail(session, value, failure, taken)
+            self.fail(session, value, failure)
             count += 1
         if count == MOST_FAILED:
             return failing
@@ -339,7 +339,7 @@ class Intake:
         if failed:
             causes = validate.first_failed(row.entry.program, failed)
             for value, failure in _failures_of_results(row, causes, failed.__getitem__):
-                self.fail(row.session, value, failure, taken)
+                self.fail(row.session, value, failure)
 
     def _admit_failed(
         self,
@@ -446,16 +446,16 @@ class Intake:
                 value.waiting.pop(row, None)
         session.held_back.clear()
 
-    def fail_row(self, row: Row, failure: Failure, taken: Taken) -> None:
+    def fail_row(self, row: Row, failure: Failure) -> None:
         """All results of a row fail, but for those that have."""
         program = row.entry.program
         for value, index in zip(row.outputs, program.live, strict=True):
             if value.state is not ValueState.FAILED:
-                self.fail(row.session, value, failure.of_result(program, row.base, index), taken)
+                self.fail(row.session, value, failure.of_result(program, row.base, index))
 
     def drop(self, row: Row, failure: Failure, taken: Taken) -> None:
         """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
-        self.fail_row(row, failure, taken)
+        self.fail_row(row, failure)
         for value in row.inputs:
             value.readers -= 1
             release_if_dead(row.session, value, taken.released)

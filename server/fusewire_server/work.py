@@ -1,6 +1,7 @@
 """The plain data that the server's parts pass to one another: values, rows of work, fetches, failures.
 
-Everything here is owned by the loop thread, but for `Value.block`, which only the device thread reads and writes.
+Everything here is owned by the loop thread, but for `Value.block`: the device thread writes it, and the loop thread
+reads it only while the device thread has done all that it was told.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Value:
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
         self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
-        self.block: Block | None = None  # device thread only
+        self.block: Block | None = None  # the device thread writes; the loop thread reads while that has nothing to do
 
     @property
     def is_dead(self) -> bool:

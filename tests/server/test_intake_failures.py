@@ -23,7 +23,7 @@ def test_a_failed_upload_poisons_its_dependents_only() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 100), segment(NEGATE, 300, 10))
-    world.intake.fail(one, one.values[20], FAULT, Taken())
+    world.intake.fail(one, one.values[20], FAULT)
     while one.queue:
         world.submit_next(one)
     assert one.values[100].failure == one.values[200].failure == FAULT
@@ -138,7 +138,7 @@ def test_an_input_that_fails_late_is_replaced_by_a_stand_in_of_the_programs_spec
     world = World()
     one = world.session()
     world.take(one, upload_beside(20, Spec(dtypes.uint8, (1,))))
-    world.intake.fail(one, one.values[20], FAULT, Taken())
+    world.intake.fail(one, one.values[20], FAULT)
     world.take(one, segment(PAIR, 100, 10, 20, dying=(1,)))
     row = one.queue[0]
     world.intake.poison_from_inputs(row, Taken())

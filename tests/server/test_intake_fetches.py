@@ -9,7 +9,6 @@ import pytest
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Fetch, Free
 from fusewire_server.config import Limits
-from fusewire_server.intake import Taken
 from tests.server.parts import segment, upload_beside
 from tests.server.tables import FAULT, NEGATE, World, answers
 
@@ -34,7 +33,7 @@ def test_a_fetch_that_waits_is_answered_when_its_value_fails() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), Fetch(1, 20), Free((20,)))
-    world.intake.fail(one, one.values[20], FAULT, Taken())
+    world.intake.fail(one, one.values[20], FAULT)
     assert answers(one) == {1: ("upload_failed", "stalled")}
     assert 20 not in one.values
 
