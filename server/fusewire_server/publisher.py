@@ -80,7 +80,9 @@ class Publisher:
             instance=engine.registry.instance.hex(),
             version=self._version,
             started_at=self._started_at,
-            backend=BackendView(info.backend, info.name, info.memory_bytes, info.detail),
+            backend=BackendView(
+                info.backend, info.name, info.memory_bytes, info.detail, has_compiler=info.dialect is not None
+            ),
             is_ready=engine.is_ready,
             is_draining=engine.is_draining,
             is_held=engine.is_held,

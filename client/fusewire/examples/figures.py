@@ -96,7 +96,7 @@ class Phase:
 
     @property
     def are_most_programs_shared(self) -> bool:
-        """As `are_programs_shared`, but for the odd program: a client that pauses sends fewer bodies at once."""
+        """As `are_programs_shared`, but for the odd program: a client that pauses sends fewer turns of its loop."""
         return 2 * len(self.shared_programs) > len(self.programs)
 
 
@@ -110,11 +110,12 @@ class PeakBytes:
 
 @dataclass(frozen=True)
 class ServerName:
-    """What ran the ops."""
+    """What ran the ops. `has_compiler` is None where the server was not asked."""
 
     target: str
     backend: str
     detail: str
+    has_compiler: bool | None
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class Figures:
 
     @property
     def has_passed(self) -> bool:
-        """Whether every client learned what NumPy did, by few programs that the clients share."""
+        """Whether every client learned what NumPy did, by few programs of which the clients share most."""
         return self.agrees_with_numpy and self.has_learned and self.has_few_programs
 
     @property
@@ -154,7 +155,7 @@ class Figures:
 
     @property
     def has_few_programs(self) -> bool:
-        """Whether the clients sent no more programs than the loop of the training explains."""
+        """Whether the clients sent no more programs than the loop of the training explains, and share most of them."""
         return len(self.together.programs) <= MOST_PROGRAMS and self.together.are_most_programs_shared
 
     @property
@@ -164,9 +165,8 @@ class Figures:
 
     @property
     def is_op_by_op(self) -> bool:
-        """Whether the server compiled nothing, though clients sent what it would have."""
-        counts = (self.first.server, self.alone.server, self.together.server)
-        return all(count is not None and count.plans == 0 for count in counts)
+        """Whether the server is known to have no compiler."""
+        return self.server.has_compiler is False
 
 
 def per(total: float, count: float) -> float | None:

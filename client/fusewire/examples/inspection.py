@@ -37,7 +37,7 @@ class Inspection:
     def describe(self, target: str) -> ServerName:
         """What the server at `target` runs ops on."""
         backend = self._stats()["backend"]
-        return ServerName(target, backend["name"], backend["detail"])
+        return ServerName(target, backend["name"], backend["detail"], has_compiler=backend["has_compiler"])
 
     def peak_bytes(self) -> int:
         """The most that all buffers have taken since the server began."""

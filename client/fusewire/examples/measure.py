@@ -35,7 +35,7 @@ def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
         alone = _phase("1 client", server.grpc, inspection, _middle(rates), epochs)
         peak = PeakBytes(with_donation=inspection.peak_bytes(), without_donation=without_donation)
         together = _phase(f"{clients} clients", server.grpc, inspection, rates, epochs)
-    name = ServerName(server.grpc, server.backend, server.detail)
+        name = inspection.describe(server.grpc)
     return Figures(epochs, name, numpy_runs, first, alone, together, peak)
 
 
@@ -47,7 +47,7 @@ def measure_running(target: str, http: str | None, *, clients: int, epochs: int)
     first = _phase("first client", target, inspection, _middle(rates), epochs)
     alone = _phase("1 client", target, inspection, _middle(rates), epochs)
     together = _phase(f"{clients} clients", target, inspection, rates, epochs)
-    name = ServerName(target, "", "") if inspection is None else inspection.describe(target)
+    name = ServerName(target, "", "", has_compiler=None) if inspection is None else inspection.describe(target)
     return Figures(epochs, name, numpy_runs, first, alone, together, None)
 
 

@@ -142,13 +142,19 @@ def _programs_line(together: Phase) -> str:
     if together.are_programs_shared:
         return f"{count}, the same in all {_clients(len(together.clients))}"
     each = ", ".join(str(len(client.programs)) for client in together.clients)
-    return f"{count}, not the same in all clients (they sent {each})"
+    return f"{count}, not the same in all clients (they sent {each}: one that pauses sends fewer turns of its loop)"
 
 
 def _verdict(figures: Figures) -> str:
     if figures.has_passed:
-        return f"PASSED: every accuracy is within {LARGEST_DIFFERENCE} of NumPy's, and the clients share their programs"
+        shared = _shared_programs(figures.together)
+        return f"PASSED: every accuracy is within {LARGEST_DIFFERENCE} of NumPy's, and all clients sent {shared}"
     return f"FAILED: {'; '.join(_shortcomings(figures))}"
+
+
+def _shared_programs(together: Phase) -> str:
+    count, shared = len(together.programs), len(together.shared_programs)
+    return f"the same {count} programs" if shared == count else f"{shared} of the {count} distinct programs"
 
 
 def _shortcomings(figures: Figures) -> Iterator[str]:

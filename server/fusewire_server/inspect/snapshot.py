@@ -16,12 +16,16 @@ _SHOWN_ID_DIGITS = 12
 
 @dataclass(frozen=True)
 class BackendView:
-    """What the programs run on; `detail` says why it was chosen and what it lacks."""
+    """What the programs run on; `detail` says why it was chosen and what it lacks.
+
+    Without a compiler every program runs op by op.
+    """
 
     name: str
     device: str
     memory_bytes: int
     detail: str
+    has_compiler: bool
 
 
 @dataclass(frozen=True)

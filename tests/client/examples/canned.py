@@ -3,7 +3,7 @@
 from fusewire.examples.figures import ClientRun, Figures, PeakBytes, Phase, Run, ServerCount, ServerName
 
 EPOCHS = 3
-SERVER = ServerName("127.0.0.1:5000", "cpu", "as asked; gcc 12")
+SERVER = ServerName("127.0.0.1:5000", "cpu", "as asked; gcc 12", has_compiler=True)
 PEAK = PeakBytes(with_donation=100_000, without_donation=120_000)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fusewire.examples.figures import FULL_EPOCHS, Figures, Phase, ServerCount, per
-from tests.client.examples.canned import client, figures
+from tests.client.examples.canned import SERVER, client, figures
 
 
 def test_the_demo_passes_if_each_accuracy_is_near_numpys() -> None:
@@ -73,9 +73,12 @@ def test_programs_are_shared_if_every_client_sent_the_same() -> None:
     assert figures().together.are_programs_shared
 
 
-def test_a_server_that_planned_nothing_ran_op_by_op() -> None:
-    assert figures(plans=0).is_op_by_op
-    assert not figures(plans=1).is_op_by_op
+@pytest.mark.parametrize(("has_compiler", "is_op_by_op"), [(False, True), (True, False), (None, False)])
+def test_only_a_server_that_is_known_to_have_no_compiler_ran_op_by_op(
+    has_compiler: bool | None, is_op_by_op: bool
+) -> None:
+    measured = replace(figures(plans=0), server=replace(SERVER, has_compiler=has_compiler))
+    assert measured.is_op_by_op is is_op_by_op
 
 
 def test_growth_is_taken_figure_by_figure() -> None:

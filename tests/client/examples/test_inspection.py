@@ -11,7 +11,7 @@ from fusewire.examples.figures import ServerCount, ServerName
 def stats(*, sessions: int, ops: int) -> dict[str, Any]:
     return {
         "sessions": sessions,
-        "backend": {"name": "cpu", "detail": "as asked"},
+        "backend": {"name": "cpu", "detail": "as asked", "has_compiler": True},
         "totals": {
             "ops": ops,
             "launches": 5,
@@ -57,4 +57,4 @@ def test_the_peak_and_the_backend_are_told(published: list[dict[str, Any]]) -> N
     published += [stats(sessions=0, ops=0)]
     server = inspection.Inspection("host:1")
     assert server.peak_bytes() == 4096
-    assert server.describe("host:2") == ServerName("host:2", "cpu", "as asked")
+    assert server.describe("host:2") == ServerName("host:2", "cpu", "as asked", has_compiler=True)

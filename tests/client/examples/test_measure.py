@@ -1,13 +1,16 @@
 """The demo from end to end, small: servers of its own, client processes, inspection; and a server that runs already."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from fusewire.examples.figures import Figures
 from fusewire.examples.measure import measure_running, measure_started
-from fusewire.testing import serve_subprocess
+from fusewire.testing import ServerProcess, serve_subprocess
 
 EPOCHS = 4
 CLIENTS = 8  # as many as it takes that some of their segments meet
+_ATTEMPTS = 8
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +54,28 @@ def test_without_a_compiler_the_clients_learn_op_by_op(monkeypatch: pytest.Monke
     assert measured.has_passed
 
 
-def test_a_running_server_serves_without_being_inspected() -> None:
+@pytest.fixture(scope="module")
+def running() -> Iterator[ServerProcess]:
     with serve_subprocess("cpu") as server:
-        measured = measure_running(server.grpc, None, clients=1, epochs=1)
+        yield server
+
+
+def test_a_running_server_serves_without_being_inspected(running: ServerProcess) -> None:
+    measured = measure_running(running.grpc, None, clients=1, epochs=1)
     assert measured.has_passed
     assert (measured.alone.server, measured.peak) == (None, None)
+
+
+def test_a_server_that_has_nothing_left_to_plan_is_not_taken_for_one_without_a_compiler(running: ServerProcess) -> None:
+    for _ in range(_ATTEMPTS):
+        measured = measure_running(running.grpc, running.http, clients=1, epochs=1)
+        if _plans(measured) == 0:
+            break
+    else:
+        pytest.fail("the server had something to plan in every run")
+    assert not measured.is_op_by_op
+
+
+def _plans(measured: Figures) -> int:
+    counts = [phase.server for phase in (measured.first, measured.alone, measured.together)]
+    return sum(count.plans for count in counts if count is not None)

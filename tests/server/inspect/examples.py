@@ -27,7 +27,7 @@ STATS = Stats(
     instance="00ff",
     version="0.1.0",
     started_at="2030-01-01T00:00:00+00:00",
-    backend=BackendView(name="cpu", device="2 cores", memory_bytes=1 << 30, detail="no GPU here"),
+    backend=BackendView(name="cpu", device="2 cores", memory_bytes=1 << 30, detail="no GPU here", has_compiler=True),
     is_ready=True,
     sessions=1,
     programs=2,
