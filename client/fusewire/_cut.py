@@ -79,7 +79,7 @@ class Cutter:
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent: tuple[Integers, ...] = ()  # pieces, as many as a search needs
         self._sent_ops = 0  # in those
-        self._of_loops: dict[int, bool] = {}  # by length: whether a loop too long for a segment consists of loops
+        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -209,11 +209,18 @@ class Cutter:
         self._begin(signatures[start : start + length], _lead(len(unsent), period, -rotation % length))
 
     def _is_of_loops(self, body: Integers) -> bool:
-        """Whether shorter loops make up most of a long body. That takes long to see, and is remembered."""
-        length = len(body)
-        if length not in self._of_loops:
-            self._of_loops[length] = 2 * ops_in_loops(body, LARGEST_SEGMENT_OPS) >= length
-        return self._of_loops[length]
+        """Whether shorter loops make up most of a long body.
+
+        That takes long to see, and is remembered, wherever in the loop the body begins the next time.
+        """
+        raw = body.tobytes()
+        known = next((known for known in self._of_loops if _is_rotation(known, raw)), raw)
+        if known not in self._of_loops:
+            self._of_loops[known] = 2 * ops_in_loops(body, LARGEST_SEGMENT_OPS) >= len(body)
+        self._of_loops.move_to_end(known)
+        if len(self._of_loops) > KNOWN_BODIES:
+            self._of_loops.popitem(last=False)
+        return self._of_loops[known]
 
     def _begin(self, body: Integers, lead_ops: int) -> None:
         self._body, self._lead_ops, self._reads = body, lead_ops, []
@@ -276,6 +283,11 @@ def _find(known: bytes, signatures: bytes) -> int | None:
     while at != -1 and at % _ITEM_BYTES:
         at = signatures.find(known, at + 1)
     return None if at == -1 else at // _ITEM_BYTES
+
+
+def _is_rotation(known: bytes, body: bytes) -> bool:
+    """Whether a body is of the loop of a known one, wherever either begins."""
+    return len(known) == len(body) and _find(known, body * 2) is not None
 
 
 def _largest_repeats(length: int) -> int:

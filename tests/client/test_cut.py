@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusewire import _cut
 from fusewire._cut import (
     FRAGMENT_OPS,
     HISTORY_OPS,
+    KNOWN_BODIES,
     LARGEST_SEGMENT_OPS,
     LEAST_SEGMENT_OPS,
     Cutter,
@@ -20,8 +22,9 @@ from fusewire._cut import (
     Reach,
     within,
 )
+from fusewire._period import ops_in_loops
 from fusewire._signature import intern_signature, intern_spec
-from fusewire._tape import FIRST_HANDLE, Record
+from fusewire._tape import FIRST_HANDLE, Integers, Record
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.shapes import Spec
@@ -254,6 +257,41 @@ def test_a_loop_too_long_for_a_segment_without_loops_in_it_is_one_piece() -> Non
     feed.run(body * 6)
     assert Piece(1500, bodies=1) in feed.pieces
     assert all(piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces if piece.is_fragment)
+
+
+LONG = 1500
+
+
+def test_whether_a_long_loop_consists_of_loops_is_seen_for_each_of_one_length() -> None:
+    feed = Feed()
+    feed.run((STEP * (LONG // 10 - 1) + list(range(40, 50))) * 3)
+    feed.cut(Reach.EVERYTHING)
+    seen = len(feed.pieces)
+    feed.run([place * place % 9973 for place in range(LONG)] * 6)
+    assert Piece(LONG, bodies=1) in feed.pieces[seen:]
+
+
+def test_whether_a_long_loop_consists_of_loops_is_seen_once_wherever_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Integers] = []
+
+    def see(body: Integers, longest: int) -> int:
+        seen.append(body)
+        return ops_in_loops(body, longest)
+
+    monkeypatch.setattr(_cut, "ops_in_loops", see)
+    feed = Feed()
+    for _ in range(10):
+        feed.run(STEP * 100 + list(range(40, 540)))
+    assert len(seen) == 1
+
+
+def test_no_more_long_loops_are_remembered_than_bodies() -> None:
+    cutter = Cutter()
+    for first in range(KNOWN_BODIES + 5):
+        cutter._is_of_loops(np.arange(first, first + LONG))
+    assert len(cutter._of_loops) == KNOWN_BODIES
 
 
 @given(
