@@ -17,6 +17,6 @@ How it is measured:
 Where things are: `bench` the command · `report` the table and the file · `figure` what a figure is · `context` what
 a figure is measured with · `catalogue` which scenarios there are · `apart` each in a process of its own · `figures/`
 one file a scenario · `peers/` what Fusewire is compared to · `programs` the array code, written once for every
-library · `turns` taking turns and summing up · `workers` client processes · `service` servers and their inspection ·
-`machine` what it all ran on.
+library · `turns` taking turns and summing up · `waits` percentiles of time · `workers` client processes · `service`
+servers and their inspection · `machine` what it all ran on.
 """

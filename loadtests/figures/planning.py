@@ -1,9 +1,11 @@
 """What planning a new segment of 600 ops costs in the planner's process, and what another session feels of it.
 
 Two clients: one sends loops that the server has never seen, each with a body of 600 ops; the other runs a known
-loop and fetches the result of every step. Its steps while a new loop is being planned are compared to those before,
-when the first client rests. That the new loop's result is NumPy's is checked when its planning has ended: that work
-is the bench's own, and would take a core from the neighbour.
+loop and fetches the result of every step. Its steps from when a new loop begins to be sent until its plan is in use
+are compared to those before, when the first client rests, both as `waits` says: weighed by how long they last, and for
+each new loop apart. To record the new loop and to fetch its result are part of that time; to ask the server whether the
+plan is there is not. That the new loop's result is NumPy's is checked afterwards: that work is the bench's own, and
+would take a core from the neighbour.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from loadtests.figure import Figure, Peer, Scenario, Subject, at_most
 from loadtests.figures import rnn_client
 from loadtests.programs import NUMPY, Floats, Function, Functions, check_close
 from loadtests.service import Program, Service
-from loadtests.turns import percentile, summarise
+from loadtests.turns import summarise
+from loadtests.waits import Span, steps_within, typical_wait_us, wait_us
 from loadtests.workers import Worker
 
 _BODY_OPS = 600
@@ -35,7 +38,9 @@ _REPEATS = 5  # of a new body: a loop is known by its repetition
 _LOOPS = 10
 _WARMING_STEPS = 300
 _REST_S = 0.6
+_ASKED_EVERY_S = 0.25
 _PLANNING_DEADLINE_S = 20.0
+_PERCENT = 99
 
 
 class _Operands(NamedTuple):
@@ -54,18 +59,11 @@ class _Cells(NamedTuple):
     cells: tuple[int, ...]
 
 
-class _Window(NamedTuple):
-    """A time on the clock that processes share."""
-
-    began_ns: int
-    ended_ns: int
-
-
 class _Planned(NamedTuple):
-    """A new loop: what became its program, and when it was on its way."""
+    """A new loop: what became its program, and from when it was sent until its plan was in use."""
 
     program: Program
-    window: _Window
+    span: Span
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
@@ -80,35 +78,36 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             rests.append(_rest())
             planned.append(_plan_new_loop(service, session, seed))
         stop.set()
-        steps = [_Window(*step) for step in other.answer()]
-    quiet_us = _step_times_us(steps, rests)
-    busy_us = _step_times_us(steps, [each.window for each in planned])
-    return (_planning_figure(planned), _neighbour_figure(quiet_us, busy_us))
+        steps = [Span(*step) for step in other.answer()]
+    return (_planning_figure(planned), _neighbour_figure(steps, rests, [each.span for each in planned]))
 
 
-def _rest() -> _Window:
+def _rest() -> Span:
     began_ns = time.monotonic_ns()
     time.sleep(_REST_S)
-    return _Window(began_ns, time.monotonic_ns())
+    return Span(began_ns, time.monotonic_ns())
 
 
 def _plan_new_loop(service: Service, session: fw.Session, seed: int) -> _Planned:
     known = service.programs().keys()
     began_ns = time.monotonic_ns()
     actual = _send_loop(session, seed)
-    time.sleep(_REST_S)  # as long as it mostly takes: asking costs the server time that no planning costs
-    planned = _Planned(_wait_for_plan(service, known), _Window(began_ns, time.monotonic_ns()))
+    planned = _wait_for_plan(service, known, began_ns)
     _check_loop(actual, seed)
     return planned
 
 
-def _wait_for_plan(service: Service, known: Container[str]) -> Program:
-    """The program of a new loop, once it and all that came with it are planned."""
+def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _Planned:
+    """The program of a new loop, once it and all of its length that came with it run in their plans."""
     deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
+    time.sleep(_REST_S)  # as long as it mostly takes: asking costs the server time that no planning costs
     while time.monotonic() < deadline_s:
-        new = [one for digest, one in service.programs().items() if digest not in known and one.ops >= _BODY_OPS]
-        if new and all(program.planning_ns for program in new):
-            return new[0]
+        ended_ns = time.monotonic_ns()
+        programs = service.published_programs()
+        new = [one for digest, one in programs.items() if digest not in known and one.ops >= _BODY_OPS]
+        if new and all(program.tier > 0 for program in new):
+            return _Planned(new[0], Span(began_ns, ended_ns))
+        time.sleep(_ASKED_EVERY_S)
     raise TimeoutError(f"a new loop was not planned within {_PLANNING_DEADLINE_S} s")
 
 
@@ -158,15 +157,6 @@ def _draw_cells(seed: int) -> _Cells:
     return _Cells(kinds, tuple(draw.choices(range(_KINDS), k=_BODY_OPS // _CELL_OPS)))
 
 
-def _step_times_us(steps: Sequence[_Window], windows: Sequence[_Window]) -> list[float]:
-    """Of the steps that overlap one of the windows."""
-    return [
-        (step.ended_ns - step.began_ns) / 1e3
-        for step in steps
-        if any(step.began_ns < window.ended_ns and step.ended_ns > window.began_ns for window in windows)
-    ]
-
-
 def _planning_figure(planned: Sequence[_Planned]) -> Figure:
     costs_us = [each.program.planning_ns / 1e3 / each.program.ops for each in planned]
     compiling_ms = [each.program.compiling_ns / 1e6 for each in planned]
@@ -183,21 +173,37 @@ def _planning_figure(planned: Sequence[_Planned]) -> Figure:
     )
 
 
-def _neighbour_figure(quiet_us: list[float], busy_us: list[float]) -> Figure:
-    quiet, busy = percentile(quiet_us, 99), percentile(busy_us, 99)
+def _neighbour_figure(steps: Sequence[Span], rests: Sequence[Span], planning: Sequence[Span]) -> Figure:
+    quiet, busy = (typical_wait_us(steps, spans, _PERCENT) for spans in (rests, planning))
+    quiet_us, busy_us = (_step_times_us(steps, spans) for spans in (rests, planning))
     return Figure(
         name="planning_neighbour",
-        what="p99 of another session's step meanwhile",
-        value=busy,
+        what="p99 of another session's step meanwhile, by time",
+        value=busy.median,
         unit="µs",
         limit=at_most(1.5, Subject.RATIO),
-        peer=Peer("before", quiet, busy / quiet),
+        peer=Peer("before", quiet.median, busy.median / quiet.median),
+        spread=busy.spread,
         notes=(
-            f"median {summarise(busy_us).median:.0f} µs against {summarise(quiet_us).median:.0f} µs",
-            f"of {len(busy_us)} steps meanwhile, {len(quiet_us)} before",
+            f"longest {max(busy_us):,.0f} µs, before {max(quiet_us):,.0f} µs",
+            f"median of the steps {summarise(busy_us).median:.0f} µs, before {summarise(quiet_us).median:.0f} µs",
+            f"{len(busy_us)} steps in {_in_s(planning):.1f} s, before {len(quiet_us)} in {_in_s(rests):.1f} s",
         ),
-        raw={"meanwhile_us": busy_us, "before_us": quiet_us},
+        raw={
+            "meanwhile_us": [wait_us(steps, span, _PERCENT) for span in planning],
+            "before_us": [wait_us(steps, span, _PERCENT) for span in rests],
+            "steps_meanwhile_us": busy_us,
+            "steps_before_us": quiet_us,
+        },
     )
+
+
+def _step_times_us(steps: Sequence[Span], spans: Sequence[Span]) -> list[float]:
+    return [step.length_ns / 1e3 for span in spans for step in steps_within(steps, span)]
+
+
+def _in_s(spans: Sequence[Span]) -> float:
+    return sum(span.length_ns for span in spans) / 1e9
 
 
 PLANNING = Scenario(("planning", "planning_neighbour"), _measure)
