@@ -1,8 +1,9 @@
 """Five pointwise ops on a million float32, step after step, against NumPy op by op in the same process.
 
 Each step works on the result of the one before, so that none is superfluous. The client keeps ahead of the server,
-fetches nothing meanwhile and waits at the end for an element of the last result. Written like that, one kernel may
-compute several steps; so the same steps are also measured with every result kept, where each must be written out.
+fetches nothing meanwhile and waits at the end for an element of the last result. Nothing asks for the results in
+between: in `pointwise` one kernel may compute several steps of the loop and write only the last of them. In
+`pointwise_kept` the user keeps every step's result, so that each step is written out.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         times_ms = take_turns(_TURNS, ways)
     steady = f"{CHAIN_OPS} pointwise ops on 1 M float32, steady"
     return (
-        _figure("pointwise", steady, "fusewire", times_ms),
-        _figure("pointwise_kept", f"{steady}, every step's result kept", "fusewire_keeping_all", times_ms),
+        _figure("pointwise", f"{steady}, a kernel may compute several steps", "fusewire", times_ms),
+        _figure("pointwise_kept", f"{steady}, every step written out", "fusewire_keeping_all", times_ms),
     )
 
 
