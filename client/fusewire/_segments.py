@@ -82,12 +82,11 @@ class Template(NamedTuple):
     live_bytes: int
     scalar_dtypes: tuple[DType, ...]
     is_start: tuple[bool, ...]  # of each value in op order
-    signatures: tuple[int, ...]
 
 
 class Bindings(NamedTuple):
     scalars: tuple[Scalar, ...]
-    starts: tuple[int, ...]
+    starts: tuple[Scalar, ...]  # whole, and among the scalars on the tape
 
 
 def structure_of(flat: Integers, first: int, ops: int) -> Structure:
@@ -147,13 +146,7 @@ def build_template(records: Sequence[Record], structure: Structure, live: tuple[
     for signature in signatures:
         if signature.scalars or signature.starts:
             is_start += [False] * len(signature.scalars) + [True] * signature.starts
-    return Template(
-        programs.encode(program),
-        program.live_bytes,
-        program.scalars,
-        tuple(is_start),
-        tuple(signature.number for signature in signatures),
-    )
+    return Template(programs.encode(program), program.live_bytes, program.scalars, tuple(is_start))
 
 
 def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
@@ -161,7 +154,7 @@ def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
     if len(template.scalar_dtypes) == len(values):
         return Bindings(tuple(values), ())
     scalars = tuple(v for v, is_start in zip(values, template.is_start, strict=True) if not is_start)
-    starts = tuple(int(v) for v, is_start in zip(values, template.is_start, strict=True) if is_start)
+    starts = tuple(v for v, is_start in zip(values, template.is_start, strict=True) if is_start)
     return Bindings(scalars, starts)
 
 
