@@ -11,6 +11,8 @@ from typing import NamedTuple
 from fusewire._segments import Template
 from fusewire_protos.program import digest
 
+MOST_DIGESTS = 1024  # of programs, and as many of fragments
+
 
 class ProgramKey(NamedTuple):
     """What tells programs apart. A fragment and a program of the same form are two, for they are treated otherwise."""
@@ -34,6 +36,24 @@ class Numbered(NamedTuple):
     forgotten: tuple[int, ...]
 
 
+class _Latest:
+    """The last so many of the things that were added, each once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._things: OrderedDict[bytes, None] = OrderedDict()
+
+    def add(self, thing: bytes) -> None:
+        """May be begun again."""
+        self._things[thing] = None
+        self._things.move_to_end(thing)
+        while len(self._things) > self._most:
+            self._things.popitem(last=False)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._things)
+
+
 class Programs:
     """Guarded by the session's lock."""
 
@@ -41,7 +61,7 @@ class Programs:
         self._most = most
         self._entries: OrderedDict[ProgramKey, _Entry] = OrderedDict()
         self._next_number = 0
-        self._digests: dict[bool, set[bytes]] = {False: set(), True: set()}  # by is_fragment, of all ever numbered
+        self._digests = {False: _Latest(MOST_DIGESTS), True: _Latest(MOST_DIGESTS)}  # by is_fragment
 
     def template(self, key: ProgramKey) -> Template | None:
         entry = self._entries.get(key)
@@ -71,7 +91,7 @@ class Programs:
             self._entries.popitem(last=False)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
-        """Of all programs ever used, sorted, in hexadecimal."""
+        """Of the programs numbered last, sorted, in hexadecimal."""
         return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
 
     def _pushed_out_by(self, key: ProgramKey) -> Iterator[int]:

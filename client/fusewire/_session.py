@@ -51,8 +51,8 @@ class SessionStats:
     ops_recorded: int
     segments: int
     fragments: int  # segments that are no whole bodies of a loop
-    programs: tuple[str, ...]  # digests of the distinct programs sent, without fragments, sorted
-    fragment_programs: tuple[str, ...]
+    programs: tuple[str, ...]  # digests of distinct programs sent, sorted: of the last 1,024, without fragments
+    fragment_programs: tuple[str, ...]  # of the last 1,024 fragments
     cuts: Mapping[str, int]  # segments by what triggered the cut
     sent_bytes: int  # in frames; bulk uploads travel beside
     in_flight: Amount

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fusewire._programs import Numbered, ProgramKey, Programs
+from fusewire._programs import MOST_DIGESTS, Numbered, ProgramKey, Programs
 from fusewire._segments import Template
+from fusewire_protos.program import digest
 
 
 def key(name: bytes, *, is_fragment: bool = False) -> ProgramKey:
@@ -65,3 +66,15 @@ def test_digests_are_told_apart_by_being_fragments() -> None:
     use(kept, key(b"a"))
     use(kept, key(b"a", is_fragment=True))
     assert len(kept.digests(are_fragments=False)) == len(kept.digests(are_fragments=True)) == 1
+
+
+def test_no_more_digests_are_kept_than_of_the_programs_numbered_last() -> None:
+    kept = Programs(1)
+    names = [b"%d" % number for number in range(MOST_DIGESTS + 1)]
+    for name in [*names, names[1]]:
+        kept.keep(key(name), Template(name, 0, (), ()))
+        use(kept, key(name))
+    digests = kept.digests(are_fragments=False)
+    assert len(digests) == MOST_DIGESTS
+    assert {digest(names[1]).hex(), digest(names[-1]).hex()} <= {*digests}
+    assert digest(names[0]).hex() not in digests
