@@ -23,11 +23,12 @@ endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
+STUB := client/fusewire/_catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test check check-protos bench protos test-gpu bench-gpu venv cuda-device
+.PHONY: demo test check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
@@ -40,7 +41,7 @@ check: $(INSTALLED_DEV)
 	$(BIN)ruff check .
 	$(BIN)mypy
 	$(BIN)lint-imports
-	$(MAKE) check-protos
+	$(MAKE) check-protos check-stubs
 
 check-protos: $(INSTALLED_DEV)
 	@fresh=$$(mktemp -d) && trap 'rm -rf "$$fresh"' EXIT && \
@@ -49,11 +50,19 @@ check-protos: $(INSTALLED_DEV)
 		protos/fusewire_protos/v1 "$$fresh/fusewire_protos/v1" \
 	|| { echo 'The committed stubs differ from the .proto files: run `make protos`.' >&2; exit 1; }
 
+check-stubs: $(INSTALLED_DEV)
+	@$(PYTHON) -m fusewire._stub | diff -u $(STUB) - \
+	|| { echo 'The committed stub differs from the catalogue of ops: run `make stubs`.' >&2; exit 1; }
+
 bench: $(INSTALLED_DEV)
 	$(PYTHON) -m loadtests.bench
 
 protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
+
+stubs: $(INSTALLED_DEV)
+	$(PYTHON) -m fusewire._stub >$(STUB).new
+	mv $(STUB).new $(STUB)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark

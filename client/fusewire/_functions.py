@@ -1,7 +1,7 @@
-"""The functions of the namespace, as users know them from NumPy and the array API standard.
+"""The functions of the namespace that the catalogue does not tell, as users know them from NumPy and the array API.
 
-An operand is an array, a Python scalar (which adapts to the arrays beside it), a NumPy scalar (which keeps its
-dtype), or anything that can be uploaded. Functions without an array operand use the default session.
+Their parameters are others than their op's operands and attributes, or they are made of several ops, or they are
+second names. All others are in `_catalogued`.
 """
 
 from __future__ import annotations
@@ -9,35 +9,27 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from fusewire import _operations as operations
 from fusewire._array import Array
+from fusewire._catalogued import floor, maximum, minimum, power
 from fusewire._connect import default_session
 from fusewire._errors import ArgumentError, ShapeError
+from fusewire._operands import apply_to_any, arrays_of, asarray
 from fusewire._operations import Axis, axes_of, axis_of, dtype_of, shape_of
-from fusewire._recording import PYTHON_SCALARS, apply, create, unary
+from fusewire._recording import PYTHON_SCALARS, apply, create
 from fusewire_protos import dtypes
-from fusewire_protos.catalogue import BY_NAME, Op
+from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
 
 ShapeLike = int | Sequence[int]
-_OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # what an op takes as it is
-_Function = TypeVar("_Function", bound=Callable[..., Array])
-
-
-def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-    """An array of `data`: `data` itself if it is one (unless `copy`), else uploaded to the default session."""
-    if not isinstance(data, Array):
-        return default_session().array(data, dtype)
-    array = data if dtype is None else operations.astype(data, dtype, copy=False)
-    return array.copy() if copy and array is data else array
 
 
 def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
@@ -48,84 +40,7 @@ def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
 # ---- pointwise ----
 
 
-def _pointwise_unary(name: str) -> Callable[[Any], Array]:
-    record: Callable[[Array], Array] = unary(BY_NAME[name])
-
-    def function(x: Any, /) -> Array:
-        return record(x if isinstance(x, Array) else asarray(x))
-
-    return _named(function, name)
-
-
-def _pointwise_binary(name: str) -> Callable[[Any, Any], Array]:
-    op = BY_NAME[name]
-
-    def function(x1: Any, x2: Any, /) -> Array:
-        return _apply(op, x1, x2)
-
-    return _named(function, name)
-
-
-def _named(function: _Function, name: str) -> _Function:
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`{name}` of every element, as in NumPy."
-    return function
-
-
-add = _pointwise_binary("add")
-subtract = _pointwise_binary("subtract")
-multiply = _pointwise_binary("multiply")
-divide = _pointwise_binary("divide")
-floor_divide = _pointwise_binary("floor_divide")
-remainder = _pointwise_binary("remainder")
-power = _pointwise_binary("power")
 pow = power  # noqa: A001  # the standard's name
-minimum = _pointwise_binary("minimum")
-maximum = _pointwise_binary("maximum")
-atan2 = _pointwise_binary("atan2")
-equal = _pointwise_binary("equal")
-not_equal = _pointwise_binary("not_equal")
-less = _pointwise_binary("less")
-less_equal = _pointwise_binary("less_equal")
-greater = _pointwise_binary("greater")
-greater_equal = _pointwise_binary("greater_equal")
-logical_and = _pointwise_binary("logical_and")
-logical_or = _pointwise_binary("logical_or")
-logical_xor = _pointwise_binary("logical_xor")
-logical_not = _pointwise_unary("logical_not")
-bitwise_and = _pointwise_binary("bitwise_and")
-bitwise_or = _pointwise_binary("bitwise_or")
-bitwise_xor = _pointwise_binary("bitwise_xor")
-bitwise_invert = _pointwise_unary("bitwise_invert")
-isnan = _pointwise_unary("isnan")
-isinf = _pointwise_unary("isinf")
-isfinite = _pointwise_unary("isfinite")
-negative = _pointwise_unary("negative")
-abs = _pointwise_unary("abs")  # noqa: A001  # the standard's name
-sign = _pointwise_unary("sign")
-square = _pointwise_unary("square")
-floor = _pointwise_unary("floor")
-ceil = _pointwise_unary("ceil")
-trunc = _pointwise_unary("trunc")
-sqrt = _pointwise_unary("sqrt")
-rsqrt = _pointwise_unary("rsqrt")
-exp = _pointwise_unary("exp")
-expm1 = _pointwise_unary("expm1")
-exp2 = _pointwise_unary("exp2")
-log = _pointwise_unary("log")
-log1p = _pointwise_unary("log1p")
-log2 = _pointwise_unary("log2")
-log10 = _pointwise_unary("log10")
-sin = _pointwise_unary("sin")
-cos = _pointwise_unary("cos")
-tan = _pointwise_unary("tan")
-tanh = _pointwise_unary("tanh")
-sigmoid = _pointwise_unary("sigmoid")
-relu = _pointwise_unary("relu")
-gelu = _pointwise_unary("gelu")
-silu = _pointwise_unary("silu")
-softplus = _pointwise_unary("softplus")
-erf = _pointwise_unary("erf")
 
 
 def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard's name
@@ -135,7 +50,7 @@ def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard'
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
     """`x1` where `condition` holds, else `x2`."""
-    return _apply(BY_NAME["where"], condition, x1, x2)
+    return apply_to_any(BY_NAME["where"], condition, x1, x2)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
@@ -147,7 +62,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  #
         return minimum(x, most)
     if most is None:
         return maximum(x, least)
-    return _apply(BY_NAME["clip"], x, least, most)
+    return apply_to_any(BY_NAME["clip"], x, least, most)
 
 
 def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
@@ -194,26 +109,6 @@ def std(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0,
     return asarray(x).std(axis, ddof=correction or ddof, keepdims=keepdims)
 
 
-def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """The least element; NaN if there is one."""
-    return asarray(x).min(axis, keepdims=keepdims)
-
-
-def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """The greatest element; NaN if there is one."""
-    return asarray(x).max(axis, keepdims=keepdims)
-
-
-def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """Whether some element is true, or not zero."""
-    return asarray(x).any(axis, keepdims=keepdims)
-
-
-def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """Whether every element is true, or not zero."""
-    return asarray(x).all(axis, keepdims=keepdims)
-
-
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """The index of the first least element, int64."""
     return asarray(x).argmin(axis, keepdims=keepdims)
@@ -222,21 +117,6 @@ def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
     """The index of the first greatest element, int64."""
     return asarray(x).argmax(axis, keepdims=keepdims)
-
-
-def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of exponentials, without overflow."""
-    return operations.reduce("logsumexp", asarray(x), axis, keepdims=keepdims)
-
-
-def softmax(x: Any, /, axis: Axis = -1) -> Array:
-    """exp(x) over its sum along `axis`."""
-    return operations.along("softmax", asarray(x), axis)
-
-
-def log_softmax(x: Any, /, axis: Axis = -1) -> Array:
-    """The logarithm of `softmax`, without underflow."""
-    return operations.along("log_softmax", asarray(x), axis)
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
@@ -249,14 +129,9 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
 # ---- products ----
 
 
-def matmul(x1: Any, x2: Any, /) -> Array:
-    """The matrix product; vectors and batches as in NumPy."""
-    return _apply(BY_NAME["matmul"], x1, x2)
-
-
 def dot(x1: Any, x2: Any, /) -> Array:
     """As NumPy for ranks up to 2: a product of matrices or vectors, or by a scalar."""
-    a, b = _arrays(x1, x2)
+    a, b = arrays_of(x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
     if a.ndim > 2 or b.ndim > 2:
@@ -266,7 +141,7 @@ def dot(x1: Any, x2: Any, /) -> Array:
 
 def outer(x1: Any, x2: Any, /) -> Array:
     """The product of every element of `x1` with every one of `x2`, both flattened."""
-    a, b = _arrays(x1, x2)
+    a, b = arrays_of(x1, x2)
     return a.reshape(-1, 1) * b.reshape(1, -1)
 
 
@@ -319,7 +194,7 @@ def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
     """Behind one another along `axis`; flattened if that is None."""
-    given = _arrays(*arrays)
+    given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("concat takes at least one array")
     if axis is None:
@@ -333,7 +208,7 @@ concatenate = concat
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     """Beside one another along a new axis."""
-    given = _arrays(*arrays)
+    given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("stack takes at least one array")
     if len({each.shape for each in given}) > 1:
@@ -495,26 +370,6 @@ def result_type(*operands: Any) -> DType:
 def _dtype_in(operand: Any) -> Any:
     """The dtype of a NumPy array or scalar; anything else names a dtype itself."""
     return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
-
-
-def _apply(op: Op, *operands: Any) -> Array:
-    """Records an op of arrays, scalars and whatever can be uploaded."""
-    lead = next((operand for operand in operands if isinstance(operand, Array)), None)
-    if lead is None:
-        lead = asarray(operands[0])
-        operands = (lead, *operands[1:])
-    usable = [operand if isinstance(operand, _OPERANDS) else lead.session.array(operand) for operand in operands]
-    try:
-        result: Array = apply(op, usable)
-    except OverflowError as overflow:
-        result = operations.apply_beyond_range(op, usable, overflow)
-    return result
-
-
-def _arrays(*given: Any) -> list[Array]:
-    """All as arrays of one session: that of the first array among them."""
-    session = next((each.session for each in given if isinstance(each, Array)), None) or default_session()
-    return [each if isinstance(each, Array) else session.array(each) for each in given]
 
 
 def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tuple[Any, ...]) -> Array:

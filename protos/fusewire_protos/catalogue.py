@@ -1,7 +1,8 @@
 """The ops, as data: one entry an op. Both ends read shapes and dtypes from here and nowhere else.
 
 Adding an op: an entry here, its body in `fusewire_kernels` (a scalar body, or an expansion into other ops) and its
-NumPy twin. Codes are numbers on the wire and are never reused.
+NumPy twin. Codes are numbers on the wire and are never reused. The client's functions come from here too, where the
+entry tells their parameters.
 
 An operand is an array or a scalar (an array of rank 0 whose value travels with the bindings). Attributes are
 part of the structure of a program; each has a kind that says which values are legal on the wire.
@@ -74,6 +75,8 @@ class Op:
 
     `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours. (min
     and max are not: which of several equal zeros is returned depends on the order in which they are met.)
+    `summary` says what the op gives, and is the docstring of a function made of the entry: its operand is `x`, or they
+    are `x1`, `x2` and so on.
     `most_operands` is None where any number may follow. `has_region`: its attributes describe a `Region`, whose
     starts are bindings.
     """
@@ -87,6 +90,7 @@ class Op:
     shape_rule: ShapeRule
     dtype_rule: DtypeRule
     is_exact: bool
+    summary: str
     has_region: bool = False
 
     def starts(self, attributes: Attributes) -> int:
@@ -366,12 +370,12 @@ _SHAPE = Attribute("shape", AttributeKind.DIMS)
 _DTYPE = Attribute("dtype", AttributeKind.DTYPE)
 
 
-def _pointwise(name: str, code: int, operands: int, dtype_rule: DtypeRule, *, exact: bool) -> Op:
-    return Op(name, code, Category.POINTWISE, operands, operands, (), _broadcast, dtype_rule, exact)
+def _pointwise(name: str, code: int, operands: int, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
+    return Op(name, code, Category.POINTWISE, operands, operands, (), _broadcast, dtype_rule, exact, summary)
 
 
-def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRule, *, exact: bool) -> Op:
-    return Op(name, code, Category.REDUCTION, 1, 1, _AXES, shape_rule, dtype_rule, exact)
+def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
+    return Op(name, code, Category.REDUCTION, 1, 1, _AXES, shape_rule, dtype_rule, exact, summary)
 
 
 def _composite(
@@ -381,97 +385,165 @@ def _composite(
     attributes: tuple[Attribute, ...],
     shape_rule: ShapeRule,
     dtype_rule: DtypeRule,
+    summary: str,
 ) -> Op:
-    return Op(name, code, Category.COMPOSITE, operands, operands, attributes, shape_rule, dtype_rule, is_exact=False)
+    category, is_exact = Category.COMPOSITE, False
+    return Op(name, code, category, operands, operands, attributes, shape_rule, dtype_rule, is_exact, summary)
 
 
 _POINTWISE = (
-    _pointwise("add", 1, 2, _promoting, exact=True),
-    _pointwise("subtract", 2, 2, _numeric, exact=True),
-    _pointwise("multiply", 3, 2, _promoting, exact=True),
-    _pointwise("divide", 4, 2, _dividing, exact=True),
-    _pointwise("floor_divide", 5, 2, _counting, exact=True),
-    _pointwise("remainder", 6, 2, _counting, exact=True),
-    _pointwise("power", 7, 2, _counting, exact=False),
-    _pointwise("minimum", 8, 2, _promoting, exact=True),
-    _pointwise("maximum", 9, 2, _promoting, exact=True),
-    _pointwise("atan2", 10, 2, _floating, exact=False),
-    _pointwise("clip", 11, 3, _promoting, exact=True),
-    _pointwise("where", 12, 3, _selecting, exact=True),
-    _pointwise("equal", 16, 2, _comparing, exact=True),
-    _pointwise("not_equal", 17, 2, _comparing, exact=True),
-    _pointwise("less", 18, 2, _comparing, exact=True),
-    _pointwise("less_equal", 19, 2, _comparing, exact=True),
-    _pointwise("greater", 20, 2, _comparing, exact=True),
-    _pointwise("greater_equal", 21, 2, _comparing, exact=True),
-    _pointwise("logical_and", 22, 2, _logical, exact=True),
-    _pointwise("logical_or", 23, 2, _logical, exact=True),
-    _pointwise("logical_xor", 24, 2, _logical, exact=True),
-    _pointwise("logical_not", 25, 1, _logical, exact=True),
-    _pointwise("bitwise_and", 26, 2, _bitwise, exact=True),
-    _pointwise("bitwise_or", 27, 2, _bitwise, exact=True),
-    _pointwise("bitwise_xor", 28, 2, _bitwise, exact=True),
-    _pointwise("bitwise_invert", 29, 1, _bitwise, exact=True),
-    _pointwise("isnan", 30, 1, _testing, exact=True),
-    _pointwise("isinf", 31, 1, _testing, exact=True),
-    _pointwise("isfinite", 32, 1, _testing, exact=True),
-    _pointwise("negative", 40, 1, _numeric, exact=True),
-    _pointwise("abs", 41, 1, _promoting, exact=True),
-    _pointwise("sign", 42, 1, _numeric, exact=True),
-    _pointwise("square", 43, 1, _promoting, exact=True),
-    _pointwise("round", 44, 1, _promoting, exact=True),
-    _pointwise("floor", 45, 1, _promoting, exact=True),
-    _pointwise("ceil", 46, 1, _promoting, exact=True),
-    _pointwise("trunc", 47, 1, _promoting, exact=True),
-    _pointwise("sqrt", 48, 1, _floating, exact=True),
-    _pointwise("rsqrt", 49, 1, _floating, exact=False),
-    _pointwise("exp", 50, 1, _floating, exact=False),
-    _pointwise("expm1", 51, 1, _floating, exact=False),
-    _pointwise("log", 52, 1, _floating, exact=False),
-    _pointwise("log1p", 53, 1, _floating, exact=False),
-    _pointwise("exp2", 54, 1, _floating, exact=False),
-    _pointwise("log2", 55, 1, _floating, exact=False),
-    _pointwise("log10", 56, 1, _floating, exact=False),
-    _pointwise("sin", 57, 1, _floating, exact=False),
-    _pointwise("cos", 58, 1, _floating, exact=False),
-    _pointwise("tan", 59, 1, _floating, exact=False),
-    _pointwise("tanh", 60, 1, _floating, exact=False),
-    _pointwise("sigmoid", 61, 1, _floating, exact=False),
-    _pointwise("relu", 62, 1, _numeric, exact=True),
-    _pointwise("gelu", 63, 1, _floating, exact=False),
-    _pointwise("silu", 64, 1, _floating, exact=False),
-    _pointwise("softplus", 65, 1, _floating, exact=False),
-    _pointwise("erf", 66, 1, _floating, exact=False),
-    Op("astype", 70, Category.POINTWISE, 1, 1, (_DTYPE,), _same, _casting, is_exact=True),
+    _pointwise("add", 1, 2, _promoting, "`x1` + `x2`; of booleans, whether either is true.", exact=True),
+    _pointwise("subtract", 2, 2, _numeric, "`x1` − `x2`.", exact=True),
+    _pointwise("multiply", 3, 2, _promoting, "`x1` · `x2`; of booleans, whether both are true.", exact=True),
+    _pointwise("divide", 4, 2, _dividing, "`x1` / `x2`, a float; integers are divided in float64.", exact=True),
+    _pointwise("floor_divide", 5, 2, _counting, "`x1` / `x2` rounded down; of integers by 0, 0.", exact=True),
+    _pointwise("remainder", 6, 2, _counting, "What floor_divide leaves, of the sign of `x2`; by 0, 0.", exact=True),
+    _pointwise(
+        "power",
+        7,
+        2,
+        _counting,
+        "`x1` to the power of `x2`. An integer to a negative power is 0, but for the bases 1 and −1.",
+        exact=False,
+    ),
+    _pointwise("minimum", 8, 2, _promoting, "The lesser of two elements; NaN if either is.", exact=True),
+    _pointwise("maximum", 9, 2, _promoting, "The greater of two elements; NaN if either is.", exact=True),
+    _pointwise("atan2", 10, 2, _floating, "The angle of the point (`x2`, `x1`) in radians, from −π to π.", exact=False),
+    _pointwise("clip", 11, 3, _promoting, "The first, not below the second and not above the third.", exact=True),
+    _pointwise("where", 12, 3, _selecting, "The second where the first is true, else the third.", exact=True),
+    _pointwise("equal", 16, 2, _comparing, "Whether `x1` is equal to `x2`.", exact=True),
+    _pointwise("not_equal", 17, 2, _comparing, "Whether `x1` differs from `x2`.", exact=True),
+    _pointwise("less", 18, 2, _comparing, "Whether `x1` is less than `x2`.", exact=True),
+    _pointwise("less_equal", 19, 2, _comparing, "Whether `x1` is less than `x2` or equal to it.", exact=True),
+    _pointwise("greater", 20, 2, _comparing, "Whether `x1` is greater than `x2`.", exact=True),
+    _pointwise("greater_equal", 21, 2, _comparing, "Whether `x1` is greater than `x2` or equal to it.", exact=True),
+    _pointwise("logical_and", 22, 2, _logical, "Whether both are true, or not zero.", exact=True),
+    _pointwise("logical_or", 23, 2, _logical, "Whether either is true, or not zero.", exact=True),
+    _pointwise("logical_xor", 24, 2, _logical, "Whether just one is true, or not zero.", exact=True),
+    _pointwise("logical_not", 25, 1, _logical, "Whether `x` is false, or zero.", exact=True),
+    _pointwise("bitwise_and", 26, 2, _bitwise, "The bits that are set in both integers.", exact=True),
+    _pointwise("bitwise_or", 27, 2, _bitwise, "The bits that are set in either integer.", exact=True),
+    _pointwise("bitwise_xor", 28, 2, _bitwise, "The bits that are set in just one of two integers.", exact=True),
+    _pointwise(
+        "bitwise_invert", 29, 1, _bitwise, "The bits that are not set; of a boolean, whether it is false.", exact=True
+    ),
+    _pointwise("isnan", 30, 1, _testing, "Whether `x` is NaN.", exact=True),
+    _pointwise("isinf", 31, 1, _testing, "Whether `x` is infinite.", exact=True),
+    _pointwise("isfinite", 32, 1, _testing, "Whether `x` is neither infinite nor NaN.", exact=True),
+    _pointwise("negative", 40, 1, _numeric, "−`x`.", exact=True),
+    _pointwise("abs", 41, 1, _promoting, "`x` without its sign; the least integer stays what it is.", exact=True),
+    _pointwise("sign", 42, 1, _numeric, "1, 0 or −1: the sign of `x`; of NaN, NaN.", exact=True),
+    _pointwise("square", 43, 1, _promoting, "`x` · `x`.", exact=True),
+    _pointwise("round", 44, 1, _promoting, "The nearest whole number; halves to even.", exact=True),
+    _pointwise("floor", 45, 1, _promoting, "The greatest whole number that is not above `x`.", exact=True),
+    _pointwise("ceil", 46, 1, _promoting, "The least whole number that is not below `x`.", exact=True),
+    _pointwise("trunc", 47, 1, _promoting, "`x` without its fraction.", exact=True),
+    _pointwise("sqrt", 48, 1, _floating, "The square root; NaN below 0.", exact=True),
+    _pointwise("rsqrt", 49, 1, _floating, "1 over the square root.", exact=False),
+    _pointwise("exp", 50, 1, _floating, "e to the power of `x`.", exact=False),
+    _pointwise("expm1", 51, 1, _floating, "e to the power of `x`, less 1; accurate about 0.", exact=False),
+    _pointwise("log", 52, 1, _floating, "The natural logarithm; NaN below 0.", exact=False),
+    _pointwise("log1p", 53, 1, _floating, "The natural logarithm of 1 + `x`; accurate about 0.", exact=False),
+    _pointwise("exp2", 54, 1, _floating, "2 to the power of `x`.", exact=False),
+    _pointwise("log2", 55, 1, _floating, "The logarithm to base 2; NaN below 0.", exact=False),
+    _pointwise("log10", 56, 1, _floating, "The logarithm to base 10; NaN below 0.", exact=False),
+    _pointwise("sin", 57, 1, _floating, "The sine of an angle in radians.", exact=False),
+    _pointwise("cos", 58, 1, _floating, "The cosine of an angle in radians.", exact=False),
+    _pointwise("tan", 59, 1, _floating, "The tangent of an angle in radians.", exact=False),
+    _pointwise("tanh", 60, 1, _floating, "The hyperbolic tangent.", exact=False),
+    _pointwise("sigmoid", 61, 1, _floating, "1 / (1 + exp(−`x`)).", exact=False),
+    _pointwise("relu", 62, 1, _numeric, "`x` where that is positive, else 0.", exact=True),
+    _pointwise("gelu", 63, 1, _floating, "`x` times its normal distribution, without approximation.", exact=False),
+    _pointwise("silu", 64, 1, _floating, "`x` times its sigmoid.", exact=False),
+    _pointwise("softplus", 65, 1, _floating, "The logarithm of 1 + exp(`x`).", exact=False),
+    _pointwise("erf", 66, 1, _floating, "The error function.", exact=False),
+    Op(
+        "astype",
+        70,
+        Category.POINTWISE,
+        1,
+        1,
+        (_DTYPE,),
+        _same,
+        _casting,
+        is_exact=True,
+        summary="The same values in another dtype.",
+    ),
 )
 
 _REDUCTIONS = (
-    _reduction("sum", 80, _reduce, _accumulating, exact=False),
-    _reduction("prod", 81, _reduce, _accumulating, exact=False),
-    _reduction("min", 82, _reduce_to_some, _promoting, exact=False),
-    _reduction("max", 83, _reduce_to_some, _promoting, exact=False),
-    _reduction("any", 84, _reduce, _logical, exact=True),
-    _reduction("all", 85, _reduce, _logical, exact=True),
-    _reduction("argmin", 86, _reduce_to_some, _indexing, exact=True),
-    _reduction("argmax", 87, _reduce_to_some, _indexing, exact=True),
+    _reduction("sum", 80, _reduce, _accumulating, "The sum along `axis`.", exact=False),
+    _reduction("prod", 81, _reduce, _accumulating, "The product along `axis`.", exact=False),
+    _reduction(
+        "min", 82, _reduce_to_some, _promoting, "The least element along `axis`; NaN if there is one.", exact=False
+    ),
+    _reduction(
+        "max", 83, _reduce_to_some, _promoting, "The greatest element along `axis`; NaN if there is one.", exact=False
+    ),
+    _reduction("any", 84, _reduce, _logical, "Whether some element along `axis` is true, or not zero.", exact=True),
+    _reduction("all", 85, _reduce, _logical, "Whether every element along `axis` is true, or not zero.", exact=True),
+    _reduction(
+        "argmin", 86, _reduce_to_some, _indexing, "The index of the first least element along an axis.", exact=True
+    ),
+    _reduction(
+        "argmax", 87, _reduce_to_some, _indexing, "The index of the first greatest element along an axis.", exact=True
+    ),
 )
 
 _COMPOSITES = (
-    _composite("mean", 90, 1, _AXES, _reduce, _dividing),
+    _composite("mean", 90, 1, _AXES, _reduce, _dividing, "The sum along `axis` divided by the number of elements."),
     # The second operand of var and std is the correction: the divisor is n − correction.
-    _composite("var", 91, 2, _AXES, _reduce, _dividing),
-    _composite("std", 92, 2, _AXES, _reduce, _dividing),
-    _composite("logsumexp", 93, 1, _AXES, _reduce_to_some, _floating),
-    _composite("softmax", 94, 1, _ALONG, _along_some_axes, _floating),
-    _composite("log_softmax", 95, 1, _ALONG, _along_some_axes, _floating),
+    _composite("var", 91, 2, _AXES, _reduce, _dividing, "The mean squared distance from the mean."),
+    _composite("std", 92, 2, _AXES, _reduce, _dividing, "The square root of the variance."),
+    _composite(
+        "logsumexp",
+        93,
+        1,
+        _AXES,
+        _reduce_to_some,
+        _floating,
+        "The logarithm of the sum of exponentials along `axis`, without overflow.",
+    ),
+    _composite(
+        "softmax", 94, 1, _ALONG, _along_some_axes, _floating, "exp(`x`) over its sum along `axis`, without overflow."
+    ),
+    _composite(
+        "log_softmax", 95, 1, _ALONG, _along_some_axes, _floating, "The logarithm of softmax, without underflow."
+    ),
     # The second operand of layer_norm is epsilon, added to the variance.
-    _composite("layer_norm", 96, 2, _ALONG, _along_axes, _floating),
+    _composite(
+        "layer_norm", 96, 2, _ALONG, _along_axes, _floating, "(`x` − mean) / sqrt(variance + epsilon) along axes."
+    ),
 )
 
-_PRODUCTS = (Op("matmul", 100, Category.PRODUCT, 2, 2, (), _product, _multiplying, is_exact=False),)
+_PRODUCTS = (
+    Op(
+        "matmul",
+        100,
+        Category.PRODUCT,
+        2,
+        2,
+        (),
+        _product,
+        _multiplying,
+        is_exact=False,
+        summary="The matrix product; vectors and batches as in NumPy.",
+    ),
+)
 
 _VIEWS = (
-    Op("reshape", 110, Category.VIEW, 1, 1, (_SHAPE,), _reshape, _promoting, is_exact=True),
+    Op(
+        "reshape",
+        110,
+        Category.VIEW,
+        1,
+        1,
+        (_SHAPE,),
+        _reshape,
+        _promoting,
+        is_exact=True,
+        summary="The same elements in another shape.",
+    ),
     Op(
         "transpose",
         111,
@@ -482,9 +554,33 @@ _VIEWS = (
         _transpose,
         _promoting,
         is_exact=True,
+        summary="The same elements with the axes in another order.",
     ),
-    Op("broadcast_to", 112, Category.VIEW, 1, 1, (_SHAPE,), _broadcast_to, _promoting, is_exact=True),
-    Op("slice", 113, Category.VIEW, 1, 1, _REGION, _slice, _promoting, is_exact=True, has_region=True),
+    Op(
+        "broadcast_to",
+        112,
+        Category.VIEW,
+        1,
+        1,
+        (_SHAPE,),
+        _broadcast_to,
+        _promoting,
+        is_exact=True,
+        summary="The same elements, repeated along axes of length 1 and along new ones.",
+    ),
+    Op(
+        "slice",
+        113,
+        Category.VIEW,
+        1,
+        1,
+        _REGION,
+        _slice,
+        _promoting,
+        is_exact=True,
+        summary="A regular part of an array.",
+        has_region=True,
+    ),
 )
 
 _MOVES = (
@@ -498,6 +594,7 @@ _MOVES = (
         _concatenate,
         _promoting,
         is_exact=True,
+        summary="Arrays behind one another along an axis.",
     ),
     Op(
         "assign_slice",
@@ -509,6 +606,7 @@ _MOVES = (
         _assign_slice,
         _replacing,
         is_exact=True,
+        summary="An array with a regular part of it replaced.",
         has_region=True,
     ),
     Op(
@@ -521,6 +619,7 @@ _MOVES = (
         _take,
         _gathering,
         is_exact=True,
+        summary="The elements at indices along an axis; an index out of range means the first or the last.",
     ),
     Op(
         "one_hot",
@@ -532,12 +631,24 @@ _MOVES = (
         _one_hot,
         _encoding,
         is_exact=True,
+        summary="A last axis with a one at each index, zeros elsewhere.",
     ),
 )
 
 _CREATES = (
     # One scalar: the value.
-    Op("full", 130, Category.CREATE, 1, 1, (_SHAPE, _DTYPE), _given, _created, is_exact=True),
+    Op(
+        "full",
+        130,
+        Category.CREATE,
+        1,
+        1,
+        (_SHAPE, _DTYPE),
+        _given,
+        _created,
+        is_exact=True,
+        summary="One number everywhere.",
+    ),
     # Two scalars: start and step. Element i is start + i·step in the dtype's accumulator, rounded after the product and
     # after the sum, then to the dtype.
     Op(
@@ -550,6 +661,7 @@ _CREATES = (
         _vector,
         _created,
         is_exact=True,
+        summary="Numbers that lie one step apart.",
     ),
     # Two scalars: start and step. As arange, in float64 throughout; then converted to the dtype.
     Op(
@@ -562,6 +674,7 @@ _CREATES = (
         _vector,
         _spaced,
         is_exact=True,
+        summary="Numbers that lie one step apart, computed in float64.",
     ),
     Op(
         "eye",
@@ -578,6 +691,7 @@ _CREATES = (
         _matrix,
         _created,
         is_exact=True,
+        summary="Ones on a diagonal, zeros elsewhere.",
     ),
 )
 

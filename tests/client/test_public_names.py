@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import re
+import pickle
 import subprocess
 import sys
 from types import ModuleType
 
 import fusewire as fw
-from fusewire import _functions
-from fusewire_protos.catalogue import OPS, Category
+from fusewire import _catalogued, _functions
+from fusewire_protos.catalogue import BY_NAME, OPS, Category
 
 
-def test_the_names_are_sorted_and_there() -> None:
-    assert fw.__all__ == sorted(fw.__all__, key=_with_numbers_as_such)
+def test_each_name_is_there_once() -> None:
+    assert len(set(fw.__all__)) == len(fw.__all__)
     assert [name for name in fw.__all__ if not hasattr(fw, name)] == []
-
-
-def _with_numbers_as_such(name: str) -> list[tuple[bool, int, str]]:
-    """log2 before log10."""
-    parts = re.findall(r"\d+|\D+", name)
-    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
 
 
 def test_every_public_function_goes_through_the_door() -> None:
@@ -44,6 +38,16 @@ def test_every_op_that_users_call_by_name_is_a_function() -> None:
     missing = {op.name for op in OPS if not hasattr(fw, op.name)} - under_other_names
     assert missing == set()
     assert Category.POINTWISE in {op.category for op in OPS}
+
+
+def test_a_function_made_from_the_catalogue_says_what_its_entry_says() -> None:
+    for name in _catalogued.__all__:
+        function = getattr(fw, name)
+        assert (function.__name__, function.__doc__) == (name, BY_NAME[name].summary)
+
+
+def test_a_function_made_from_the_catalogue_can_be_pickled() -> None:
+    assert pickle.loads(pickle.dumps(fw.tanh)) is fw.tanh  # noqa: S301  # our own bytes
 
 
 def test_the_sdk_needs_neither_server_nor_compiler() -> None:
