@@ -1,4 +1,11 @@
-"""How long a user's thread waits for a scalar that is there, against gRPC that does no work.
+"""How long a user's thread waits for a scalar, against gRPC that does no work.
+
+The server has the bytes of a scalar that is fetched, and has told its device thread nothing that is not done: then it
+answers from its loop, and what changes threads is the client's part alone, from the user's thread to the I/O thread and
+back. `fetch_scalar` compares that to an echo without any hand-off, `fetch_scalar_threads` to one with these two.
+`fetch_computed` is the fetch of a scalar that one op computes from another, recorded, sent and run for it: the server's
+loop tells the device thread, and is told. It is compared to an echo with these two hand-offs more, which records and
+computes nothing.
 
 The peers run in processes of their own, and all take turns of a few rounds. A scalar is fetched once only. The peers'
 gRPC is as it comes; beside them run the same with gRPC set as Fusewire sets it, which tells our own part alone.
@@ -6,9 +13,10 @@ gRPC is as it comes; beside them run the same with gRPC set as Fusewire sets it,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from time import perf_counter_ns
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,33 +25,64 @@ from loadtests.context import Context
 from loadtests.figure import Figure, Limit, Peer, Scenario, Subject, WrongResult, at_most
 from loadtests.peers.bare_pair import bare_pair
 from loadtests.turns import summarise, take_turns
+from loadtests.workers import Worker
 
 _ROUNDS = 25  # at once
 _TURNS = 40
+_ECHOES = ("echo", "echo_to_user", "echo_through_threads")  # commands of the peer
+
+
+class _Compared(NamedTuple):
+    """One figure: a way to fetch `what`, and the echo that it is compared to."""
+
+    name: str
+    way: str
+    what: str
+    echo: str
+    against: str
+    limit: Limit | None
+
+
+_COMPARED = (
+    _Compared("fetch_scalar", "ready", "a scalar", "echo", "a bare echo", at_most(2.5, Subject.RATIO)),
+    _Compared(
+        "fetch_scalar_threads",
+        "ready",
+        "a scalar",
+        "echo_to_user",
+        "an echo with its hand-offs",
+        at_most(1.3, Subject.RATIO),
+    ),
+    _Compared(
+        "fetch_computed",
+        "computed",
+        "a scalar that an op computes",
+        "echo_through_threads",
+        "an echo with its hand-offs",
+        None,
+    ),
+)
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.session() as (_, session), bare_pair() as bare, bare_pair(is_told=True) as told:
+    with context.session() as (service, session), bare_pair() as bare, bare_pair(is_told=True) as told:
         numbers = count(1)
+        zero = session.array(np.float32(0))
+        service.warm_up(lambda: _fetch_computed(zero, numbers))
         ways = {
-            "fusewire": lambda: _fetch_scalars(session, numbers),
-            "echo": lambda: _in_us(bare.ask("echo", _ROUNDS)),
-            "echo_through_threads": lambda: _in_us(bare.ask("echo_through_threads", _ROUNDS)),
-            "told_echo": lambda: _in_us(told.ask("echo", _ROUNDS)),
-            "told_echo_through_threads": lambda: _in_us(told.ask("echo_through_threads", _ROUNDS)),
+            "ready": lambda: _fetch_scalars(session, numbers),
+            "computed": lambda: _fetch_computed(zero, numbers),
+            **{echo: _echoes(bare, echo) for echo in _ECHOES},
+            **{f"told_{echo}": _echoes(told, echo) for echo in _ECHOES},
         }
         take_turns(4, ways)
         times_us = take_turns(_TURNS, ways)
-    return (
-        _figure(times_us, "fetch_scalar", "a bare echo", "echo", at_most(2.5, Subject.RATIO)),
-        _figure(
-            times_us,
-            "fetch_scalar_threads",
-            "an echo with its hand-offs",
-            "echo_through_threads",
-            at_most(1.3, Subject.RATIO),
-        ),
-    )
+    return tuple(_figure(times_us, compared) for compared in _COMPARED)
+
+
+def _echoes(bare: Worker, echo: str) -> Callable[[], list[float]]:
+    """Round trips of the peer, in µs."""
+    return lambda: [time_ns / 1e3 for time_ns in bare.ask(echo, _ROUNDS)]
 
 
 def _fetch_scalars(session: fw.Session, numbers: Iterator[int]) -> list[float]:
@@ -62,27 +101,35 @@ def _fetch_scalars(session: fw.Session, numbers: Iterator[int]) -> list[float]:
     return times_us
 
 
-def _in_us(times_ns: list[int]) -> list[float]:
-    return [time_ns / 1e3 for time_ns in times_ns]
+def _fetch_computed(zero: Any, numbers: Iterator[int]) -> list[float]:
+    """Round trips in µs, of scalars that are recorded, computed and fetched."""
+    times_us = []
+    for number, _ in zip(numbers, range(_ROUNDS), strict=False):
+        began_ns = perf_counter_ns()
+        computed = (zero + float(number)).numpy()
+        times_us.append((perf_counter_ns() - began_ns) / 1e3)
+        if computed != number:
+            raise WrongResult(f"0 + {number} came back as {computed}")
+    return times_us
 
 
-def _figure(times_us: dict[str, list[float]], name: str, against: str, peer: str, limit: Limit) -> Figure:
-    told_peer = f"told_{peer}"
-    ours, theirs, told = (summarise(times_us[way]) for way in ("fusewire", peer, told_peer))
+def _figure(times_us: dict[str, list[float]], compared: _Compared) -> Figure:
+    told_echo = f"told_{compared.echo}"
+    ours, theirs, told = (summarise(times_us[way]) for way in (compared.way, compared.echo, told_echo))
     return Figure(
-        name=name,
-        what=f"fetch of a scalar, against {against}",
+        name=compared.name,
+        what=f"fetch of {compared.what}, against {compared.against}",
         value=ours.median,
         unit="µs",
-        limit=limit,
-        peer=Peer(against, theirs.median, ours.median / theirs.median),
+        limit=compared.limit,
+        peer=Peer(compared.against, theirs.median, ours.median / theirs.median),
         spread=ours.spread,
         notes=(
             f"{told.median:.0f} µs the peer with gRPC set as Fusewire sets it: {ours.median / told.median:.2f} ×",
             f"90 % of the peer's within {theirs.spread.high:.0f} µs",
         ),
-        raw={way: times_us[way] for way in ("fusewire", peer, told_peer)},
+        raw={way: times_us[way] for way in (compared.way, compared.echo, told_echo)},
     )
 
 
-ROUND_TRIP = Scenario(("fetch_scalar", "fetch_scalar_threads"), _measure)
+ROUND_TRIP = Scenario(tuple(compared.name for compared in _COMPARED), _measure)

@@ -1,7 +1,8 @@
 """The other end of the bare server: a process whose gRPC lives in one private thread, as Fusewire's client's does.
 
 Round trips are timed in two places: within the private thread, where no thread waits for another, and in a user's
-thread that hands its frame over and waits for the answer.
+thread that hands its frame over and waits for the answer. The server answers the latter from its loop, or after it has
+handed the frame to a thread of its own and taken it back.
 """
 
 from __future__ import annotations
@@ -27,17 +28,10 @@ _OPENING_DEADLINE_S = 20.0
 
 
 def serve(connection: Connection, port: int, bulk_bytes: int) -> None:
-    """Answers `echo ROUNDS`, `echo_through_threads ROUNDS`, `upload CHUNK_BYTES` and `download CHUNK_BYTES`, in ns."""
+    """Answers `echo`, `echo_to_user` and `echo_through_threads` ROUNDS, `upload` and `download` CHUNK_BYTES, in ns."""
     client = _BareClient(port, bulk_bytes)
-    answer_commands(
-        connection,
-        {
-            "echo": client.echo,
-            "echo_through_threads": client.echo_through_threads,
-            "upload": client.upload,
-            "download": client.download,
-        },
-    )
+    commands = (client.echo, client.echo_to_user, client.echo_through_threads, client.upload, client.download)
+    answer_commands(connection, {command.__name__: command for command in commands})
 
 
 class _BareClient:
@@ -46,7 +40,8 @@ class _BareClient:
         self._loop = new_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._run(self._open(port))
-        self._waiting = _WaitingUser(self._loop, self._through_threads)
+        self._by_loop = _WaitingUser(self._loop, self._to_user)
+        self._by_thread = _WaitingUser(self._loop, self._through_threads)
 
     def _run(self, act: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(act, self._loop).result()
@@ -55,6 +50,7 @@ class _BareClient:
         self._channel = _channel(port)
         await asyncio.wait_for(self._channel.channel_ready(), _OPENING_DEADLINE_S)
         self._echo = self._channel.stream_stream(f"/{SERVICE}/Echo")()
+        self._to_user = self._channel.stream_stream(f"/{SERVICE}/Echo")()
         self._through_threads = self._channel.stream_stream(f"/{SERVICE}/EchoThroughThread")()
 
     def echo(self, rounds: int) -> list[int]:
@@ -72,15 +68,13 @@ class _BareClient:
             _check(len(answer), len(FRAME))
         return times
 
+    def echo_to_user(self, rounds: int) -> list[int]:
+        """Round trips user thread → I/O thread → server's loop, and back the same way."""
+        return _ask_often(self._by_loop, rounds)
+
     def echo_through_threads(self, rounds: int) -> list[int]:
         """Round trips user thread → I/O thread → server's loop → server's device thread, and back the same way."""
-        times = []
-        for _ in range(rounds):
-            began_ns = perf_counter_ns()
-            answer = self._waiting.ask(FRAME)
-            times.append(perf_counter_ns() - began_ns)
-            _check(len(answer), len(FRAME))
-        return times
+        return _ask_often(self._by_thread, rounds)
 
     def upload(self, chunk_bytes: int) -> int:
         began_ns = perf_counter_ns()
@@ -143,6 +137,17 @@ class _WaitingUser:
         async for answer in self._call:
             self._answers.append(answer)
             self._answered.release()
+
+
+def _ask_often(user: _WaitingUser, rounds: int) -> list[int]:
+    """How long each answer took, in ns."""
+    times = []
+    for _ in range(rounds):
+        began_ns = perf_counter_ns()
+        answer = user.ask(FRAME)
+        times.append(perf_counter_ns() - began_ns)
+        _check(len(answer), len(FRAME))
+    return times
 
 
 def _channel(port: int) -> Any:  # used as its stubs do not describe it
