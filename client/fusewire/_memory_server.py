@@ -60,6 +60,7 @@ class MemoryServer:
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
         self.holds_completion = holds_completion
+        self._numbered: set[int] = set()  # programs, also those that an entry which waits is to forget
         self.programs: dict[int, Program] = {}
         self.values: dict[int, Host] = {}
         self.awaited: dict[int, Spec] = {}  # uploads declared and not yet there
@@ -79,10 +80,14 @@ class MemoryServer:
         self._applied = frame.number
         for new in frames.decode_programs(frame.programs):
             self.new_programs.append(new)
+            self._numbered.add(new.number)
+            assert len(self._numbered) <= self._limits.programs, "the client keeps to the limit in the midst of a frame"
             self.programs[new.number] = programs.decode(new.raw, self._program_limits())
         for entry in frames.decode_entries(frame.bindings):
             self.entries.append(entry)
             self._waiting.append(entry)
+            if isinstance(entry, frames.Forget):
+                self._numbered.remove(entry.program)
             if isinstance(entry, frames.Upload) and entry.tensor is not None:
                 self.values[entry.handle] = _host(frame.tensors[entry.tensor], entry.spec)
         return self._work()

@@ -188,10 +188,10 @@ class Sender:
 def _entries(
     segment: Segment, numbered: Numbered, key: ProgramKey, template: Template, freed: Sequence[int]
 ) -> list[Outgoing]:
-    """A segment with the program it may bring along, and what goes with it."""
+    """A segment with the program it may bring along, for which others are forgotten first, and what goes with it."""
     new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
-    entries = [Outgoing(segment._replace(program=numbered.number), new)]
-    entries += [Outgoing(Forget(program)) for program in numbered.forgotten]
+    entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
+    entries.append(Outgoing(segment._replace(program=numbered.number), new))
     return [*entries, *_frees(freed)] if freed else entries
 
 

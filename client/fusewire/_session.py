@@ -281,7 +281,7 @@ class Session:
             link.stream.on_welcome(frame)
             link.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
             link.limits = welcome.limits
-            # A frame's programs are numbered before its entries forget any, so some room is left.
+            # The other half is room for the new ones of a frame, which are numbered before its entries forget any.
             self._sender.programs = Programs(max(welcome.limits.programs // 2, 1))
             self.backend = welcome.backend
             self._is_welcome = True

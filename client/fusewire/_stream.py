@@ -4,6 +4,9 @@ The client numbers its frames 1, 2, 3, … and keeps each until the server has a
 lost, a welcome of the same server instance says where to go on, and what it lacks is sent again in order; another
 instance knows nothing of the session. The server's numbered frames carry results and are acknowledged in turn;
 one that arrives twice is dropped.
+
+The server numbers all programs of a frame before its entries forget any. So a frame ends before a program for which
+there would be no number then; those forgotten by this frame leave theirs to the next.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import NamedTuple
 
 from fusewire._errors import ProtocolError, SessionLost
 from fusewire_protos import frames
-from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Free, NewProgram, Segment, Upload
+from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 FRAME_BYTES = 1 << 20  # a frame is closed when it holds so much
@@ -44,6 +47,8 @@ class ClientStream:
         self._last_number = 0
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
+        self._most_programs = 0  # that the server lets have numbers at once
+        self._programs = 0  # that have them once our frames are applied
         self._instance = b""
         self.session_id = b""
         self.epoch = 0
@@ -107,6 +112,7 @@ class ClientStream:
         self._instance = welcome.server_instance
         self.session_id = welcome.session_id
         self.epoch = welcome.epoch
+        self._most_programs = welcome.limits.programs
         self._forget_until(frame.acknowledged)
         return [raw for _, raw in self._unacknowledged]
 
@@ -128,11 +134,16 @@ class ClientStream:
 
     def _take(self) -> list[Outgoing]:
         taken: list[Outgoing] = []
-        size_bytes = 0
+        size_bytes, room = 0, self._most_programs - self._programs
         while self._waiting and size_bytes < FRAME_BYTES:
-            outgoing = self._waiting.popleft()
+            outgoing = self._waiting[0]
+            is_new = outgoing.program is not None
+            if is_new and room <= 0 and taken:
+                break
+            room -= is_new
             size_bytes += outgoing.size_bytes
-            taken.append(outgoing)
+            self._programs += is_new - isinstance(outgoing.entry, Forget)
+            taken.append(self._waiting.popleft())
         return taken
 
 

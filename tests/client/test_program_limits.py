@@ -1,4 +1,4 @@
-"""The limits of a program, as a client keeps them: by cutting, and for a single op at the user's line."""
+"""The limits of programs, as a client keeps them: by cutting, by frames, and for a single op at the user's line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MOST_OPS, MOST = 20, 40
 PART = np.arange(3, dtype=np.float32)
 
 
-def limited(**settings: int) -> Peer:
+def limited(*, is_manual: bool = False, **settings: int) -> Peer:
     """A session whose server refuses a program of more."""
     limits = wire.Limits()
     limits.CopyFrom(LIMITS)
     limits.MergeFrom(wire.Limits(**settings))
-    return connect(limits=limits)
+    return connect(limits=limits, is_manual=is_manual)
 
 
 def operands_of(program: Program) -> int:
@@ -65,3 +65,15 @@ def test_a_loop_is_cut_into_programs_of_no_more_ops_than_the_server_takes(body: 
     change = 40 * (body // 2 - (body + 1) // 2)
     np.testing.assert_array_equal(value.numpy(timeout=20), PART + change)
     assert max(len(program.ops) for program in peer.server.programs.values()) <= MOST_OPS
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 20])
+def test_any_number_of_programs_may_travel_at_once(most: int) -> None:
+    peer = limited(programs=most, is_manual=True)
+    shapes = [(1 + number % 40,) for number in range(64)]
+    for _ in range(3):
+        arrays = [peer.session.array(np.ones(shape, np.float32)) for shape in shapes]
+        futures = [(array + 1).future() for array in arrays]
+        peer.transport.step()
+        for future, shape in zip(futures, shapes, strict=True):
+            np.testing.assert_array_equal(future.result(0), np.full(shape, 2, np.float32))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusewire._errors import ProtocolError, SessionLost
 from fusewire._stream import FRAME_BYTES, ClientStream, Outgoing
@@ -13,6 +17,7 @@ from fusewire_protos.frames import (
     Cancel,
     Entry,
     Fetch,
+    Forget,
     Free,
     NewProgram,
     Segment,
@@ -26,16 +31,22 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 INSTANCE, OTHER_INSTANCE, SESSION = b"a" * 16, b"b" * 16, b"s" * 16
 
 
-def welcome(instance: bytes = INSTANCE, *, acknowledged: int = 0, version: int = PROTOCOL_VERSION) -> wire.ServerFrame:
+def welcome(
+    instance: bytes = INSTANCE,
+    *,
+    acknowledged: int = 0,
+    version: int = PROTOCOL_VERSION,
+    limits: wire.Limits | None = None,
+) -> wire.ServerFrame:
     return wire.ServerFrame(
         acknowledged=acknowledged,
-        welcome=wire.Welcome(version=version, server_instance=instance, session_id=SESSION, epoch=1),
+        welcome=wire.Welcome(version=version, server_instance=instance, session_id=SESSION, epoch=1, limits=limits),
     )
 
 
-def begun() -> ClientStream:
+def begun(limits: wire.Limits | None = None) -> ClientStream:
     stream = ClientStream("test")
-    stream.on_welcome(welcome())
+    stream.on_welcome(welcome(limits=limits))
     return stream
 
 
@@ -97,6 +108,35 @@ def test_a_frame_is_full_of_what_its_entries_list_too(entry: Entry) -> None:
     lengths_bytes = [len(raw) for raw in iter(stream.next_frame, None)]
     assert len(lengths_bytes) > 1
     assert max(lengths_bytes) < 2 * FRAME_BYTES
+
+
+@given(
+    most=st.integers(1, 12),
+    kept=st.integers(1, 12),
+    posts=st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60),
+)
+def test_no_frame_has_more_programs_numbered_at_once_than_the_server_lets_be(
+    most: int, kept: int, posts: list[tuple[bool, bool]]
+) -> None:
+    stream = begun(wire.Limits(programs=most))
+    posted: list[Entry] = []
+    alive: deque[int] = deque()
+    frames: list[wire.ClientFrame] = []
+    for number, (is_new, is_sent) in enumerate(posts):
+        if is_new and len(alive) >= min(kept, most):
+            posted.append(Forget(alive.popleft()))
+            stream.post(Outgoing(posted[-1]))
+        posted.append(Segment(number, number, (), (), (), ()))
+        stream.post(Outgoing(posted[-1], NewProgram(number, is_fragment=False, raw=b"program") if is_new else None))
+        alive += [number] * is_new
+        frames += [read(raw) for raw in iter(stream.next_frame, None)] if is_sent else []
+    frames += [read(raw) for raw in iter(stream.next_frame, None)]
+    numbered = 0
+    for frame in frames:
+        numbered += len(decode_programs(frame.programs))
+        assert numbered <= most
+        numbered -= sum(isinstance(entry, Forget) for entry in decode_entries(frame.bindings))
+    assert [entry for frame in frames for entry in decode_entries(frame.bindings)] == posted
 
 
 def test_frames_are_kept_until_they_are_acknowledged() -> None:
