@@ -13,7 +13,7 @@ Queuing, 1996.)
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fusewire_server.programs import ProgramEntry
@@ -92,16 +92,29 @@ class Coalescer:
         """
         if not self._busy:
             return None
-        lanes = {session: open_lane(session.queue[0]) for session in self._busy.values()}
-        ready = sorted((session for session, lane in lanes.items() if lane is not None), key=self._rank)
-        if not ready:
+        lanes: dict[Session, Hashable] = {}
+        for session in self._busy.values():
+            lane = open_lane(session.queue[0])
+            if lane is not None:
+                lanes[session] = lane
+        if not lanes:
             return None
-        self._serve(ready[0])
-        entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
+        alike = self._first_and_alike(lanes)
+        self._serve(alike[0])
+        entry = alike[0].queue[0].entry
         row_ns = entry.row_ns or _first_estimate_ns(entry)
-        most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
-        alike = [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
-        return Batch(entry, tuple(self._take(session, row_ns) for session in alike[: max(most_rows, 1)]), row_ns)
+        if len(alike) > 1:
+            most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
+            alike = alike[: max(most_rows, 1)]
+        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns)
+
+    def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> list[Session]:
+        """Whose turn it is, and those whose next row may go with theirs. `lanes`: where each that can would go."""
+        if len(lanes) == 1:
+            return list(lanes)
+        ready = sorted(lanes, key=self._rank)
+        entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
+        return [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
 
     def _rows_in_time(self, entry: ProgramEntry) -> int:
         if entry.row_ns:

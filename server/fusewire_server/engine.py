@@ -220,7 +220,8 @@ class Engine:
         if session.state is SessionState.CLOSED or value.state is not ValueState.AWAITED:
             return
         failure = Failure(BY_NAME[case], self._no_room(text) if case == "out_of_memory" else text, 0, 0)
-        taken = Taken(failures=[failure])
+        taken = Taken()
+        taken.failures.append(failure)
         self._intake.fail(session, value, failure)
         self._act(session, taken)
 
@@ -275,28 +276,35 @@ class Engine:
 
     def _submit_batch(self, batch: Batch) -> None:
         taken = Taken()
-        rows = tuple(row for row in batch.rows if self._is_worth_running(row, taken))
-        self._coalescer.refund(batch, set(batch.rows).difference(rows))
-        self._reads.tell(taken)
-        self._order_releases({row.session for row in batch.rows}, taken.released)
+        rows = tuple([row for row in batch.rows if self._is_worth_running(row, taken)])
+        if len(rows) < len(batch.rows):
+            self._coalescer.refund(batch, set(batch.rows).difference(rows))
+            self._release_of_rows(batch.rows, taken)
+            batch = Batch(batch.entry, rows, batch.row_ns)
         if rows:
-            self._tell_batch(Batch(batch.entry, rows, batch.row_ns))
+            self._tell_batch(batch, taken)
 
-    def _tell_batch(self, batch: Batch) -> None:
+    def _tell_batch(self, batch: Batch, taken: Taken) -> None:
         entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
         number = self.lanes.tell(batch, loaded)
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
-        taken, may_donate = Taken(), self.config.device.donation
-        donated = tuple(leave_inputs(row, taken, may_donate=may_donate) for row in rows)
+        may_donate = self.config.device.donation
+        donated = tuple([leave_inputs(row, taken, may_donate=may_donate) for row in rows])
         for row in rows:
             publish_outputs(row, taken)
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
         self._device_thread.order(orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long))
         self._reads.tell(taken)
-        self._order_releases({row.session for row in rows}, taken.released)
+        self._release_of_rows(rows, taken)
+
+    def _release_of_rows(self, rows: Sequence[Row], taken: Taken) -> None:
+        """Releases what died with rows: values of their sessions."""
+        released, taken.released = taken.released, []
+        if released:
+            self._order_releases({row.session for row in rows}, released)
 
     def _is_worth_running(self, row: Row, taken: Taken) -> bool:
         fault = row.entry.fault
@@ -305,7 +313,7 @@ class Engine:
             self._drop(row, fault._replace(base=row.base), taken)
             return False
         self._intake.poison_from_inputs(row, taken)
-        if not row.outputs or any(value.state is not ValueState.FAILED for value in row.outputs):
+        if _is_wanted(row):
             return True
         self._drop(row, failure_of(row.outputs[0]), taken)
         return False
@@ -375,7 +383,7 @@ class Engine:
         for failed in ran.failed:
             self._fail_row(failed)
         for row in batch.rows:
-            row.session.complete(row.amount)
+            row.session.complete(row.entry.amount)
             row.session.device_ns += row_ns
             self.registry.wake(row.session)
 
@@ -415,6 +423,14 @@ class Engine:
         self._coalescer.charge(session, report.device_ns)
         if orders.goes_in_slices(orders.Read(report.fetching)):
             self.lanes.end_large_read(session)
+
+
+def _is_wanted(row: Row) -> bool:
+    """Whether there is anything left that a row could bring about."""
+    for value in row.outputs:
+        if value.state is not ValueState.FAILED:
+            return True
+    return not row.outputs
 
 
 def _program_table(config: Config, registry: Registry) -> ProgramTable:

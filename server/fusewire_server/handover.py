@@ -9,16 +9,18 @@ from fusewire_server.work import Row, Value, ValueState
 
 Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
 
+_NONE: frozenset[Value] = frozenset()
+
 
 def leave_inputs(row: Row, taken: Taken, *, may_donate: bool) -> Donations:
     """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
     donated = _donations(row) if may_donate else ()
-    donors = {row.inputs[number] for number, _ in donated}
+    donors = {row.inputs[number] for number, _ in donated} if donated else _NONE
     for value in row.inputs:
         value.readers -= 1
         if value in donors:
             forget(row.session, value)
-        elif value.is_dead:
+        else:
             release_if_dead(row.session, value, taken.released)
     return donated
 
@@ -35,7 +37,11 @@ def publish_outputs(row: Row, taken: Taken) -> None:
 
 def _donations(row: Row) -> Donations:
     loaded = row.entry.loaded
+    if loaded is not None and not loaded.plan.donations:
+        return ()
     dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
+    if not dying:
+        return ()
     permitted = tier0.donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
     inputs, positions = set(dying), set(range(len(row.outputs)))
     chosen: list[tuple[int, int]] = []

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,7 +23,7 @@ from fusewire_server.config import Limits
 from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
 from fusewire_server.values import check_quota, forget_if_dead, kill, make_ready, mint, release_if_dead
-from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, amount_of, failure_of
+from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, failure_of
 
 MOST_KILLED = 2048  # handles that die in one piece
 MOST_FAILED = 512  # results of a segment that are made failures in one piece
@@ -57,17 +56,19 @@ class Arrival(NamedTuple):
     now_ns: int
 
 
-@dataclass
 class Taken:
     """What a frame came to, for the engine to act on."""
 
-    writes: list[tuple[Value, bytes]] = field(default_factory=list)  # inline uploads
-    declared: list[Value] = field(default_factory=list)  # uploads whose bytes come beside the stream
-    reads: list[Fetching] = field(default_factory=list)  # of values that are ready
-    released: list[Value] = field(default_factory=list)  # ready values that died
-    to_plan: list[ProgramEntry] = field(default_factory=list)  # those that others wait for already too
-    used: list[ProgramEntry] = field(default_factory=list)  # run at tier 0 now: what that needs must be at hand
-    failures: list[Failure] = field(default_factory=list)  # for the counters
+    __slots__ = ("declared", "failures", "reads", "released", "to_plan", "used", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[tuple[Value, bytes]] = []  # inline uploads
+        self.declared: list[Value] = []  # uploads whose bytes come beside the stream
+        self.reads: list[Fetching] = []  # of values that are ready
+        self.released: list[Value] = []  # ready values that died
+        self.to_plan: list[ProgramEntry] = []  # those that others wait for already too
+        self.used: list[ProgramEntry] = []  # run at tier 0 now: what that needs must be at hand
+        self.failures: list[Failure] = []  # for the counters
 
 
 class Intake:
@@ -163,7 +164,7 @@ class Intake:
         except CaseError as error:
             failure = Failure.of(error, segment.base)
             taken.failures.append(failure)
-            return self._refuse(session, segment, program, lambda index: failure, taken)
+            return self._refuse(session, segment, entry, lambda index: failure, taken)
         inputs, misfits = self._inputs(session, segment, program.inputs)
         row = Row(session, entry, segment.base, inputs, [], scalars, starts, arrival.now_ns)
         if misfits:
@@ -182,7 +183,7 @@ class Intake:
         taken.failures.append(failure_of_input(min(misfits)))
         causes = validate.first_failed(program, misfits)
         if causes.keys() >= set(program.live):
-            return self._refuse(session, segment, program, lambda index: failure_of_input(causes[index]), taken)
+            return self._refuse(session, segment, row.entry, lambda index: failure_of_input(causes[index]), taken)
         stand_in = cache(_stand_in)
         for position in misfits:
             row.inputs[position] = stand_in(program.inputs[position])
@@ -213,11 +214,12 @@ class Intake:
     def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
         """A row takes its credit and its inputs, and its results come into being."""
         row.outputs = self._outputs(session, row.base, row.entry.program)
-        session.admit(row.amount)
+        session.admit(row.entry.amount)
         session.ops_total += len(row.entry.program.ops)
         for value in row.inputs:
             value.readers += 1
-        kill(session, [segment.inputs[position] for position in self._dying(segment)], taken.released)
+        if segment.dying:
+            kill(session, self._dying(segment), taken.released)
 
     def _check_fit(self, session: Session, segment: frames.Segment, program: Program) -> None:
         if len(segment.inputs) != len(program.inputs):
@@ -228,13 +230,13 @@ class Intake:
         self,
         session: Session,
         segment: frames.Segment,
-        program: Program,
+        entry: ProgramEntry,
         failure_of_op: Callable[[int], Failure],
         taken: Taken,
     ) -> Item | None:
-        base = segment.base
+        base, program = segment.base, entry.program
         failures = ((base + index, failure_of_op(index).of_result(program, base, index)) for index in program.live)
-        return self._admit_failed(session, segment, failures, amount_of(program), taken)
+        return self._admit_failed(session, segment, failures, entry.amount, taken)
 
     def _inputs(
         self, session: Session, segment: frames.Segment, specs: Sequence[Spec]
@@ -328,18 +330,23 @@ class Intake:
 
         The others are computed: stand-ins fill the places of the inputs that failed.
         """
-        failed: dict[int, Failure] = {}
-        stand_in = cache(_stand_in)
-        for position, value in enumerate(row.inputs):
-            if value.state is ValueState.FAILED:
-                failed[position] = failure_of(value)
-                row.inputs[position] = stand_in(row.entry.program.inputs[position])
-                value.readers -= 1
-                release_if_dead(row.session, value, taken.released)
+        failed = {
+            position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
+        }
         if failed:
-            causes = validate.first_failed(row.entry.program, failed)
-            for value, failure in _failures_of_results(row, causes, failed.__getitem__):
-                self.fail(row.session, value, failure)
+            self._poison(row, failed, taken)
+
+    def _poison(self, row: Row, failed: Mapping[int, Failure], taken: Taken) -> None:
+        """`failed` says why, by position of the inputs."""
+        stand_in = cache(_stand_in)
+        for position in failed:
+            value = row.inputs[position]
+            row.inputs[position] = stand_in(row.entry.program.inputs[position])
+            value.readers -= 1
+            release_if_dead(row.session, value, taken.released)
+        causes = validate.first_failed(row.entry.program, failed)
+        for value, failure in _failures_of_results(row, causes, failed.__getitem__):
+            self.fail(row.session, value, failure)
 
     def _admit_failed(
         self,
@@ -350,7 +357,7 @@ class Intake:
         taken: Taken,
     ) -> Item | None:
         """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
-        dying = tuple([segment.inputs[position] for position in self._dying(segment)])
+        dying = self._dying(segment)
         session.admit(amount)
         session.complete(amount)
         return self._mint_failed(session, FailedResults(failures, dying), taken)
@@ -459,7 +466,7 @@ class Intake:
         for value in row.inputs:
             value.readers -= 1
             release_if_dead(row.session, value, taken.released)
-        row.session.complete(row.amount)
+        row.session.complete(row.entry.amount)
 
     def _take_forget(self, session: Session, forget: frames.Forget, arrival: Arrival, taken: Taken) -> None:
         entry = session.programs.pop(forget.program, None)
@@ -485,8 +492,9 @@ class Intake:
         return None
 
     def _dying(self, segment: frames.Segment) -> tuple[int, ...]:
+        """The handles that die with a segment."""
         validate.check_dying(segment.dying, len(segment.inputs))
-        return segment.dying
+        return tuple([segment.inputs[position] for position in segment.dying])
 
     def _failure_of_unknown(self, session: Session, handle: int, base: int) -> Failure:
         return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)

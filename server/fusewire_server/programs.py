@@ -87,6 +87,11 @@ class ProgramEntry:
         parts_bytes = OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
         return ENTRY_BYTES + len(self.raw) + parts_bytes
 
+    @cached_property
+    def amount(self) -> Amount:
+        """What a segment of the program takes of its session's credit."""
+        return Amount(len(self.program.ops), self.program.live_bytes, 1)
+
     @property
     def row_ns(self) -> int:
         """The estimate of a row's device time; 0 before it has run at the current tier."""

@@ -39,6 +39,8 @@ class Reads:
 
     def tell(self, taken: Taken) -> None:
         """Fetched values are ready: they are read now, or when their client has taken others."""
+        if not taken.reads:
+            return
         reads, taken.reads = taken.reads, []
         for fetching in reads:
             session = fetching.session

@@ -238,10 +238,12 @@ class Session:
 
     def admit(self, amount: Amount) -> None:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
-        in_flight = self.in_flight
-        if in_flight != NO_WORK and not in_flight.plus(amount).fits(self.credit):
-            raise CaseError("credit_overdrawn", _overdrawn(in_flight.plus(amount), self.credit))
-        self.admitted = self.admitted.plus(amount)
+        admitted = self.admitted.plus(amount)
+        if self.admitted != self.completed:
+            in_flight = admitted.minus(self.completed)
+            if not in_flight.fits(self.credit):
+                raise CaseError("credit_overdrawn", _overdrawn(in_flight, self.credit))
+        self.admitted = admitted
 
     def complete(self, amount: Amount) -> None:
         """The device has done with that much: credit comes back."""

@@ -49,7 +49,7 @@ def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
 
 def check_dying(dying: tuple[int, ...], inputs: int) -> None:
     """Raises CaseError unless `dying` are distinct input positions."""
-    if len(set(dying)) != len(dying) or any(not 0 <= position < inputs for position in dying):
+    if dying and (len(set(dying)) != len(dying) or min(dying) < 0 or max(dying) >= inputs):
         raise CaseError(
             "undecodable_frame", f"dying positions {shortened(dying)} are not distinct positions of {inputs} inputs"
         )

@@ -67,11 +67,13 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
 
     One that is still to come stays until it has, or has failed.
     """
-    if value.is_dead and value.state is ValueState.READY:
+    if not value.is_dead:
+        return
+    if value.state is ValueState.READY:
         released.append(value)
         forget(session, value)
-    else:
-        forget_if_dead(session, value)
+    elif value.state is ValueState.FAILED:
+        forget(session, value)
 
 
 def forget_if_dead(session: Session, value: Value) -> None:

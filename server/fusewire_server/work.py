@@ -75,11 +75,6 @@ class Amount(NamedTuple):
 NO_WORK = Amount()
 
 
-def amount_of(program: Program) -> Amount:
-    """What a segment of a program takes of its session's credit."""
-    return Amount(len(program.ops), program.live_bytes, 1)
-
-
 class ValueState(Enum):
     """How far a value has come.
 
@@ -156,11 +151,6 @@ class Row:
         self.starts = starts
         self.waits_for = 0  # inputs that are not yet issued
         self.queued_at_ns = queued_at_ns
-
-    @property
-    def amount(self) -> Amount:
-        """What the row takes of its session's credit."""
-        return amount_of(self.entry.program)
 
 
 class Fetching:

@@ -59,7 +59,7 @@ class World:
             if value.state is not ValueState.FAILED:
                 make_ready(value, taken.reads)
                 release_if_dead(one, value, taken.released)
-        one.complete(row.amount)
+        one.complete(row.entry.amount)
         return taken
 
 
