@@ -221,12 +221,15 @@ class _Stream:
         if not answers and not has_completed and unacknowledged < MOST_UNACKNOWLEDGED:
             return None
         self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
-        return pb.ServerFrame(
-            number=number,
-            acknowledged=session.applied_frame,
-            completed=pb.Completed(**session.completed._asdict()) if has_completed else None,
-            results=[_result(answer) for answer in answers],
-        )
+        frame = pb.ServerFrame()  # set field by field: a quarter of the time that keywords take
+        frame.number = number
+        frame.acknowledged = session.applied_frame
+        if has_completed:
+            completed = frame.completed
+            completed.ops, completed.bytes, completed.segments = session.completed
+        for answer in answers:
+            _tell(answer, frame.results.add())
+        return frame
 
     def _welcome(self) -> pb.ServerFrame:
         engine, session = self._engine, self._session
@@ -295,15 +298,16 @@ def _goodbye(error: CaseError) -> pb.Goodbye:
     return pb.Goodbye(code=error.case.code, text=error.text)
 
 
-def _result(answer: Answer) -> pb.Result:
+def _tell(answer: Answer, result: pb.Result) -> None:
+    """Fills a result of a frame."""
+    result.fetch = answer.fetch
     if answer.failure is not None:
         case, text, base, op_index = answer.failure
-        return pb.Result(
-            fetch=answer.fetch, failure=pb.Failure(code=case.code, text=text, base=base, op_index=op_index)
-        )
-    if answer.data is None:
-        return pb.Result(fetch=answer.fetch, beside_bytes=answer.beside_bytes)
-    return pb.Result(fetch=answer.fetch, inline=bytes(answer.data))
+        result.failure.CopyFrom(pb.Failure(code=case.code, text=text, base=base, op_index=op_index))
+    elif answer.data is None:
+        result.beside_bytes = answer.beside_bytes
+    else:
+        result.inline = bytes(answer.data)
 
 
 def _as_it_is(raw: bytes) -> bytes:
