@@ -6,8 +6,9 @@ range reserved at start, in which rows lie behind one another.
 
 What comes from the host passes through a ring of page-locked pages: a page is copied from asynchronously and taken
 again once its fence is reached, so neither a write nor a slot table waits for the device unless the whole ring is on
-its way. Slot tables land at one place: in a stream none can overtake the launches that read the one before. That place,
-and launches whose arguments lie behind pointers, is also what a captured graph of a plan would replay.
+its way. A large upload is gathered in page-locked memory to begin with. Slot tables land at one place: in a stream none
+can overtake the launches that read the one before. That place, and launches whose arguments lie behind pointers, is
+also what a captured graph of a plan would replay.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import cycle
 from typing import Any, NamedTuple
 
 import cupy
@@ -28,8 +28,9 @@ from cupy.cuda import driver, runtime
 
 from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile_cuda import Nvrtc
+from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
-from fusewire_kernels.devices.cuda_driver import Call, CudaFence, Stream
+from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
 from fusewire_protos import dtypes
@@ -38,13 +39,10 @@ from fusewire_protos.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 
-_PAGES = 64
-_PAGE_BYTES = 1 << 18
 _MOST_ROWS = 65535  # of a grid, along z
 _MOST_INSTANCES = 65535  # of a grid, along y
 _UNBOUNDED_ROWS = 1 << 31  # where no row needs an arena
 _OWN_SHARE = 1 / 32  # of what is free at start: modules, tables, and what the driver takes while kernels run
-_OUT_OF_MEMORY = 2  # CUDA_ERROR_OUT_OF_MEMORY, and cudaErrorMemoryAllocation
 
 
 @dataclass(frozen=True)
@@ -94,15 +92,6 @@ class _Retired(NamedTuple):
     modules: list[Any]
 
 
-@dataclass(eq=False)
-class _Page:
-    """Page-locked memory, on its way to the device until its fence is reached."""
-
-    address: int
-    view: memoryview
-    fence: CudaFence | None = None
-
-
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
@@ -126,8 +115,9 @@ class CudaDevice:
         self._enter_thread()
         self._arena_bytes = arena_bytes
         self._arena = _reserve(self._own_pool, arena_bytes)
-        self._table = self._take_own(_PAGE_BYTES)
-        self._pages = _page_ring()
+        self._table = self._take_own(page_locked.PAGE_BYTES)
+        self._pages = page_locked.page_ring()
+        self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
         self._retired: deque[_Retired] = deque()
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
@@ -162,16 +152,23 @@ class CudaDevice:
             self._copy_in(block.address, data.cast("B"))
 
     def stage(self, size_bytes: int) -> Staged:
-        return Staged(np.empty(size_bytes, np.uint8).data, None)
+        lent = self._areas.lend(size_bytes)
+        memory = np.empty(size_bytes, np.uint8).data if lent is None else lent.page.view[:size_bytes]
+        return Staged(memory, lent)
 
     def put(self, staged: Staged) -> Block:
-        block = self.allocate(len(staged.memory))
-        self.write(block, staged.memory)
+        size_bytes, lent = len(staged.memory), staged.owner
+        block = self.allocate(size_bytes)
+        if lent is None:
+            self.write(block, staged.memory)
+        else:
+            self._stream.copy_to_device(block.address, lent.page.address, size_bytes)
+            lent.page.fence = self._stream.fence()
         return block
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> CudaReadback:
         self._enter_thread()
-        memory = _page_locked(max(size_bytes, 1))
+        memory = page_locked.allocate(max(size_bytes, 1))
         if size_bytes > 0:
             self._stream.copy_to_host(memory.ptr, block.address + first_byte, size_bytes)
         return CudaReadback(memoryview(memory).cast("B")[:size_bytes])
@@ -290,8 +287,8 @@ class CudaDevice:
             raise OutOfMemory(f"the device has no room for {size_bytes} bytes that it needs itself: {error}") from None
 
     def _copy_in(self, address: int, data: memoryview) -> None:
-        for first in range(0, data.nbytes, _PAGE_BYTES):
-            part = data[first : first + _PAGE_BYTES]
+        for first in range(0, data.nbytes, page_locked.PAGE_BYTES):
+            part = data[first : first + page_locked.PAGE_BYTES]
             page = next(self._pages)
             if page.fence is not None:
                 page.fence.wait()
@@ -332,16 +329,6 @@ def _most_bytes() -> int:
     return int(free_bytes * (1 - _OWN_SHARE))
 
 
-def _page_locked(size_bytes: int) -> Any:
-    """Host memory that the device copies to by itself. Raises MemoryError."""
-    try:
-        return cupy.cuda.alloc_pinned_memory(size_bytes)
-    except runtime.CUDARuntimeError as error:
-        if error.status != _OUT_OF_MEMORY:
-            raise
-        raise MemoryError(f"the host has no room for {size_bytes} page-locked bytes") from None
-
-
 def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
     properties = runtime.getDeviceProperties(0)
     versions = (
@@ -364,12 +351,6 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
 def _version(number: int) -> str:
     """CUDA counts 13.1 as 13010."""
     return f"{number // 1000}.{number % 1000 // 10}"
-
-
-def _page_ring() -> Iterator[_Page]:
-    """The pages in turn, without end."""
-    memory = [cupy.cuda.alloc_pinned_memory(_PAGE_BYTES) for _ in range(_PAGES)]
-    return cycle([_Page(page.ptr, memoryview(page).cast("B")) for page in memory])
 
 
 def _aligned(arena_bytes: int) -> int:
@@ -422,5 +403,5 @@ def _function(module: Any, entry: str) -> ctypes.c_void_p:
 
 
 def _failure(error: Any, what: str) -> OutOfMemory | ServerFault:
-    kind = OutOfMemory if error.status == _OUT_OF_MEMORY else ServerFault
+    kind = OutOfMemory if error.status == OUT_OF_MEMORY else ServerFault
     return kind(f"{what}: {error}")

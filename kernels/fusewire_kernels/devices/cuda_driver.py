@@ -19,6 +19,8 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 # The arguments of cuLaunchKernel, made once: what differs between launches lies behind its pointers.
 Call = tuple[Any, ...]
 
+OUT_OF_MEMORY = 2  # to the driver and to the runtime
+
 _LIBRARY = "libcuda.so.1"
 _SUCCESS = 0
 _NOT_READY = 600

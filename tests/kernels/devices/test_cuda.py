@@ -26,6 +26,9 @@ from tests.kernels.problems import node
 
 cupy: Any = pytest.importorskip("cupy", reason="needs CuPy", exc_type=ImportError)
 cuda = pytest.importorskip("fusewire_kernels.devices.cuda", reason="needs CuPy", exc_type=ImportError)
+page_locked: Any = pytest.importorskip(
+    "fusewire_kernels.devices.page_locked", reason="needs CuPy", exc_type=ImportError
+)
 pytestmark = pytest.mark.gpu
 
 # A kernel that writes where nothing is: every later answer of the device is an error.
@@ -102,7 +105,7 @@ def test_a_read_that_the_host_has_no_room_for_is_refused_and_others_come(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: int) -> None:
-        raise cupy.cuda.runtime.CUDARuntimeError(cuda._OUT_OF_MEMORY)
+        raise cupy.cuda.runtime.CUDARuntimeError(cuda.OUT_OF_MEMORY)
 
     block = device.allocate(4)
     device.write(block, memoryview(b"some"))
@@ -113,6 +116,50 @@ def test_a_read_that_the_host_has_no_room_for_is_refused_and_others_come(
     readback = device.read(block, 4)
     device.fence().wait()
     assert bytes(readback.data()) == b"some"
+
+
+def test_a_large_upload_is_gathered_where_the_device_copies_from(device: Device) -> None:
+    data = np.random.default_rng(3).bytes(page_locked.LEAST_BYTES)
+    staged = device.stage(len(data))
+    assert isinstance(staged.owner, page_locked.Lent)
+    staged.memory[:] = data
+    block = device.put(staged)
+    readback = device.read(block, len(data))
+    device.fence().wait()
+    assert bytes(readback.data()) == data
+
+
+@pytest.mark.parametrize("size_bytes", ["LEAST_BYTES", "AREA_BYTES"])
+def test_what_is_too_little_or_too_much_for_an_area_is_gathered_in_ordinary_memory(
+    device: Device, size_bytes: str
+) -> None:
+    outside = {"LEAST_BYTES": page_locked.LEAST_BYTES - 1, "AREA_BYTES": page_locked.AREA_BYTES + 1}[size_bytes]
+    assert device.stage(outside).owner is None
+
+
+def test_an_area_is_one_uploads_until_that_lets_go_of_it() -> None:
+    areas = page_locked.Areas()
+    lent = [areas.lend(page_locked.AREA_BYTES) for _ in range(2)]
+    assert len({each.page.address for each in lent if each is not None}) == 2
+    assert areas.lend(page_locked.AREA_BYTES) is None
+    freed = lent.pop()
+    address = freed.page.address
+    del freed
+    assert areas.lend(page_locked.AREA_BYTES).page.address == address
+
+
+def test_an_area_is_nobodys_until_the_device_has_its_bytes() -> None:
+    class OnItsWay:
+        def is_reached(self) -> bool:
+            return has_arrived
+
+    has_arrived, areas = False, page_locked.Areas()
+    for lent in [areas.lend(page_locked.LEAST_BYTES) for _ in range(2)]:
+        lent.page.fence = OnItsWay()
+    del lent
+    assert areas.lend(page_locked.LEAST_BYTES) is None
+    has_arrived = True
+    assert areas.lend(page_locked.LEAST_BYTES) is not None
 
 
 def test_an_arena_that_cannot_be_reserved_is_a_wrong_setting() -> None:
