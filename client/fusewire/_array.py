@@ -16,6 +16,7 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from fusewire import _conversions as conversions
 from fusewire import _operations as operations
 from fusewire._errors import ArgumentError
 from fusewire._fetched import Value
@@ -210,7 +211,7 @@ class Array(Recorded):
         if copy is False:
             raise ValueError("a value on a server cannot be had without a copy")
         value = self.numpy()
-        return value if dtype is None else value.astype(dtype, copy=False)
+        return value if dtype is None else conversions.cast(value, np.dtype(dtype))
 
     def item(self) -> bool | int | float:
         """The only element, as a Python scalar."""

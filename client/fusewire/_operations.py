@@ -11,7 +11,7 @@ import numpy as np
 
 from fusewire import _indexing as indexing
 from fusewire._errors import ArgumentError, DtypeError, ShapeError
-from fusewire._recording import Recorded, apply, apply_to_one, create
+from fusewire._recording import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
 from fusewire_protos import dtypes, shapes
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
@@ -149,8 +149,10 @@ def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError)
     """`op` beside Python integers that the operands' integer dtype cannot hold, as in NumPy.
 
     Comparisons have one answer for all elements; ops that compute in another dtype, as division does, take the integer
-    in that one. Raises `overflow` where it has no meaning.
+    in that one. Raises `overflow` where it has no meaning, and where such an integer stands in a list.
     """
+    if not all(isinstance(operand, (Recorded, np.generic, *PYTHON_SCALARS)) for operand in operands):
+        raise overflow
     if op.name in _COMPARISONS:
         return _compare_beyond_range(op, operands, overflow)
     given = _dtypes_of(operands)

@@ -6,25 +6,40 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fusewire import _conversions as conversions
+from fusewire._conversions import Host
 from fusewire_protos import dtypes, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 
-Host = npt.NDArray[Any]
+_INT64 = np.iinfo(np.int64)
 
 
 def host_of(data: Any, dtype: DType | None) -> Host:
     """`data` as NumPy reads it, bytes as numbers: an array as it is, Python's numbers already as `dtype`.
 
-    Raises OverflowError for a Python integer that `dtype` cannot hold.
+    Floats that are to become integers stay floats: NumPy refuses to cast what is out of range. Raises OverflowError
+    for a Python integer that `dtype`, or int64 if none is given, cannot hold.
     """
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
-    if dtype is None or isinstance(data, np.ndarray):
+    if isinstance(data, np.ndarray):
         return np.asarray(data)
-    return np.asarray(data, dtypes.to_numpy(dtype))
+    if dtype is not None and not dtype.is_integer:
+        return np.asarray(data, dtypes.to_numpy(dtype))
+    host = np.asarray(data)
+    if isinstance(data, int | list | tuple) and host.dtype in (np.object_, np.uint64):
+        _check_integers(data, dtype or dtypes.int64)
+    stays = dtype is None or conversions.is_floating(host.dtype) or host.dtype == dtypes.to_numpy(dtype)
+    return host if stays else np.asarray(data, dtypes.to_numpy(dtype))
+
+
+def _check_integers(data: Any, dtype: DType) -> None:
+    """NumPy makes uint64 or objects of integers beyond int64, and then refuses those by names that nobody gave."""
+    for value in np.asarray(data, object).flat:
+        if type(value) is int and not _INT64.min <= value <= _INT64.max:
+            raise OverflowError(f"{value} is out of range for {dtype.name}")
 
 
 def spec_of(host: Host, dtype: DType | None) -> Spec:
@@ -33,9 +48,9 @@ def spec_of(host: Host, dtype: DType | None) -> Spec:
 
 
 def sendable(host: Host, spec: Spec) -> Host:
-    """`host` as it can be sent as it lies; a copy only where that needs one."""
+    """`host` as it can be sent as it lies, cast as `astype` casts on the server; a copy only where that needs one."""
     dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
-    dense = np.ascontiguousarray(host, dtype).reshape(spec.shape)
+    dense = np.ascontiguousarray(conversions.cast(host, dtype)).reshape(spec.shape)
     return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fusewire import _upload as uploading
+from fusewire._conversions import Host
 from fusewire._credit import Amount
 from fusewire._link import Link, finish
 from fusewire._recording import Recorded
@@ -18,7 +19,7 @@ class Uploads:
         self._link = link
         self._sender = sender
 
-    def send(self, array: Recorded, host: uploading.Host) -> None:
+    def send(self, array: Recorded, host: Host) -> None:
         """Returns when the bytes are copied; may wait for credit, or for room beside the stream.
 
         `array` has no handle yet. It is given one in the act that declares it: no sooner, or the death of an array
@@ -37,7 +38,7 @@ class Uploads:
             self._sender.wait_for_credit(array._recorder, cost, None)
         self._link.transport.wake()
 
-    def _send_beside(self, array: Recorded, outgoing: Outgoing, host: uploading.Host) -> None:
+    def _send_beside(self, array: Recorded, outgoing: Outgoing, host: Host) -> None:
         link = self._link
         self._declare(array, outgoing, Amount())
         link.transport.wake()

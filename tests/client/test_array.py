@@ -187,6 +187,11 @@ def test_an_integer_beyond_the_dtype_overflows_where_numpy_computes_in_it(
         function(session.array(np.ones(3, np.uint8)))
 
 
+def test_a_list_with_an_integer_beyond_int64_has_no_comparison(session: fw.Session) -> None:
+    with pytest.raises(OverflowError, match=f"{2**70} is out of range for int64"):
+        session.array([5, 1]) == [2**70, 1]  # noqa: B015  # raises
+
+
 def test_a_float_array_does_not_compare_with_an_integer_beyond_it(session: fw.Session) -> None:
     with pytest.raises(OverflowError):
         operator.lt(session.array(A), 10**400)
@@ -325,6 +330,12 @@ def test_adding_in_place_to_a_part_changes_that_part(session: fw.Session) -> Non
     expected = A.copy()
     expected[:, 0] += 1
     np.testing.assert_array_equal(x.numpy(), expected)
+
+
+def test_numpy_reads_floats_as_integers_by_the_rule_of_astype(session: fw.Session) -> None:
+    x = session.array([3e9, np.nan, -np.inf, 300.7])
+    assert np.asarray(x, dtype="int32").tolist() == [2**31 - 1, 0, -(2**31), 300]
+    np.testing.assert_array_equal(np.asarray(x, dtype="int32"), x.astype("int32").numpy(), strict=True)
 
 
 def test_a_scalar_comes_out_as_pythons_own(session: fw.Session) -> None:

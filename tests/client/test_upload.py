@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fusewire._errors import DtypeError
 from fusewire._upload import host_of, sendable, spec_of
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
+
+NAN, INF = float("nan"), float("inf")
 
 
 def sent(data: Any, dtype: DType | None) -> Any:
@@ -36,6 +39,37 @@ def test_a_python_integer_that_the_dtype_cannot_hold_overflows_as_in_numpy(data:
         np.array(data, dtype="uint8")
     with pytest.raises(OverflowError):
         sent(data, dtypes.uint8)
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 2**70])
+@pytest.mark.parametrize("dtype", [None, dtypes.int64])
+def test_a_python_integer_beyond_int64_is_named(number: int, dtype: DType | None) -> None:
+    for data in (number, [number], [(True,), (number,)]):
+        with pytest.raises(OverflowError, match=f"^{number} is out of range for int64"):
+            sent(data, dtype)
+
+
+def test_floats_hold_a_python_integer_beyond_int64() -> None:
+    assert sent([2**70], dtypes.float32).tolist() == [2.0**70]
+
+
+@pytest.mark.parametrize(
+    "data", [np.array([2**63], np.uint64), np.uint64(1), [np.uint64(2**63)], array.array("Q", [1])]
+)
+def test_a_dtype_that_cannot_travel_is_named_whatever_its_values(data: Any) -> None:
+    with pytest.raises(DtypeError, match="uint64"):
+        sent(data, None)
+
+
+@pytest.mark.parametrize("data", [np.array([3e9, NAN, -INF, 300.0]), [3e9, NAN, -INF, 300.0]])
+@pytest.mark.parametrize(("dtype", "expected"), [("int32", [2**31 - 1, 0, -(2**31), 300]), ("uint8", [255, 0, 0, 255])])
+def test_floats_saturate_on_their_way_to_integers(data: Any, dtype: str, expected: list[int]) -> None:
+    assert sent(data, dtypes.BY_NAME[dtype]).tolist() == expected
+
+
+@pytest.mark.parametrize(("number", "expected"), [(3e9, 2**31 - 1), (NAN, 0), (np.float32(-INF), -(2**31))])
+def test_a_single_float_saturates_too(number: Any, expected: int) -> None:
+    assert sent(number, dtypes.int32).tolist() == expected
 
 
 @pytest.mark.parametrize("data", [np.array([300, -1]), np.int64(300), [1.5, 2.5], 7, True])

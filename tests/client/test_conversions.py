@@ -1,0 +1,56 @@
+"""Casts on the client, held to those of the server."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire._conversions import cast
+from fusewire_kernels import conversions
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+from tests.strategies import arrays, specs
+from tests.tolerances import assert_same_bytes
+
+NAN, INF = float("nan"), float("inf")
+FLOATS = [dtype for dtype in dtypes.ALL if dtype.is_floating]
+WIDTHS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+
+
+@pytest.mark.parametrize("target", dtypes.ALL)
+@given(data=st.data(), spec=specs())
+def test_the_client_casts_as_the_server_does(target: DType, data: st.DataObject, spec: Any) -> None:
+    values = data.draw(arrays(spec))
+    assert_same_bytes(cast(values, dtypes.to_numpy(target)), conversions.cast(np, values, spec.dtype, target))
+
+
+@pytest.mark.parametrize("target", dtypes.ALL)
+@pytest.mark.parametrize("source", FLOATS)
+@given(bits=st.binary(min_size=64, max_size=64))
+def test_any_bits_of_a_float_are_cast_as_on_the_server(source: DType, target: DType, bits: bytes) -> None:
+    values = np.frombuffer(bits, dtypes.to_numpy(source))
+    assert_same_bytes(cast(values, dtypes.to_numpy(target)), conversions.cast(np, values, source, target))
+
+
+@pytest.mark.parametrize("source", [*(dtype.name for dtype in FLOATS), "longdouble", ">f4"])
+@pytest.mark.parametrize("target", WIDTHS)
+def test_floats_saturate_to_integers_of_every_width_and_nan_is_zero(source: str, target: str) -> None:
+    dtype = dtypes.to_numpy(dtypes.bfloat16) if source == "bfloat16" else np.dtype(source)
+    values = np.array([NAN, INF, -INF, -0.0, 1.75, -0.5], dtype)
+    limits = np.iinfo(target)
+    assert cast(values, np.dtype(target)).tolist() == [0, limits.max, limits.min, 0, 1, 0]
+
+
+def test_a_cast_of_nothing_is_no_copy() -> None:
+    values = np.ones((2, 3), np.float32)
+    assert cast(values, np.dtype(np.float32)) is values
+
+
+@pytest.mark.parametrize("target", [np.float64, np.uint8])
+def test_a_cast_of_columns_is_in_the_order_in_which_it_travels(target: Any) -> None:
+    columns = np.ones((3, 2), np.float32).T
+    assert cast(columns, np.dtype(target)).flags.c_contiguous
