@@ -8,6 +8,8 @@ import linecache
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from inspect import CO_GENERATOR
 from types import FrameType
 from typing import Any
@@ -52,20 +54,28 @@ class _Interruption:
         return self
 
 
+@contextmanager
+def _interrupting(function: str, at: int) -> Iterator[_Interruption]:
+    interruption = _Interruption(function, at)
+    gc.disable()  # what is raised in a finaliser goes nowhere, and garbage of other tests may have some
+    sys.settrace(interruption)
+    try:
+        yield interruption
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+        gc.enable()
+
+
 def interrupted_flush(at: int) -> bool:
     """A flush that is interrupted at one place harms nothing after it; says whether there was such a place."""
     peer = connect(is_manual=True)
     x = peer.session.array(H)
     y = x + 1
     z = y * 2
-    interruption = _Interruption("_send", at)
-    sys.settrace(interruption)
-    try:
+    with _interrupting("_send", at) as interruption:
         z.future()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(None)
     futures = [each.future() for each in (y, z, x - 1)]
     peer.transport.step()
     for future, value in zip(futures, (H + 1, (H + 1) * 2, H - 1), strict=True):
@@ -99,14 +109,8 @@ def interrupted_upload(at: int) -> bool:
         await asyncio.wait_for(asyncio.gather(*transport._tasks), 10)
 
     transport._carry_upload = drain  # type: ignore[assignment, method-assign]
-    interruption = _Interruption("upload", at)
-    sys.settrace(interruption)
-    try:
+    with _interrupting("upload", at) as interruption:
         transport.upload(b"session", 1, [CHUNK])
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(None)
     asyncio.run_coroutine_threadsafe(end(), transport._loop).result(20)
     another = threading.Thread(target=transport.upload, args=(b"session", 2, [CHUNK]))
     another.start()
