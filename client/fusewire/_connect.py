@@ -19,12 +19,14 @@ from fusewire._grpc_transport import GrpcTransport, tls_credentials
 from fusewire._session import Session, close_all
 from fusewire._token import token_of
 from fusewire._transport import Transport
+from fusewire_protos.address import read_address
 
 if TYPE_CHECKING:
     import grpc  # the transport imports it, once it has told it what to do at a fork
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
 CONNECT_TIMEOUT_S = 20.0
+UNIX_PREFIX = "unix:"
 
 _connected: list[Session] = []
 _connecting: dict[int, threading.RLock] = {}  # by process: a fork may find the parent's held for ever
@@ -39,7 +41,10 @@ def connect(
     debug: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
 ) -> Session:
-    """Opens a session on the server at `target` (host:port, or unix:path), by default that of FUSEWIRE_TARGET.
+    """Opens a session on the server at `target`, by default that of FUSEWIRE_TARGET.
+
+    A target is host:port, with an IPv6 host in brackets ([::1]:7423), or unix:path for a socket of this machine that
+    leads to a server.
 
     `token` is by default that of FUSEWIRE_TOKEN. `tls_ca`, a file of certificates to trust (PEM), makes the connection
     private; `credentials`, from `grpc.ssl_channel_credentials`, do so with whatever else gRPC offers. `debug` keeps the
@@ -49,14 +54,11 @@ def connect(
     WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from one that had connected:
     such processes are to be started by the spawn method.
     """
-    target = target or os.environ.get(TARGET_VARIABLE)
-    if not target:
-        raise ConfigurationError(f"no server is named: pass a target or set {TARGET_VARIABLE}")
     if tls_ca is not None and credentials is not None:
         raise ConfigurationError("tls_ca and credentials both say whom to trust; pass one of them")
     if tls_ca is not None:
         credentials = tls_credentials(Path(tls_ca))
-    transport = GrpcTransport(target, token=token_of(token), credentials=credentials)
+    transport = GrpcTransport(_target(target), token=token_of(token), credentials=credentials)
     return open_session(transport, debug=debug, timeout=timeout)
 
 
@@ -78,6 +80,19 @@ def default_session() -> Session:
         return opened
     with _connecting.setdefault(os.getpid(), threading.RLock()):  # one thread connects; the others use its session
         return _opened_last() or connect()
+
+
+def _target(given: object) -> str:
+    """Where to connect. Raises ConfigurationError for what gRPC would take for another place than it says."""
+    name, target = ("target", given) if given else (TARGET_VARIABLE, os.environ.get(TARGET_VARIABLE))
+    if not target:
+        raise ConfigurationError(f"no server is named: pass a target or set {TARGET_VARIABLE}")
+    if isinstance(target, str) and target.startswith(UNIX_PREFIX) and target != UNIX_PREFIX:
+        return target
+    try:
+        return str(read_address(target, least_port=1))
+    except ValueError as reason:
+        raise ConfigurationError(f"{name} = {target!r}: {reason}; or unix:PATH") from None
 
 
 def _opened_last() -> Session | None:

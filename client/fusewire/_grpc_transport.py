@@ -317,13 +317,18 @@ class GrpcTransport:
 
     def _channel(self) -> Any:
         if self._credentials is None:
-            return grpc.aio.insecure_channel(self._target, options=_CHANNEL_OPTIONS)
-        return grpc.aio.secure_channel(self._target, self._credentials, options=_CHANNEL_OPTIONS)
+            return grpc.aio.insecure_channel(_address_of(self._target), options=_CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(_address_of(self._target), self._credentials, options=_CHANNEL_OPTIONS)
 
     def _bulk_channel(self) -> Any:
         if self._bulk is None:
             self._bulk = self._channel()
         return self._bulk
+
+
+def _address_of(target: str) -> str:
+    """The target as gRPC takes it: with the way to look it up, for which a host's own name could be taken."""
+    return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
 
 
 async def _reason_of(call: Call, target: str) -> FusewireError:

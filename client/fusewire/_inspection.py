@@ -12,6 +12,7 @@ from http.client import HTTPException
 from typing import Any
 
 from fusewire._token import TOKEN_VARIABLE, token_of
+from fusewire_protos.address import Address, read_address
 from fusewire_protos.errors import ConfigurationError, FusewireError, ServerFault, Unauthenticated
 
 _ANSWER_DEADLINE_S = 10.0
@@ -20,10 +21,11 @@ _ANSWER_DEADLINE_S = 10.0
 def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     """The JSON that the inspection at HOST:PORT answers; over TLS if a file of trusted certificates is given.
 
-    Raises Unauthenticated, ServerFault if no useful answer comes in time, ConfigurationError for a wrong file.
+    Raises Unauthenticated, ServerFault if no useful answer comes in time, ConfigurationError for a wrong address or
+    file.
     """
     scheme = "http" if tls_ca is None else "https"
-    url = f"{scheme}://{address}{path}"
+    url = f"{scheme}://{_checked(address)}{path}"
     token = token_of(None)
     # No proxy: it would be told the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
@@ -46,6 +48,13 @@ def understanding(address: str) -> Iterator[None]:
         yield
     except (AttributeError, LookupError, TypeError, ValueError):
         raise ServerFault(f"what answers at {address} is no inspection of a Fusewire server") from None
+
+
+def _checked(address: str) -> Address:
+    try:
+        return read_address(address, least_port=1)
+    except ValueError as reason:
+        raise ConfigurationError(f"inspection at {address!r}: {reason}") from None
 
 
 def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:

@@ -14,6 +14,7 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access import Access, AccessInterceptor
@@ -106,8 +107,8 @@ class _Process:
         """The one line on standard output, for people and for whoever started this process."""
         listen = self._config.listen
         line = {
-            "grpc": f"{listen.grpc.host}:{grpc_port}",
-            "http": f"{listen.http.host}:{http_port}",
+            "grpc": str(Address(listen.grpc.host, grpc_port)),
+            "http": str(Address(listen.http.host, http_port)),
             "backend": backend,
             "detail": detail,
         }

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.program import ProgramLimits
 from fusewire_server.settings import (
     GIB,
     KIB,
     MIB,
-    Address,
     Bytes,
     Count,
     Endpoint,

@@ -6,12 +6,12 @@ reason. It leaves a value of the right type as it is, so the same reader also ch
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
+from fusewire_protos.address import Address, read_address
 from fusewire_protos.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -23,34 +23,6 @@ Reader = Callable[[object], object]
 
 _UNIT_BYTES = {"KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": 1 << 40}
 _FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-
-
-class Address(NamedTuple):
-    """Where to listen. Port 0: any free one."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect. Names other than localhost are not looked up: they count as no."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-
-def read_address(raw: object) -> Address:
-    """HOST:PORT, an IPv6 host in brackets."""
-    if isinstance(raw, Address):
-        return raw
-    host, colon, port = raw.rpartition(":") if isinstance(raw, str) else ("", "", "")
-    host = host.removeprefix("[").removesuffix("]")
-    if not (host and colon and port.isascii() and port.isdigit() and int(port) < 1 << 16):
-        raise ValueError("expected HOST:PORT with a port from 0 to 65535")
-    return Address(host, int(port))
 
 
 def read_one_of(*words: str) -> Reader:

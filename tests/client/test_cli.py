@@ -296,12 +296,17 @@ def test_json_of_another_service_is_one_line_and_status_1(
     assert written.err == f"fusewire: what answers at {inspected.address} is no inspection of a Fusewire server\n"
 
 
-@pytest.mark.parametrize(
-    "address", ["127.0.0.1:1", "nowhere.invalid:1", "127.0.0.1:port", "[::1", "127.0.0.1:1 ", "ü:1", ""]
-)
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1"])
 def test_a_server_that_is_not_there_is_status_1(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", "--http", address]) == 1
     assert f"no answer from http://{address}/v1/stats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1:port", "[::1", "127.0.0.1:1 ", "ü:1", "a:0", ""])
+def test_an_address_that_is_none_is_a_usage_error(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["status", "--http", address]) == 2
+    expected = "expected HOST:PORT with a port from 1 to 65535, and an IPv6 host in brackets"
+    assert capsys.readouterr().err == f"fusewire: inspection at {address!r}: {expected}\n"
 
 
 def test_certificates_that_are_none_are_a_usage_error(tmp_path: Path) -> None:

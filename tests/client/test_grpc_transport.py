@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
+from fusewire._grpc_transport import _address_of
 from fusewire._memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
@@ -33,7 +34,7 @@ LARGE = np.arange(100_000, dtype=np.float64)
 class Server:
     """A MemoryServer behind gRPC."""
 
-    def __init__(self, credentials: grpc.ServerCredentials | None = None) -> None:
+    def __init__(self, credentials: grpc.ServerCredentials | None = None, place: str = "127.0.0.1:0") -> None:
         self.memory = MemoryServer(execute)
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
@@ -45,13 +46,14 @@ class Server:
         self._declared = threading.Event()
         self.listening = grpc.server(ThreadPoolExecutor(8))
         self.listening.add_generic_rpc_handlers((self._handler(),))
-        self.target = f"127.0.0.1:{self._add_port(credentials)}"
+        port = self._add_port(place, credentials)
+        self.target = place.removesuffix(":0") + f":{port}" if place.endswith(":0") else place
         self.listening.start()
 
-    def _add_port(self, credentials: grpc.ServerCredentials | None) -> int:
+    def _add_port(self, place: str, credentials: grpc.ServerCredentials | None) -> int:
         if credentials is None:
-            return self.listening.add_insecure_port("127.0.0.1:0")
-        return self.listening.add_secure_port("127.0.0.1:0", credentials)
+            return self.listening.add_insecure_port(place)
+        return self.listening.add_secure_port(place, credentials)
 
     def _handler(self) -> Any:
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
@@ -309,9 +311,39 @@ def wait_for_end(session: fw.Session) -> None:
     session.check_open()
 
 
-def test_a_target_that_is_none_is_refused_at_once() -> None:
-    with pytest.raises(fw.SessionLost, match="7423"):
-        fw.connect(7423, timeout=20)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "target",
+    [7423, "localhost", "localhost:0", "localhost:99999", "http://localhost:7423", "foo bar", "::1:7423", "unix:"],
+)
+def test_a_target_that_is_none_is_refused_at_once(target: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(fw.ConfigurationError, match=f"target = {target!r}: expected HOST:PORT with a port from 1 to"):
+        fw.connect(target, timeout=20)
+    monkeypatch.setenv("FUSEWIRE_TARGET", str(target))
+    with pytest.raises(fw.ConfigurationError, match=r"FUSEWIRE_TARGET = .*: expected HOST:PORT"):
+        fw.connect(timeout=20)
+
+
+@pytest.mark.parametrize("place", ["unix:socket", "[::1]:0"])
+def test_a_server_may_be_at_a_socket_of_this_machine_or_an_ipv6_address(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # for the paths of sockets are short
+    try:
+        server = Server(place=place)
+    except RuntimeError:
+        pytest.skip("this machine has no such addresses")
+    with fw.connect(server.target, timeout=20) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+    server.listening.stop(None).wait(10)
+
+
+def test_no_name_of_a_host_says_how_to_look_it_up() -> None:
+    assert _address_of("ipv4:80") == "dns:///ipv4:80"
+
+
+def test_a_token_that_is_no_text_is_refused() -> None:
+    with pytest.raises(fw.ConfigurationError, match="the token is a int, not text"):
+        fw.connect("127.0.0.1:1", token=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("look", [1, 2, 3])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenticated
 from fusewire_server.auth import (
     Authenticator,
@@ -19,7 +20,6 @@ from fusewire_server.auth import (
     revoke,
 )
 from fusewire_server.config import Listen
-from fusewire_server.settings import Address
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 HASH = "0123456789abcdef" * 4

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.auth import Authenticator, Scope
 from fusewire_server.commands import main
 from fusewire_server.config import SETTINGS, Config
-from fusewire_server.settings import Address
 
 SERVE_WITHOUT_FASTAPI = """
 import sys

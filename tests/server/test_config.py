@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.config import SETTINGS, Config, Device, Limits, Listen, Planner, load, value_of
-from fusewire_server.settings import Address
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import dtypes, frames
+from fusewire_protos.address import Address
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Entry, Fetch, NewProgram
 from fusewire_protos.shapes import Spec
@@ -27,7 +28,6 @@ from fusewire_server.app import start_grpc
 from fusewire_server.auth import Authenticator
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
-from fusewire_server.settings import Address
 from tests.server.parts import chain, new, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE
 

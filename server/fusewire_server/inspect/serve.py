@@ -12,8 +12,8 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
-from fusewire_server.settings import Address
 
 # A reader of statistics needs a few connections. Beyond these the oldest idle one makes room, so that
 # whoever asks for health is heard, however many connect and say nothing.

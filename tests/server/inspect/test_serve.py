@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.inspect import serve
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
-from fusewire_server.settings import Address
 from tests.server.inspect.examples import SNAPSHOT, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
