@@ -36,7 +36,9 @@ _NUMPY_NAMES = {
     "around": "round",
     "concatenate": "concat",
     "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
     "mod": "remainder",
+    "right_shift": "bitwise_right_shift",
     "true_divide": "divide",
 }
 
@@ -58,8 +60,12 @@ _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
 
 
 def is_array_like(value: object) -> bool:
-    """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`."""
-    return isinstance(value, np.ndarray | list | tuple | memoryview | bytearray) or hasattr(value, "__array__")
+    """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`.
+
+    So would be a complex number, which is refused for its dtype then.
+    """
+    is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
+    return is_given or hasattr(value, "__array__")
 
 
 def _detour(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
@@ -130,6 +136,8 @@ class Array(Recorded):
     __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
     __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
+    __lshift__, __rlshift__ = _operator("bitwise_left_shift"), _reflected("bitwise_left_shift")
+    __rshift__, __rrshift__ = _operator("bitwise_right_shift"), _reflected("bitwise_right_shift")
     __lt__, __le__ = _comparison("less"), _comparison("less_equal")
     __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
     __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy

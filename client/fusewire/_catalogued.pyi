@@ -30,6 +30,8 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
     "isnan",
     "isinf",
     "isfinite",
@@ -140,6 +142,12 @@ def bitwise_xor(x1: Any, x2: Any, /) -> Array:
 
 def bitwise_invert(x: Any, /) -> Array:
     """The bits that are not set; of a boolean, whether it is false."""
+
+def bitwise_left_shift(x1: Any, x2: Any, /) -> Array:
+    """`x1` · 2^`x2`, less the bits shifted out."""
+
+def bitwise_right_shift(x1: Any, x2: Any, /) -> Array:
+    """`x1` / 2^`x2` rounded down."""
 
 def isnan(x: Any, /) -> Array:
     """Whether `x` is NaN."""

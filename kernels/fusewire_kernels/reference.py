@@ -5,9 +5,10 @@ NumPy or in a library of its interface. Any other twin runs in NumPy and is as a
 float64, rounded once to the op's dtype; kernels come close to it within stated tolerances.
 
 Defined values, where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
-power gives 0, except for the bases 1 and −1; indices of `take` are clamped to the first and last element; `one_hot`
-of a class that does not exist is all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum
-return the second; relu and sign of −0 are +0. Conversions are those of `conversions`. Nothing warns.
+power gives 0, except for the bases 1 and −1; a shift by a negative count, or by as many bits as there are, shifts all
+of them out; indices of `take` are clamped to the first and last element; `one_hot` of a class that does not exist is
+all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum return the second; relu and sign of −0
+are +0. Conversions are those of `conversions`. Nothing warns.
 """
 
 from __future__ import annotations
@@ -243,6 +244,22 @@ def _remainder(library: Any, a: Any, b: Any) -> Any:
     rest = library.fmod(a, b)
     moved = library.where((b < 0) != (rest < 0), rest + b, rest)
     return library.where(rest == 0, library.copysign(library.zeros_like(b), b), moved)
+
+
+def _left_shift(library: Any, x: Any, count: Any) -> Any:
+    is_within = _is_shift(x, count)
+    return library.where(is_within, library.left_shift(x, library.where(is_within, count, 0)), 0)
+
+
+def _right_shift(library: Any, x: Any, count: Any) -> Any:
+    """Beyond the width every bit is the sign."""
+    is_within = _is_shift(x, count)
+    shifted = library.right_shift(x, library.where(is_within, count, 8 * x.dtype.itemsize - 1))
+    return shifted if x.dtype.kind == "i" else library.where(is_within, shifted, 0)
+
+
+def _is_shift(x: Any, count: Any) -> Any:
+    return (count >= 0) & (count < 8 * x.dtype.itemsize)
 
 
 def _is_nan(library: Any, x: Any) -> Any:
@@ -502,6 +519,8 @@ _RULES: dict[str, _Rule] = {
     "clip": _Computed(_clip),
     "where": _select,
     "bitwise_invert": _Computed(_Named("invert")),
+    "bitwise_left_shift": _Computed(_left_shift),
+    "bitwise_right_shift": _Computed(_right_shift),
     "isnan": _Computed(_is_nan),
     "isinf": _Computed(_is_infinite),
     "isfinite": _Computed(_is_finite),

@@ -273,7 +273,7 @@ def _floating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _counting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """floor_divide, remainder, power: booleans count as the smallest integer, as near as ours come to NumPy's int8."""
+    """For arithmetic of booleans: they count as the smallest integer, as near as ours come to NumPy's int8."""
     common = dtypes.promote_all(operands)
     common = dtypes.uint8 if common.is_boolean else common
     return DtypeSignature(_all(common, operands), common)
@@ -298,6 +298,11 @@ def _bitwise(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignat
     if common.is_floating:
         raise DtypeError(f"not defined for {common.name}; only for bool and integers")
     return DtypeSignature(_all(common, operands), common)
+
+
+def _shifting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    _bitwise(operands, attributes)
+    return _counting(operands, attributes)
 
 
 def _selecting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
@@ -427,6 +432,8 @@ _POINTWISE = (
     _pointwise(
         "bitwise_invert", 29, 1, _bitwise, "The bits that are not set; of a boolean, whether it is false.", exact=True
     ),
+    _pointwise("bitwise_left_shift", 33, 2, _shifting, "`x1` · 2^`x2`, less the bits shifted out.", exact=True),
+    _pointwise("bitwise_right_shift", 34, 2, _shifting, "`x1` / 2^`x2` rounded down.", exact=True),
     _pointwise("isnan", 30, 1, _testing, "Whether `x` is NaN.", exact=True),
     _pointwise("isinf", 31, 1, _testing, "Whether `x` is infinite.", exact=True),
     _pointwise("isfinite", 32, 1, _testing, "Whether `x` is neither infinite nor NaN.", exact=True),

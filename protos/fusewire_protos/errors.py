@@ -216,6 +216,7 @@ CASES: tuple[Case, ...] = (
     Case(52, "float_to_integer", _D, "OK", None, "saturates; NaN becomes 0"),
     Case(53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"),
     Case(54, "integer_overflow", _D, "OK", None, "wraps around"),
+    Case(55, "shift_out_of_range", _D, "OK", None, "by a negative count or the width and more: all bits shifted out"),
 )
 BY_CODE: dict[int, Case] = {case.code: case for case in CASES}
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

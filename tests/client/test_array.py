@@ -54,6 +54,64 @@ def test_operators_mean_what_they_mean_in_numpy(session: fw.Session, function: C
     np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda i: (i << 1) | (i >> 1) ^ (1 << i) & (64 >> i),
+        lambda i: (i << i) + (i >> 100) + (i << True),
+        lambda i: i << np.int64(3),
+        lambda i: [1, 2, 3] >> i,
+        lambda i: np.left_shift(i, 2) - np.right_shift(100, i),
+    ],
+)
+def test_shifts_mean_what_they_mean_in_numpy(session: fw.Session, function: Callable[[Any], Any], dtype: str) -> None:
+    integers = np.array([0, 3, 200], dtype)
+    np.testing.assert_array_equal(function(session.array(integers)).numpy(), function(integers), strict=True)
+
+
+def test_a_shift_may_be_assigned(session: fw.Session) -> None:
+    x = old = session.array([1, 2])
+    x <<= 3
+    x >>= 1
+    assert (x.tolist(), old.tolist()) == ([4, 8], [1, 2])
+
+
+def test_a_negative_count_shifts_all_bits_out_as_in_numpy(session: fw.Session) -> None:
+    x = session.array(np.array([5, -5]))
+    assert [(x << -1).tolist(), (x >> -1).tolist()] == [[0, 0], [0, -1]]
+
+
+@pytest.mark.parametrize("name", ["lshift", "rshift"])
+def test_booleans_shift_as_the_smallest_integers(session: fw.Session, name: str) -> None:
+    shifted = getattr(operator, name)(session.array([True, False]), session.array([True, True]))
+    assert shifted.dtype is fw.uint8
+    assert shifted.tolist() == getattr(operator, name)(np.array([True, False]), True).tolist()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x << 1,
+        lambda x: 1.5 >> x,
+        lambda x: ~x,
+        lambda x: x & 1,
+        lambda x: x == 1j,
+        lambda x: 1j + x,
+        lambda x: x < np.complex64(1),
+    ],
+)
+def test_an_operator_without_a_meaning_for_a_dtype_says_so(session: fw.Session, function: Callable[[Any], Any]) -> None:
+    with pytest.raises(fw.DtypeError):
+        function(session.array(A))
+
+
+@pytest.mark.parametrize("function", [lambda x: x + "1", lambda x: pow(x, 2, 3), round, lambda x: x // None])
+def test_what_no_array_can_do_is_a_type_error(session: fw.Session, function: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError):
+        function(session.array(A))
+
+
 @pytest.mark.parametrize(
     "function",
     [

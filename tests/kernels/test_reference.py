@@ -39,6 +39,8 @@ NUMPYS: dict[str, Callable[..., Any]] = {
         )
     },
     "bitwise_invert": np.invert,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
     "clip": lambda x, low, high: np.minimum(np.maximum(x, low), high),
 }
 # Which of two equal zeros they return differs in NumPy from dtype to dtype.

@@ -30,6 +30,8 @@ AS_NUMPY: dict[str, Callable[..., Any]] = {
     },
     "atan2": np.arctan2,
     "bitwise_invert": np.invert,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
 }
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax", "mean")},
@@ -42,6 +44,8 @@ EXCEPTIONS: dict[tuple[str, DType], DType] = {
     ("floor_divide", dtypes.bool_): dtypes.uint8,
     ("remainder", dtypes.bool_): dtypes.uint8,
     ("power", dtypes.bool_): dtypes.uint8,
+    ("bitwise_left_shift", dtypes.bool_): dtypes.uint8,
+    ("bitwise_right_shift", dtypes.bool_): dtypes.uint8,
     ("square", dtypes.bool_): dtypes.bool_,
     ("round", dtypes.bool_): dtypes.bool_,
     ("sum", dtypes.uint8): dtypes.int64,

@@ -68,6 +68,10 @@ def _of_numbers(
     return Body(floating or call, call, None, only_selects, weight)
 
 
+def _of_integers(op: str, operands: int) -> Body:
+    return Body(None, _function(op, operands))
+
+
 def _of_all(op: str, operands: int, *, floating: str | None = None, only_selects: bool = False) -> Body:
     call = _function(op, operands)
     return Body(floating or call, call, call, only_selects)
@@ -104,6 +108,8 @@ BODIES: dict[str, Body] = {
     "bitwise_or": Body(None, "{0} | {1}", "{0} | {1}"),
     "bitwise_xor": Body(None, "{0} ^ {1}", "{0} ^ {1}"),
     "bitwise_invert": Body(None, "~{0}", "{0} ^ 1"),
+    "bitwise_left_shift": _of_integers("bitwise_left_shift", 2),
+    "bitwise_right_shift": _of_integers("bitwise_right_shift", 2),
     "isnan": _of_all("isnan", 1, only_selects=True),
     "isinf": _of_all("isinf", 1, only_selects=True),
     "isfinite": _of_all("isfinite", 1, only_selects=True),

@@ -120,6 +120,8 @@ INTEGER_BINARY: dict[str, Reference] = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
+    "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift,
 } | EXACT_BINARY
 HALVES: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16}
 FLOAT32_SPECIALS = np.array(
@@ -360,6 +362,23 @@ def test_integer_arithmetic_on_one_has_numpys_values(loops: Loops, op: str, code
 def test_integer_arithmetic_wraps_and_divides_by_zero_to_zero(loops: Loops, op: str, code: str) -> None:
     left, right = _pairs(_integers(code))
     np.testing.assert_array_equal(loops(f"fw_{op}_{code}", left, right), INTEGER_BINARY[op](left, right))
+
+
+@pytest.mark.parametrize("code", INTEGERS)
+@pytest.mark.parametrize("op", ["bitwise_left_shift", "bitwise_right_shift"])
+def test_a_shift_by_a_negative_count_or_beyond_the_width_shifts_all_bits_out(loops: Loops, op: str, code: str) -> None:
+    width = 8 * np.dtype(TYPES[code][1]).itemsize
+    counts = np.array([0, 1, width - 1, width, width + 1, -1, -width, 2**63 - 1]).astype(TYPES[code][1])
+    values, counts = (column.ravel() for column in np.meshgrid(_integers(code), counts))
+    shifted = [_shifted(op, *pair, width) for pair in zip(values.tolist(), counts.tolist(), strict=True)]
+    expected = np.array([value % 2**width for value in shifted], np.uint64).astype(TYPES[code][1])
+    np.testing.assert_array_equal(loops(f"fw_{op}_{code}", values, counts), expected)
+
+
+def _shifted(op: str, value: int, count: int, width: int) -> int:
+    """In Python's integers, which have no width."""
+    distance = count if 0 <= count < width else width
+    return value << distance if op == "bitwise_left_shift" else value >> distance
 
 
 @pytest.mark.parametrize("code", INTEGERS)

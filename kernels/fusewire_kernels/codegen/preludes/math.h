@@ -691,6 +691,11 @@ FW_FLOAT_ARITHMETIC(f64, double)
         return x > 0 ? x : 0; \
     } \
     FW_INTEGER_IDENTITIES(I, T) \
+    /* as a U a negative count is beyond the width, too */ \
+    FW_FN T fw_bitwise_left_shift_##I(T x, T count) { \
+        T shifted = (T)((U)x << ((U)count & (8 * sizeof x - 1))); \
+        return (U)count < 8 * sizeof x ? shifted : 0; \
+    } \
     /* exponent >= 0, by squaring */ \
     FW_FN T fw_raise_##I(T base, T exponent) { \
         U result = 1; \
@@ -711,6 +716,10 @@ FW_FLOAT_ARITHMETIC(f64, double)
     } \
     FW_FN T fw_sign_##I(T x) { \
         return (T)((x > 0) - (x < 0)); \
+    } \
+    /* beyond the width every bit is the sign */ \
+    FW_FN T fw_bitwise_right_shift_##I(T x, T count) { \
+        return x >> ((U)count < 8 * sizeof x ? count : (T)(8 * sizeof x - 1)); \
     } \
     /* rounds towards zero */ \
     FW_FN T fw_quotient_##I(T a, T b) { \
@@ -747,6 +756,10 @@ FW_IDENTITY(abs, u8, uint8_t)
 
 FW_FN uint8_t fw_sign_u8(uint8_t x) {
     return x != 0;
+}
+
+FW_FN uint8_t fw_bitwise_right_shift_u8(uint8_t x, uint8_t count) {
+    return count < 8 ? (uint8_t)(x >> (count & 7)) : 0;
 }
 
 FW_FN uint8_t fw_floor_divide_u8(uint8_t a, uint8_t b) {
