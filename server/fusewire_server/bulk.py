@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from typing import NoReturn
 
 import numpy as np
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
-from fusewire_protos.errors import CaseError
+from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
 from fusewire_server.engine import Engine
+from fusewire_server.orders import no_room_on_host
 from fusewire_server.refusal import Context, refuse
 from fusewire_server.session import Session, SessionState
 from fusewire_server.work import Beside, Value
@@ -119,22 +121,25 @@ class Bulk:
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
         try:
             staged = await self._gather(chunks, value)
-        except MemoryError as error:  # the host's, and the device's OutOfMemory
-            text = str(error) or "the host has no room"
-            self._engine.upload_failed(session, value, text, case="out_of_memory")
-            await refuse(context, "out_of_memory", text)
+        except OutOfMemory as error:
+            await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
+        except MemoryError:
+            await self._fail(session, value, "out_of_memory", no_room_on_host(value.spec.size_bytes), context)
         except CaseError as error:
-            self._engine.upload_failed(session, value, error.text, case=error.case.name)
-            await refuse(context, error.case.name, error.text)
+            await self._fail(session, value, error.case.name, error.text, context)
         except asyncio.CancelledError:
             self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise
         except Exception as error:
             log.exception("the bytes of an upload could not be taken in")
             text = f"taking the bytes in failed: {type(error).__name__}"
-            self._engine.upload_failed(session, value, text, case="server_fault")
-            await refuse(context, "server_fault", text)
+            await self._fail(session, value, "server_fault", text, context)
         self._engine.uploaded(session, value, staged)
+
+    async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
+        """What depends on the value fails, and the call ends."""
+        self._engine.upload_failed(session, value, text, case=case)
+        await refuse(context, case, text)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
         """All bytes of an upload in one piece of host memory. Raises MemoryError, or CaseError for one that lies."""

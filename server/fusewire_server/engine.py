@@ -88,7 +88,7 @@ class Engine:
             planner, device, self._device_thread.order, self.counters, config.device.arena_bytes, self._submit
         )
         self._reads = Reads(
-            self._device_thread, self._intake, self.lanes, self.counters, self.registry.wake, self._no_room
+            self._device_thread, self._intake, self.lanes, self.counters, self.registry.wake, self.no_room
         )
 
     @property
@@ -128,6 +128,12 @@ class Engine:
         if self.is_draining:
             raise CaseError("draining", "the server is draining and takes no new sessions")
         return self.registry.open(tenant, client, peer)
+
+    def drain(self) -> None:
+        """From now on no session begins, and the stream of each that there is ends it in words."""
+        self.is_draining = True
+        for session in self.sessions.values():
+            self.registry.wake(session)
 
     def end(self, session: Session) -> None:
         """The session is over; everything it holds goes back."""
@@ -219,7 +225,7 @@ class Engine:
         """The upload stalled, lied or found no room; only what depends on it fails."""
         if session.state is SessionState.CLOSED or value.state is not ValueState.AWAITED:
             return
-        failure = Failure(BY_NAME[case], self._no_room(text) if case == "out_of_memory" else text, 0, 0)
+        failure = Failure(BY_NAME[case], text, 0, 0)
         taken = Taken()
         taken.failures.append(failure)
         self._intake.fail(session, value, failure)
@@ -389,14 +395,14 @@ class Engine:
 
     def _fail_row(self, failed: orders.FailedRow) -> None:
         row = failed.row
-        text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
+        text = self.no_room(failed.text) if failed.case == "out_of_memory" else failed.text
         failure = Failure(BY_NAME[failed.case], text, row.base, 0)
         self.counters.failed(failure.case)
         if row.session.state is not SessionState.CLOSED:
             self._intake.fail_row(row, failure)
 
-    def _no_room(self, text: str) -> str:
-        """Names the setting, and what it comes to."""
+    def no_room(self, text: str) -> str:
+        """What is too little for something on the device, with the setting's name and what it comes to."""
         return f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
 
     def _finish_writing(self, wrote: orders.Wrote) -> None:
@@ -411,7 +417,7 @@ class Engine:
             value.readers -= 1
             release_if_dead(session, value, taken.released)
         if wrote.refusal is not None:
-            failure = Failure(BY_NAME["out_of_memory"], self._no_room(wrote.refusal), 0, 0)
+            failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)
             self._intake.fail(session, value, failure)
         self._order_releases([session], taken.released)

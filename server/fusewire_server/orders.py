@@ -120,7 +120,7 @@ Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 def no_room_on_host(size_bytes: int) -> str:
-    """Why a fetched value does not come, though the device has it."""
+    """Why a value that is fetched or uploaded does not come, whatever room the device has."""
     return f"the host has no room for a value of {size_bytes} bytes"
 
 

@@ -152,22 +152,33 @@ class Stageless(NullDevice):
 
 
 @pytest.mark.parametrize(
-    ("fault", "status", "case"),
+    ("fault", "status", "case", "text"),
     [
-        (OutOfMemory("1 byte is too much"), grpc.StatusCode.RESOURCE_EXHAUSTED, "out_of_memory"),
-        (MemoryError("1 byte is too much"), grpc.StatusCode.RESOURCE_EXHAUSTED, "out_of_memory"),
-        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault"),
+        (
+            OutOfMemory("1 byte is too much"),
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "out_of_memory",
+            f"1 byte is too much; device.memory_bytes = {1 << 40}",
+        ),
+        (
+            MemoryError("1 byte is too much"),
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "out_of_memory",
+            f"the host has no room for a value of {LARGE.size_bytes} bytes",
+        ),
+        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault", "taking the bytes in failed: OSError"),
     ],
 )
-def test_an_upload_that_finds_no_memory_of_the_host_fails_its_dependents_only(
-    fault: Exception, status: grpc.StatusCode, case: str
+def test_an_upload_that_finds_no_memory_fails_its_dependents_only_and_says_whose_memory(
+    fault: Exception, status: grpc.StatusCode, case: str, text: str
 ) -> None:
     async def test() -> None:
         async with server(device=Stageless(fault)) as here:
             peer = await here.peer()
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
-            assert (await status_of(peer.upload(20, never())))[0] is status
+            assert await status_of(peer.upload(20, never())) == (status, f"{case}: {text}")
             assert await peer.failure(1) == case
+            assert peer.results[1].failure.text == text
             await peer.works(100)
 
     run(test())
