@@ -6,17 +6,14 @@ moments the step that is under way then takes longer than the 99th percentile, a
 their own.
 
 A machine that many share stands still now and then, whatever runs on it. So each of several spans of time has its own
-percentile, and the median of these stands for all: what happens in most spans counts, what happens in one does not.
+percentile, and their median stands for all: what happens in most spans counts, what happens in one does not.
 """
 
 from __future__ import annotations
 
-import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
-
-from loadtests.figure import Spread
-from loadtests.turns import Summary, percentile
 
 
 class Span(NamedTuple):
@@ -30,32 +27,32 @@ class Span(NamedTuple):
         return self.ended_ns - self.began_ns
 
 
-def wait_us(steps: Sequence[Span], within: Span, percent: float) -> float:
-    """The shortest step such that of `percent` of all moments within the span the step under way takes no longer.
+def waits_us(steps: Sequence[Span], spans: Sequence[Span], percent: float) -> list[float]:
+    """Of each span the shortest step such that in `percent` of its moments the step under way takes no longer.
 
-    A step that reaches beyond the span weighs as much as lies within, and is as long as it is. Raises ValueError if
-    no step was under way.
+    The steps are in order and never two at once. One that reaches beyond a span weighs as much as lies within, and is
+    as long as it is. Raises ValueError for a span in which no step was under way.
     """
-    lengths = sorted((step.length_ns, _shared_ns(step, within)) for step in steps_within(steps, within))
-    left_ns = sum(weight_ns for _, weight_ns in lengths) * percent / 100
-    for length_ns, weight_ns in lengths:
+    return [_wait_us(steps_within(steps, span), span, percent) for span in spans]
+
+
+def steps_within(steps: Sequence[Span], within: Span) -> Sequence[Span]:
+    """Those of which a part lies within the span."""
+    first = bisect_right(steps, within.began_ns, key=lambda step: step.ended_ns)
+    end = bisect_left(steps, within.ended_ns, key=lambda step: step.began_ns)
+    return steps[first:end]
+
+
+def _wait_us(steps: Sequence[Span], within: Span, percent: float) -> float:
+    by_length = sorted((step.length_ns, _shared_ns(step, within)) for step in steps)
+    left_ns = sum(weight_ns for _, weight_ns in by_length) * percent / 100
+    for length_ns, weight_ns in by_length:
         left_ns -= weight_ns
         if left_ns <= 0:
             return length_ns / 1e3
     raise ValueError("no step was under way within the span")
 
 
-def typical_wait_us(steps: Sequence[Span], spans: Sequence[Span], percent: float) -> Summary:
-    """The median of the spans' percentiles, and how far these spread."""
-    waits_us = [wait_us(steps, span, percent) for span in spans]
-    return Summary(statistics.median(waits_us), Spread(percentile(waits_us, 10), percentile(waits_us, 90)))
-
-
-def steps_within(steps: Sequence[Span], within: Span) -> list[Span]:
-    """Those of which a part lies within the span."""
-    return [step for step in steps if _shared_ns(step, within) > 0]
-
-
 def _shared_ns(one: Span, other: Span) -> int:
-    """How long both last at once; not positive if never."""
+    """How long both last at once."""
     return min(one.ended_ns, other.ended_ns) - max(one.began_ns, other.began_ns)
