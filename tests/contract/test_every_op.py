@@ -21,8 +21,9 @@ from fusewire_protos.shapes import Spec
 from tests.contract.harness import Job, Runner
 from tests.contract.rows import random_row
 from tests.effort import usually_the_same
+from tests.roundings import allowance
 from tests.strategies import Work, legal_dtypes, programs_of
-from tests.tolerances import allowance, assert_close
+from tests.tolerances import assert_close
 
 _PROGRAMS_AN_EXAMPLE = 8
 # None, one, an odd number, several vectors and a rest; for reductions two chunks of the order of summation and a rest.

@@ -14,6 +14,8 @@ from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
+from tests.roundings import allowance
+from tests.tolerances import assert_close
 
 _CASES: list[tuple[str, tuple[Any, ...], tuple[float, ...]]] = [
     ("mean", ((1,), False), ()),
@@ -38,21 +40,17 @@ def _run(name: str, attributes: tuple[Any, ...], operands: list[Any]) -> Any:
 
 def _operands(dtype: DType, scalars: tuple[float, ...]) -> list[Any]:
     numbers = np.random.default_rng(0).standard_normal((5, 7)) * 3
-    return [numbers.astype(dtype.name), *(np.array(scalar, dtype.name) for scalar in scalars)]
+    return [np.asarray(each, dtypes.to_numpy(dtype)) for each in (numbers, *scalars)]
 
 
 @pytest.mark.parametrize(("name", "attributes", "scalars"), _CASES)
-@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64])
 def test_an_expansion_means_what_the_op_means(
     name: str, attributes: tuple[Any, ...], scalars: tuple[float, ...], dtype: DType
 ) -> None:
-    operands = _operands(dtype, scalars)
-    wanted = twin(catalogue.BY_NAME[name])(np, operands, attributes, ())
-    got = _run(name, attributes, operands)
-    assert got.shape == wanted.shape
-    assert got.dtype == wanted.dtype
-    tolerance = {2: 2e-3, 4: 2e-5, 8: 1e-12}[dtype.itemsize_bytes]
-    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), rtol=tolerance, atol=tolerance)
+    op, operands = catalogue.BY_NAME[name], _operands(dtype, scalars)
+    wanted = twin(op)(np, operands, attributes, ())
+    assert_close(_run(name, attributes, operands), wanted, op, dtype, allowance(op, operands, attributes, dtype))
 
 
 def test_halves_are_summed_without_rounding_to_half_in_between() -> None:

@@ -23,7 +23,8 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from tests import strategies
-from tests.tolerances import allowance, assert_close, assert_same_bytes
+from tests.roundings import allowance
+from tests.tolerances import assert_close, assert_same_bytes
 
 Array = npt.NDArray[Any]
 VECTOR = Spec(dtypes.float32, (8,))

@@ -20,7 +20,8 @@ from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 from tests import strategies
-from tests.tolerances import allowance, assert_close, assert_same_bytes
+from tests.roundings import allowance
+from tests.tolerances import assert_close, assert_same_bytes
 
 Array = npt.NDArray[Any]
 NAN, INF = float("nan"), float("inf")

@@ -20,7 +20,8 @@ from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in
-from tests.tolerances import allowance, assert_close, assert_same_bytes
+from tests.roundings import allowance
+from tests.tolerances import assert_close, assert_same_bytes
 
 Array = npt.NDArray[Any]
 MATMUL = catalogue.BY_NAME["matmul"]
