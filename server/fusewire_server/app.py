@@ -36,7 +36,7 @@ log = logging.getLogger("fusewire.app")
 
 PUBLISH_EVERY_S = 0.1
 STOP_DEADLINE_S = 5.0
-STOP_GRACE_S = 0.2  # for what is being written when the process ends
+STOP_GRACE_S = 1.0  # for farewells and what is being written; it ends as soon as all calls have
 # Calls of one connection at once; a client keeps the others back until some have ended.
 MOST_STREAMS = 256
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
@@ -126,8 +126,8 @@ class _Process:
 
 
 async def drain(engine: Engine, publisher: Publisher, status: health.aio.HealthServicer) -> None:
-    """From now on no session begins, and all who ask hear why."""
-    engine.is_draining = True
+    """From now on no session begins, those that there are end, and all who ask hear why."""
+    engine.drain()
     publisher.publish()
     await status.enter_graceful_shutdown()
 

@@ -181,7 +181,7 @@ class _Stream:
         return True
 
     async def _write(self) -> None:
-        """The only one who writes: welcome, what is owed, and goodbye if the session ends by a failure."""
+        """The only one who writes: welcome, what is owed, and goodbye if the server ends the session."""
         await self._send(self._welcome())
         self._owed.set()  # a resumed session may owe already
         while self._goodbye is None:
@@ -191,6 +191,8 @@ class _Stream:
                 await self._send(frame)
             if not self._is_current:
                 return
+            if self._engine.is_draining and self._goodbye is None:
+                self._end(CaseError("draining", "the server is shutting down"))
         await self._send(pb.ServerFrame(goodbye=self._goodbye))
 
     async def _send(self, frame: pb.ServerFrame) -> None:

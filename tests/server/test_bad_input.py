@@ -27,6 +27,7 @@ from fusewire_protos.errors import BY_NAME, CASES, Reach
 from fusewire_protos.frames import Cancel, Entry, Fetch, Free, NewProgram, Segment
 from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.session import Session
 from fusewire_server.settings import KIB, MIB
 from tests.server.parts import SIZE_BYTES, segment, upload, upload_beside
 from tests.server.wire import LARGE, SERVICE, Peer, Server, first_frame, hello, pieces, server, status_of, stream
@@ -48,7 +49,17 @@ async def garbage(peer: Peer, here: Server) -> None:
 
 
 async def drained(peer: Peer, here: Server) -> None:
-    here.engine.is_draining = True
+    """For whoever opens a session alone: a server that drains ends all."""
+    opening = here.engine.open
+
+    def open_in_vain(tenant: str, client: str, peer: str) -> Session:
+        here.engine.is_draining = True
+        try:
+            return opening(tenant, client, peer)
+        finally:
+            here.engine.is_draining = False
+
+    here.engine.open = open_in_vain  # type: ignore[method-assign]
     await first_frame(peer, hello())
 
 
