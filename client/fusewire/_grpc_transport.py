@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
+import ssl
 import threading
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -117,11 +118,16 @@ def _end_io_thread() -> None:
 
 
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
-    """Of who trusts the certificates in a PEM file. Raises ConfigurationError if it cannot be read."""
+    """Of who trusts the certificates in a PEM file. Raises ConfigurationError if it cannot be read or holds none."""
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # gRPC would say it at every attempt to connect, and to nobody
     try:
-        return grpc.ssl_channel_credentials(ca_file.read_bytes())
+        certificates = ca_file.read_bytes()
+        trusted.load_verify_locations(cafile=ca_file)
+    except ssl.SSLError:
+        raise ConfigurationError(f"tls_ca = {ca_file}: no certificate in PEM, or one that cannot be read") from None
     except OSError as reason:
         raise ConfigurationError(f"tls_ca = {ca_file}: {reason.strerror}") from None
+    return grpc.ssl_channel_credentials(certificates)
 
 
 class GrpcTransport:
@@ -142,6 +148,7 @@ class GrpcTransport:
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # From here on the I/O thread's alone.
         self._is_ending = False
+        self._is_given_up = asyncio.Event()
         self._bulk: Any = None  # a channel, once it is needed
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -212,13 +219,16 @@ class GrpcTransport:
         call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
         writing = asyncio.create_task(self._write(call))
         reading = asyncio.create_task(self._read(call))
+        giving_up = asyncio.create_task(self._give_up())
         try:
-            await asyncio.wait((writing, reading), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((writing, reading, giving_up), return_when=asyncio.FIRST_COMPLETED)
+            if giving_up.done():
+                return SessionLost("the connection was given up")
             if not reading.done() and _failure(writing) is None:
                 await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
             return await self._reason(call, reading, writing)
         finally:
-            await _end(writing, reading, *(self._tasks - {asyncio.current_task()}))
+            await _end(writing, reading, giving_up, *(self._tasks - {asyncio.current_task()}))
             call.cancel()
             for used in (channel, self._bulk):
                 if used is not None:
@@ -269,10 +279,16 @@ class GrpcTransport:
             if self._peer.on_frame(raw):
                 self.want_tick()
 
+    async def _give_up(self) -> None:
+        await self._is_given_up.wait()
+
     def _begin_to_end(self) -> None:
+        """Without a farewell there is nobody to part from, and perhaps no connection yet."""
         self._is_ending = True
         self._is_asleep = False
         self._alarm.ring()
+        if self._farewell is None:
+            self._is_given_up.set()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)

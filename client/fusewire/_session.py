@@ -150,7 +150,7 @@ class Session:
 
     def close(self) -> None:
         """Ends the session; its values are gone. Ops not yet sent are dropped: nobody can read them any more."""
-        if self._begin_to_close():
+        if self._begin_to_close() and self._is_welcome:  # else there is nobody to part from
             self._link.transport.wait_closed(_PARTING_S)
 
     def __enter__(self) -> Self:

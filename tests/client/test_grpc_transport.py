@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -19,7 +21,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._grpc_transport import _address_of
+from fusewire._connect import open_session
+from fusewire._grpc_transport import GrpcTransport, _address_of
 from fusewire._memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
@@ -235,6 +238,16 @@ def test_a_file_of_certificates_that_is_not_there_is_named(tmp_path: Path) -> No
         fw.connect("127.0.0.1:1", tls_ca=tmp_path / "absent.pem")
 
 
+@pytest.mark.parametrize(
+    "text", ["", "no certificate", "-----BEGIN CERTIFICATE-----\nno base64\n-----END CERTIFICATE-----\n"]
+)
+def test_a_file_without_a_certificate_is_named(tmp_path: Path, text: str) -> None:
+    broken = tmp_path / "ca.pem"
+    broken.write_text(text)
+    with pytest.raises(fw.ConfigurationError, match=r"tls_ca = .*ca\.pem: no certificate"):
+        fw.connect("127.0.0.1:1", tls_ca=broken, timeout=20)
+
+
 def test_whom_to_trust_is_said_once(tmp_path: Path) -> None:
     with pytest.raises(fw.ConfigurationError, match="one of them"):
         fw.connect("127.0.0.1:1", tls_ca=tmp_path / "ca.pem", credentials=grpc.ssl_channel_credentials())
@@ -414,6 +427,19 @@ def test_a_server_that_does_not_answer_is_given_up() -> None:
         fw.connect(f"127.0.0.1:{port}", timeout=0.3)
     released.set()
     silent.stop(None).wait(10)
+
+
+def test_giving_up_to_connect_adds_nothing_to_the_time_given_and_leaves_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fusewire._session._PARTING_S", 60)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        transport = GrpcTransport(f"127.0.0.1:{silent.getsockname()[1]}")
+        began_s = time.monotonic()
+        with pytest.raises(fw.WaitTimeout, match=r"within 0\.3 s"):
+            open_session(transport, timeout=0.3)
+        assert transport._has_ended.wait(10)
+        assert time.monotonic() - began_s < 10
 
 
 def test_a_session_that_nobody_closes_does_not_keep_the_process(server: Server) -> None:
