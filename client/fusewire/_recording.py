@@ -17,7 +17,7 @@ import numpy as np
 from fusewire._errors import ArgumentError, QuotaExceeded
 from fusewire._loans import Loan
 from fusewire._recorder import Recorder
-from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_signature
+from fusewire._signature import ArraySpec, OperandSpec, Signature, intern_creation, intern_signature
 from fusewire._tape import Tape
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
@@ -162,7 +162,8 @@ def create(
     kind: type[R], recorder: Recorder, op: Op, scalars: Sequence[tuple[DType, Scalar]], attributes: Attributes
 ) -> R:
     """Records an op that takes no array."""
-    signature = intern_signature(op, tuple(dtype for dtype, _ in scalars), attributes)
+    limit_bytes = recorder.owner.limits.array_bytes
+    signature = intern_creation(op, tuple(dtype for dtype, _ in scalars), attributes, limit_bytes)
     return record(kind, recorder, signature, (), [canonical_of(dtype)(value) for dtype, value in scalars])
 
 

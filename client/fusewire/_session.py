@@ -95,7 +95,7 @@ class Session:
             raise QuotaExceeded(f"an array of {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}")
         host = uploading.sendable(given, spec)
         array: Array = object.__new__(Array)
-        array._spec, array._recorder = intern_spec(spec), self.recorder()
+        array._spec, array._recorder = intern_spec(spec, limit_bytes), self.recorder()
         self._uploads.send(array, host)
         return array
 

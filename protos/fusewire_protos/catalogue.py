@@ -117,6 +117,16 @@ def _infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
         raise type(error)(f"{op.name}({_described(operands)}): {error}") from None
 
 
+def too_large(op: Op, operands: tuple[Spec, ...], result: Spec, limit_bytes: int) -> str:
+    """The text of an error: what is larger than an array may be, and which setting says so."""
+    return f"{op.name}({_described(operands)}): {size_beyond(result, limit_bytes)}"
+
+
+def size_beyond(spec: Spec, limit_bytes: int) -> str:
+    """That part of the text which tells size and setting."""
+    return f"{_described((spec,))} has {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}"
+
+
 def _described(operands: tuple[Spec, ...]) -> str:
     """The first of them, if they are many."""
     named = [f"{spec.dtype.name}{list(spec.shape)}" for spec in operands[:_MOST_DESCRIBED]]

@@ -300,10 +300,20 @@ def _check_live(live: Sequence[int], ops: int) -> None:
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:
-    for spec in dict.fromkeys(program.specs):
-        if spec.size_bytes > limits.array_bytes:
-            text = f"{spec.dtype.name}{list(spec.shape)} has {spec.size_bytes} bytes"
-            raise CaseError("quota_array_bytes", f"{text}; limits.array_bytes = {limits.array_bytes}")
+    if any(spec.size_bytes > limits.array_bytes for spec in dict.fromkeys(program.specs)):
+        raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
+
+
+def _first_too_large(program: Program, limit_bytes: int) -> str:
+    """What is said of the first operand number that is larger than an array may be."""
+    specs = program.specs
+    number = next(number for number, spec in enumerate(specs) if spec.size_bytes > limit_bytes)
+    if number < program.first_result:
+        return f"input {number}: {catalogue.size_beyond(specs[number], limit_bytes)}"
+    index = number - program.first_result
+    op, operands, _ = program.ops[index]
+    text = catalogue.too_large(op, tuple([specs[operand] for operand in operands]), specs[number], limit_bytes)
+    return f"op {index} {text}"
 
 
 def _integer(value: Any, what: str) -> int:

@@ -14,7 +14,7 @@ from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
-SQUARE = intern_spec(Spec(dtypes.float32, (4, 4)))
+SQUARE = intern_spec(Spec(dtypes.float32, (4, 4)), 1 << 30)
 
 
 def op(name: str, *operands: int) -> Record:

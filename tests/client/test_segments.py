@@ -16,8 +16,8 @@ from fusewire_protos.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
 UPLOAD = FIRST_HANDLE + FIRST_UPLOAD
-VECTOR = intern_spec(Spec(dtypes.float32, (4,)))
-MATRIX = intern_spec(Spec(dtypes.float32, (8, 4)))
+VECTOR = intern_spec(Spec(dtypes.float32, (4,)), 1 << 30)
+MATRIX = intern_spec(Spec(dtypes.float32, (8, 4)), 1 << 30)
 
 ADD = intern_signature(BY_NAME["add"], (VECTOR, VECTOR), ()).number
 SCALE = intern_signature(BY_NAME["multiply"], (VECTOR, dtypes.float32), ()).number

@@ -16,7 +16,7 @@ from fusewire_protos.shapes import Spec
 
 def sum_of(elements: int) -> Signature:
     """The signature of adding two vectors of this length."""
-    spec = intern_spec(Spec(dtypes.float32, (elements,)))
+    spec = intern_spec(Spec(dtypes.float32, (elements,)), 1 << 30)
     return intern_signature(BY_NAME["add"], (spec, spec), ())
 
 

@@ -179,6 +179,20 @@ def test_limits_of_ops_and_arrays_are_the_settings() -> None:
     assert _refusal(raw, ProgramLimits(array_bytes=1000)) == "quota_array_bytes"
 
 
+@pytest.mark.parametrize(
+    ("dims", "text"),
+    [
+        ((100,), "op 1 concat(float32[200], float32[200]): float32[400] has 1600 bytes; limits.array_bytes = 1000"),
+        ((300,), "input 0: float32[300] has 1200 bytes; limits.array_bytes = 1000"),
+    ],
+)
+def test_what_is_too_large_is_named(dims: tuple[int, ...], text: str) -> None:
+    doubled = [[CONCAT, [0, 0], 0], [CONCAT, [1, 1], 0], [CONCAT, [2, 2], 0]]
+    with pytest.raises(CaseError) as caught:
+        program.decode(_packed([[F32, *dims]], [], doubled, [2]), ProgramLimits(array_bytes=1000))
+    assert caught.value.text == text
+
+
 @given(
     st.lists(st.integers(1, 20), min_size=1, max_size=10), st.integers(1, 20), st.integers(0, 20), st.integers(1, 60)
 )
