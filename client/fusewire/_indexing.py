@@ -10,7 +10,10 @@ import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from fusewire._errors import ArgumentError
+import numpy as np
+
+from fusewire._conversions import Host
+from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire_protos import shapes
 from fusewire_protos.shapes import Region, Shape
 
@@ -30,12 +33,37 @@ class Gather(NamedTuple):
 
 
 class Index(NamedTuple):
-    """First the region (None: everything), then the new shape (None: as it is), then the gather, if any."""
+    """First the region (None: everything), then the new shape (None: as it is), then the gather, if any.
+
+    `new_axes` are the axes of the new shape that the array has not, ascending.
+    """
 
     region: Region | None
     starts: tuple[int, ...]
     new_shape: Shape | None
     gather: Gather | None
+    new_axes: tuple[int, ...] = ()
+
+    def selected(self, part: Shape, indices: Shape) -> Shape:
+        """The shape selected of a region of shape `part`, where the array that gathers has the shape `indices`."""
+        shape = part if self.new_shape is None else self.new_shape
+        if self.gather is None:
+            return shape
+        before, behind = shape[: self.gather.axis], shape[self.gather.axis + 1 :]
+        return indices + before + behind if self.gather.comes_first else before + indices + behind
+
+    @property
+    def gathered_axis(self) -> int:
+        """The axis of the region along which the gather selects."""
+        assert self.gather is not None
+        return self.gather.axis - sum(axis < self.gather.axis for axis in self.new_axes)
+
+
+class Writes(NamedTuple):
+    """What an assignment to several places of one axis does to each place."""
+
+    is_written: Host  # (length,) bool
+    writer: Host  # (length,) int64: which of the values comes there; 0 where none does
 
 
 class _Reader:
@@ -52,12 +80,12 @@ class _Reader:
         self._dropped: list[int] = []
         self._result: list[int] = []
         self._gather: Gather | None = None
-        self._has_new_axes = False
+        self._new_axes: list[int] = []
 
     def read(self, item: Any) -> None:
         if item is None:
+            self._new_axes.append(len(self._result))
             self._result.append(1)
-            self._has_new_axes = True
         elif isinstance(item, slice):
             self._slice(item)
         elif _is_integer(item):
@@ -74,8 +102,8 @@ class _Reader:
         region = None
         if self._axes:
             region = Region(tuple(self._axes), tuple(self._lengths), tuple(self._steps), tuple(self._dropped))
-        new_shape = tuple(self._result) if self._has_new_axes else None
-        return Index(region, tuple(self._starts), new_shape, self._gather)
+        new_shape = tuple(self._result) if self._new_axes else None
+        return Index(region, tuple(self._starts), new_shape, self._gather, tuple(self._new_axes))
 
     def _slice(self, item: slice) -> None:
         dim = self._dim()
@@ -99,7 +127,8 @@ class _Reader:
         if self._gather is not None:
             raise ArgumentError(
                 "an index holds one array of integers at most; to pick elements by row and column, index the "
-                "flattened array: x.ravel()[rows * x.shape[1] + columns]"
+                "flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, give that a name, and "
+                "reshape it: flat = x.ravel(); flat[...] = value; x = flat.reshape(x.shape)"
             )
         self._gather = Gather(len(self._result), item, self._is_split)
         self._result.append(dim)
@@ -147,6 +176,38 @@ def whole(shape: Shape) -> Region:
     shapes.check(shape)
     axes = tuple(range(len(shape)))
     return Region(axes, shape, (1,) * len(shape), ())
+
+
+def indices_of(given: Any) -> Host:
+    """What gathers, if it is on this machine, as an array. Raises DtypeError or ArgumentError for no integers."""
+    indices = np.asarray(given)
+    if indices.dtype.kind == "b":
+        raise mask_refused()
+    if not indices.size and isinstance(given, list | tuple):  # an empty list has floats by default
+        return indices.astype(np.int64)
+    if indices.dtype.kind not in "iu":
+        raise DtypeError(f"indices have dtype {indices.dtype.name}, not an integer one")
+    return indices
+
+
+def mask_refused() -> ArgumentError:
+    """Why a mask gathers nothing."""
+    return ArgumentError("a mask selects a number of elements that only its values tell; use where")
+
+
+def last_writes(indices: Host, length: int) -> Writes:
+    """What is written to an axis of `length` through `indices`: of several values for one place the last.
+
+    As in reading, indices from the back count, and those out of range mean the first or the last place.
+    """
+    if not length and indices.size:
+        raise ShapeError("an axis of length 0 has no place to assign to")
+    flat = indices.reshape(-1).astype(np.int64)
+    places = np.clip(np.where(flat < 0, flat + length, flat), 0, max(length - 1, 0))
+    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int64))
+    writes.is_written[places] = True
+    writes.writer[places] = np.arange(len(places))  # NumPy goes in order
+    return writes
 
 
 def _is_split(items: Sequence[Any]) -> bool:

@@ -1,0 +1,182 @@
+"""Assignments to what stands between brackets, held to NumPy, on a server in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+import fusewire as fw
+from tests.client.peer import connect
+
+SHAPE = (3, 4, 2)
+DATA = np.arange(24.0, dtype=np.float32).reshape(SHAPE)
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[fw.Session]:
+    with connect().session as opened:
+        yield opened
+
+
+def assigned(x: Any, key: Any, value: Any) -> Any:
+    x[key] = value
+    return x
+
+
+def broadcastable(shape: tuple[int, ...]) -> st.SearchStrategy[tuple[int, ...]]:
+    """Shapes of values that may be assigned to a selection of `shape`, leading ones among them."""
+    ones = st.lists(st.booleans(), min_size=len(shape), max_size=len(shape))
+    dims = ones.map(lambda chosen: tuple(1 if one else dim for one, dim in zip(chosen, shape, strict=True)))
+    shorter = st.integers(0, len(shape)).map(lambda start: shape[start:])
+    # NumPy takes no leading ones for a single element, nor for all that a mask of the array's own shape selects.
+    return st.one_of(dims, shorter, st.just((1, 1, *shape) if len(shape) > 1 else shape))
+
+
+@st.composite
+def gathering_keys(draw: st.DrawFn) -> Any:
+    """An index with one array of integers, of any rank, and anything basic around it."""
+    axis = draw(st.integers(0, len(SHAPE) - 1))
+    places = st.integers(-SHAPE[axis], SHAPE[axis] - 1)
+    shape = draw(npst.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=5))
+    indices = draw(npst.arrays(draw(st.sampled_from([np.int64, np.int32])), shape, elements=places))
+    around = [draw(st.one_of(st.slices(dim), st.integers(0, dim - 1))) for dim in SHAPE]
+    items: list[Any] = [*around[:axis], indices, *around[axis + 1 : draw(st.integers(axis + 1, len(SHAPE)))]]
+    for _ in range(draw(st.integers(0, 2))):
+        items.insert(draw(st.integers(0, len(items))), None)
+    return tuple(items) if len(items) > 1 or draw(st.booleans()) else items[0]
+
+
+def check(session: fw.Session, key: Any, data: st.DataObject) -> None:
+    """Values of every shape that fits are assigned as in NumPy."""
+    shape = data.draw(broadcastable(DATA[key].shape))
+    values = 100 + np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+    value = values if data.draw(st.booleans()) else 7.5
+    result = assigned(session.array(DATA), key, value)
+    np.testing.assert_array_equal(result.numpy(), assigned(DATA.copy(), key, value), strict=True)
+
+
+@settings(deadline=None)
+@given(data=st.data(), key=npst.basic_indices(SHAPE, allow_newaxis=True, max_dims=6))
+def test_what_basic_indices_pick_is_assigned_to_as_in_numpy(session: fw.Session, key: Any, data: st.DataObject) -> None:
+    check(session, key, data)
+
+
+@settings(deadline=None)
+@given(data=st.data(), key=gathering_keys())
+def test_what_integers_pick_is_assigned_to_as_in_numpy(session: fw.Session, key: Any, data: st.DataObject) -> None:
+    check(session, key, data)
+
+
+@settings(deadline=None)
+@given(data=st.data(), rank=st.integers(0, len(SHAPE)))
+def test_what_a_mask_here_picks_is_assigned_to_as_in_numpy(session: fw.Session, rank: int, data: st.DataObject) -> None:
+    check(session, data.draw(npst.arrays(np.bool_, SHAPE[:rank])), data)
+
+
+@pytest.mark.parametrize("value", [7.5, np.float64(7.5), np.arange(2.0), np.ones((1, 4, 1))])
+def test_the_rows_under_a_mask_on_the_server_are_assigned_one_value(session: fw.Session, value: Any) -> None:
+    mask = np.array([True, False, True])
+    result = assigned(session.array(DATA), session.array(mask), value)
+    np.testing.assert_array_equal(result.numpy(), assigned(DATA.copy(), mask, value), strict=True)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, (2,), (24,)])
+def test_a_value_for_each_element_under_a_mask_on_the_server_is_refused(
+    session: fw.Session, shape: tuple[int, ...]
+) -> None:
+    x = session.array(DATA)
+    with pytest.raises(fw.ShapeError, match=r"use where\(mask, value, x\)"):
+        x[x > 3] = np.ones(shape)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+@pytest.mark.parametrize("place", [0, 2, -1])
+def test_an_index_on_the_server_is_assigned_to_as_it_is_read(session: fw.Session, place: int, dtype: str) -> None:
+    if place < 0 and dtype == "uint8":
+        place = 2
+    k = session.array(place, dtype=dtype)
+    keys: list[Any] = [(k, place), ((k, 1), (place, 1)), ((..., 1, None, k % 2), (..., 1, None, place % 2))]
+    for key, in_numpy in keys:
+        x = session.array(DATA)
+        result = assigned(x, key, 7)
+        np.testing.assert_array_equal(result.numpy(), assigned(DATA.copy(), in_numpy, 7), strict=True)
+        np.testing.assert_array_equal(result[key].numpy(), np.full(DATA[in_numpy].shape, 7, np.float32), strict=True)
+
+
+def test_the_greatest_element_is_set_and_added_to_in_place(session: fw.Session) -> None:
+    x = session.array([3, 9, 5])
+    x[x.argmax()] = 0
+    x[x.argmax()] += 10
+    assert x.tolist() == [3, 0, 15]
+
+
+@pytest.mark.parametrize("on_server", [True, False])
+def test_an_index_out_of_range_assigns_to_the_first_or_the_last(session: fw.Session, on_server: bool) -> None:
+    x = session.array([1, 2, 3])
+    for place in (-7, 7):
+        x[session.array(place) if on_server else [place]] = place
+    assert x.tolist() == [-7, 2, 7]
+
+
+def test_several_indices_on_the_server_are_refused_with_what_does_it(session: fw.Session) -> None:
+    x, indices = session.array([1, 2, 3]), session.array([0, 2])
+    with pytest.raises(fw.ArgumentError, match=r"x\[indices\.numpy\(\)\] = value"):
+        x[indices] = 5
+    x[indices.numpy()] = 5
+    assert x.tolist() == [5, 2, 5]
+
+
+def test_several_arrays_are_refused_with_what_assigns_to_their_elements(session: fw.Session) -> None:
+    x, rows, columns = session.array(DATA[0]), np.array([0, 3]), np.array([1, 0])
+    with pytest.raises(
+        fw.ArgumentError, match=r"flat = x\.ravel\(\); flat\[\.\.\.\] = value; x = flat\.reshape\(x\.shape\)"
+    ):
+        x[rows, columns] = [7, 8]
+    flat = x.ravel()
+    flat[rows * x.shape[1] + columns] = [7, 8]
+    expected = assigned(DATA[0].copy(), (rows, columns), [7, 8])
+    np.testing.assert_array_equal(flat.reshape(x.shape).numpy(), expected, strict=True)
+
+
+def test_a_value_assigned_through_indices_keeps_the_dtype(session: fw.Session) -> None:
+    x = session.array([2**60 + 1, 5, -3])
+    x[[1, 2]] = [1.75, -300.5]
+    assert x.dtype == np.int64
+    assert x.tolist() == [2**60 + 1, 1, -300]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error"),
+    [
+        ([0, 1], np.ones((3, 4, 2)), fw.ShapeError),
+        (np.array([True, False, True]), np.ones((3, 4, 2)), fw.ShapeError),
+        ((slice(None), None, 0), np.ones((3, 2, 2)), fw.ShapeError),
+        ([], np.ones(3), fw.ShapeError),
+        ([0.5], 1, fw.DtypeError),
+        (np.array([True, False]), 1, fw.ArgumentError),
+        ((0, [True, False, True, True]), 1, fw.ArgumentError),
+        (([0], [1]), 1, fw.ArgumentError),
+    ],
+)
+def test_what_cannot_be_assigned_leaves_the_array_as_it_was(
+    session: fw.Session, key: Any, value: Any, error: type[Exception]
+) -> None:
+    x = session.array(DATA)
+    with pytest.raises(error):
+        x[key] = value
+    np.testing.assert_array_equal(x.numpy(), DATA, strict=True)
+
+
+def test_an_axis_of_length_0_has_no_place(session: fw.Session) -> None:
+    x = session.array(np.zeros((0, 2)))
+    for key in ([0], session.array(0)):
+        with pytest.raises(fw.ShapeError):
+            x[key] = 1
+    x[[]] = 1
+    assert x.shape == (0, 2)
