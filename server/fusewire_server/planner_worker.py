@@ -7,6 +7,7 @@ bound on its memory: what exceeds it is a refusal, as is whatever the compiler r
 from __future__ import annotations
 
 import gc
+import os
 import resource
 import sys
 import time
@@ -31,7 +32,7 @@ _COMPILING_SHARE = 0.8
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves requests on the standard streams until they end."""
+    """Serves requests on the standard streams until they end, or nobody reads the answers any more."""
     dialect, architecture, memory_bytes, deadline_s = arguments
     give_way(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
@@ -43,10 +44,21 @@ def main(arguments: Sequence[str]) -> int:
     gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others
     while (raw := _read(requests)) is not None:
         answer = msgpack.packb(_answer(raw, dialect, compiler))
-        answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
-        answers.flush()
+        try:
+            answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
+            answers.flush()
+        except BrokenPipeError:  # the server was killed
+            _forget_unsent(answers)
+            return 0
         gc.collect()
     return 0
+
+
+def _forget_unsent(stream: BinaryIO) -> None:
+    """At exit the interpreter writes what a stream still holds, and would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _tidy_cache() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -267,6 +268,17 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
         await one.stop()
 
     run(test())
+
+
+def test_a_worker_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S))
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes) as worker:
+        assert worker.stdout is not None
+        worker.stdout.close()
+        _, told = worker.communicate((3).to_bytes(4, "little") + b"one", timeout=60)
+    assert (worker.returncode, told) == (0, b"")
 
 
 def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
