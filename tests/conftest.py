@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from fusewire_kernels import build
+from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
 from tests.effort import DEEP, USUAL
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
+
+build.after_pass = verify_pass
 
 settings.register_profile("fusewire", USUAL)
 settings.register_profile("deep", DEEP)  # `pytest --hypothesis-profile deep`, for whoever has an hour

@@ -6,10 +6,13 @@ tasks      each group as a kernel with its sizes     (lower)
 batches    equal independent tasks as one launch     (schedule)
 arena      where interior buffers lie                (lifetimes, arena)
 plan       kernels as text, operands as columns      (here, codegen)
+
+Tests look at what each has made before the next begins: `after_pass`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from fusewire_kernels.arena import Arena, arrange
@@ -39,6 +42,10 @@ from fusewire_kernels.plan import (
 )
 from fusewire_kernels.schedule import Batch, one_by_one, schedule
 from fusewire_protos.program import Program
+
+# Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the
+# process; nothing else sets it.
+after_pass: Callable[..., None] | None = None
 
 _make = tuple.__new__  # of a NamedTuple that every operand needs: its own constructor takes twice the time
 
@@ -75,16 +82,12 @@ def written_in(dialect: str, plan: Design) -> Plan:
 
 def design(program: Program) -> Design:
     """What a plan computes and where, fused."""
-    fusion = fuse(build_graph(program))
-    tasks = lower(fusion)
-    return _arranged(program, fusion, tasks, schedule(fusion, tasks))
+    return _design(program, fuse, schedule)
 
 
 def design_separately(program: Program) -> Design:
     """What a plan computes and where, one value a launch: the same bits, as slowly as can be."""
-    fusion = separate(build_graph(program))
-    tasks = lower(fusion)
-    return _arranged(program, fusion, tasks, one_by_one(tasks))
+    return _design(program, separate, lambda _, tasks: one_by_one(tasks))
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
@@ -101,20 +104,41 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
         )
         for lowered, groups in plan.batches
     ]
+    donated = donations(plan.graph, plan.tasks, plan.lifetimes)
+    _show("plan", plan, donated)
     return Plan(
         sources,
         tuple(launches),
         tuple(columns.columns),
         plan.arena.size_bytes,
-        donations(plan.graph, plan.tasks, plan.lifetimes),
+        donated,
         _cost(plan),
         explain(plan.program, plan.fusion, plan.batches, plan.lifetimes),
     )
 
 
-def _arranged(program: Program, fusion: Fusion, tasks: list[Task], batches: list[Batch]) -> Design:
-    lives = lifetimes(fusion.graph, tasks, batches)
-    return Design(program, fusion, tasks, batches, lives, arrange(fusion.graph, tasks, lives))
+def _design(
+    program: Program,
+    group: Callable[[Graph], Fusion],
+    batch: Callable[[Fusion, list[Task]], list[Batch]],
+) -> Design:
+    graph = build_graph(program)
+    _show("graph", graph)
+    fusion = group(graph)
+    _show("fusion", fusion)
+    tasks = lower(fusion)
+    _show("tasks", fusion, tasks)
+    batches = batch(fusion, tasks)
+    _show("batches", fusion, batches)
+    lives = lifetimes(graph, tasks, batches)
+    arena = arrange(graph, tasks, lives)
+    _show("arena", graph, tasks, lives, arena)
+    return Design(program, fusion, tasks, batches, lives, arena)
+
+
+def _show(name: str, *made: object) -> None:
+    if after_pass is not None:
+        after_pass(name, *made)
 
 
 class _Columns:

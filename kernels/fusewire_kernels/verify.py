@@ -1,6 +1,7 @@
-"""What must hold after every pass, whatever the program: run by tests on every plan they make.
+"""What must hold after every pass, whatever the program: run by tests after each pass of every plan they make.
 
-Each function raises ServerFault with the first rule that is broken.
+Each function raises ServerFault with the first rule that is broken. Tests set `verify_pass` as `build.after_pass`: a
+pass is judged before the next begins, and a failure names it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import product
+from typing import Any
 
 from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
@@ -24,14 +26,21 @@ from fusewire_protos.errors import ServerFault
 _MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
 
 
+def verify_pass(name: str, *made: Any) -> None:
+    """What a pass of `build` has made."""
+    try:
+        _RULES[name](*made)
+    except ServerFault as fault:
+        raise ServerFault(f"{fault} (pass: {name})") from None
+
+
 def verify(plan: Design) -> None:
     """All rules of all passes."""
     verify_graph(plan.graph)
     verify_fusion(plan.fusion)
     verify_batches(plan.fusion, plan.batches)
-    verify_tasks(plan.fusion, plan.tasks)
+    verify_lowering(plan.fusion, plan.tasks)
     verify_arena(plan.graph, plan.tasks, plan.lifetimes, plan.arena)
-    verify_results(plan.graph, plan.tasks, plan.fusion)
     verify_donations(plan, donations(plan.graph, plan.tasks, plan.lifetimes))
 
 
@@ -82,6 +91,12 @@ def verify_batches(fusion: Fusion, batches: list[Batch]) -> None:
             _require(launch_of[other] < launch_of[group], f"group {group} runs before group {other} has ended")
 
 
+def verify_lowering(fusion: Fusion, tasks: list[Task]) -> None:
+    """Tasks are sound, and together write all live results."""
+    verify_tasks(fusion, tasks)
+    verify_results(fusion, tasks)
+
+
 def verify_tasks(fusion: Fusion, tasks: list[Task]) -> None:
     """Reads and writes stay inside buffers, and an operand list fits its kernel."""
     for group, task in enumerate(tasks):
@@ -106,8 +121,9 @@ def verify_arena(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]
             _require(is_legal, f"values {earlier} and {later} are needed at once and share memory")
 
 
-def verify_results(graph: Graph, tasks: list[Task], fusion: Fusion) -> None:
+def verify_results(fusion: Fusion, tasks: list[Task]) -> None:
     """Every element of a live result is written, and twice only where a store is to come after others."""
+    graph = fusion.graph
     written: dict[int, Counter[int]] = {}
     for number, value in enumerate(graph.values):
         if value.target is not None and graph.is_needed[number] and not value.after:
@@ -139,6 +155,16 @@ def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
             _require(
                 is_over or is_at_once, f"group {group} reads input {given} after result {position} is written over it"
             )
+
+
+_RULES: dict[str, Callable[..., None]] = {
+    "graph": verify_graph,
+    "fusion": verify_fusion,
+    "tasks": verify_lowering,
+    "batches": verify_batches,
+    "arena": verify_arena,
+    "plan": verify_donations,
+}
 
 
 def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - reads as a sentence

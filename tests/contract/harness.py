@@ -20,7 +20,6 @@ from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.toolchains import compiler_of
-from fusewire_kernels.verify import verify
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program, ProgramLimits, decode, encode
@@ -87,9 +86,8 @@ class _Addresses(NamedTuple):
     starts: Sequence[int] = ()
 
 
-def _verified_plan(job: Job, dialect: str) -> Plan:
+def _plan_of(job: Job, dialect: str) -> Plan:
     made = design(job.program) if job.is_fused else design_separately(job.program)
-    verify(made)
     with divided_finely():
         return written_in(dialect, made)
 
@@ -107,7 +105,7 @@ class Runner:
     def prepare(self, jobs: Iterable[Job]) -> None:
         """Makes, compiles and loads all these plans that are not yet there."""
         wanted = {job.key: job for job in jobs}
-        plans = {key: _verified_plan(job, self._dialect) for key, job in wanted.items() if key not in self._ready}
+        plans = {key: _plan_of(job, self._dialect) for key, job in wanted.items() if key not in self._ready}
         sources = {source.text: source for plan in plans.values() for source in plan.kernels}
         paths = dict(zip(sources, self._compiler.compile(list(sources.values())).paths, strict=True))
         for key, plan in plans.items():

@@ -1,19 +1,24 @@
-"""The rules of plans catch plans that break them."""
+"""The rules of plans catch plans that break them, after the pass that did."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from fusewire_kernels.build import Design, design
-from fusewire_kernels.graph import Form, Operand
+from fusewire_kernels import build
+from fusewire_kernels.arena import Arena
+from fusewire_kernels.build import Design, design, written_in
+from fusewire_kernels.fuse import Fusion
+from fusewire_kernels.graph import Form, Graph, Operand
 from fusewire_kernels.plan import Donation
-from fusewire_kernels.schedule import Batch
+from fusewire_kernels.schedule import Batch, one_by_one
 from fusewire_kernels.verify import verify, verify_donations
 from fusewire_kernels.views import Layout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ServerFault
+from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
 
 
@@ -180,3 +185,62 @@ def test_a_result_that_no_task_stores_is_found() -> None:
     elsewhere = (*last.operands[:-1], last.operands[0])
     with pytest.raises(ServerFault, match="stored by no task"):
         verify(plan._replace(tasks=[*plan.tasks[:-1], last._replace(operands=elsewhere)]))
+
+
+# ---- after each pass ----
+
+
+def _outside(graph: Graph) -> Graph:
+    *others, last = graph.values
+    beyond = tuple(operand._replace(layout=Layout((99,), (1,), 0, ())) for operand in last.operands)
+    return graph._replace(values=(*others, last._replace(operands=beyond)))
+
+
+def _waiting_for_nothing(fusion: Fusion) -> Fusion:
+    return fusion._replace(waits_for=tuple(() for _ in fusion.groups))
+
+
+def _without_the_last(made: list[Any]) -> list[Any]:
+    return made[:-1]
+
+
+def _without_room(arena: Arena) -> Arena:
+    return arena._replace(size_bytes=0)
+
+
+def _of_other_sizes(_: tuple[Donation, ...]) -> tuple[Donation, ...]:
+    return (Donation(0, 0),)
+
+
+@pytest.mark.parametrize(
+    ("function", "spoil", "name"),
+    [
+        ("build_graph", _outside, "graph"),
+        ("fuse", _waiting_for_nothing, "fusion"),
+        ("lower", _without_the_last, "tasks"),
+        ("schedule", _without_the_last, "batches"),
+        ("arrange", _without_room, "arena"),
+        ("donations", _of_other_sizes, "plan"),
+    ],
+)
+def test_a_pass_that_breaks_a_rule_is_named_before_the_next_begins(
+    function: str, spoil: Callable[[Any], Any], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_by = getattr(build, function)
+    monkeypatch.setattr(build, function, lambda *operands: spoil(made_by(*operands)))
+    with pytest.raises(ServerFault, match=rf"\(pass: {name}\)"):
+        written_in("c", design(_of_products()))
+
+
+def test_plans_of_one_value_a_launch_are_judged_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "one_by_one", lambda tasks: one_by_one(tasks)[:-1])
+    with pytest.raises(ServerFault, match="pass: batches"):
+        build.design_separately(_of_products())
+
+
+def _of_products() -> Program:
+    """Three launches, and an input of another size than the result."""
+    writer = Writer()
+    x, w = writer.input(5, 8), writer.input(8, 8)
+    y = writer.matmul(writer.tanh(writer.matmul(x, w)), w)
+    return writer.program(writer.sum(y, axes=(0, 1), keepdims=False))
