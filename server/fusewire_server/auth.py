@@ -150,14 +150,18 @@ def bearer(header: str | None) -> str | None:
 def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = None) -> str:
     """Adds a token to the file, which is made if missing, and returns it: the only time it can be seen.
 
-    Raises ArgumentError for a tenant that is no single word, ConfigurationError if the file cannot be written.
+    Raises ArgumentError for a tenant that is no single word, ConfigurationError if the file cannot be written, or holds
+    anything but tokens already.
     """
     if not tenant or tenant.split() != [tenant]:
         raise ArgumentError(f"a tenant is one word without spaces, not {tenant!r}")
     token_id = secrets.token_hex(4)
     token = f"{token_id}.{secrets.token_urlsafe(32)}"
     with _rewriting(path) as new_file:
-        old_text = path.read_text(encoding="utf-8") if path.exists() else ""
+        old_text = ""
+        if path.exists():
+            read_tokens(path)
+            old_text = path.read_text(encoding="utf-8")
         new_file.write(old_text if old_text.endswith("\n") or not old_text else old_text + "\n")
         new_file.write(TokenRecord(token_id, _hash(token), tenant, scope, expires).line())
     return token
@@ -255,6 +259,8 @@ def _rewriting(path: Path) -> Iterator[TextIO]:
 
     It is also the lock: two commands that edit together could bring a revoked token back.
     """
+    if path.is_dir():
+        raise ConfigurationError(f"the token file {path} is a folder")
     new_path = path.with_name(path.name + ".new")
     try:
         descriptor = os.open(new_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -268,5 +274,7 @@ def _rewriting(path: Path) -> Iterator[TextIO]:
         with os.fdopen(descriptor, "w", encoding="utf-8") as new_file:
             yield new_file
         new_path.replace(path)
+    except OSError as reason:
+        raise ConfigurationError(f"cannot write {path}: {reason.strerror}") from None
     finally:
         new_path.unlink(missing_ok=True)

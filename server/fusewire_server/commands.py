@@ -115,7 +115,7 @@ def _serve(parsed: argparse.Namespace) -> int:
 
 
 def _mint_token(parsed: argparse.Namespace) -> int:
-    expires = None if parsed.days is None else datetime.now(UTC) + timedelta(days=parsed.days)
+    expires = None if parsed.days is None else _in_days(parsed.days)
     token = mint(_token_file(parsed), tenant=parsed.tenant, scope=Scope(parsed.scope), expires=expires)
     if parsed.json:
         print(json.dumps({"token": token, "id": token.partition(".")[0], "expires": expires and expires.isoformat()}))
@@ -172,7 +172,17 @@ def _plain(value: object) -> object:
 
 
 def _positive(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError("expected a number above 0")
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text!r}")
     return value
+
+
+def _in_days(days: float) -> datetime:
+    try:
+        return datetime.now(UTC) + timedelta(days=days)
+    except OverflowError:
+        raise ConfigurationError(f"--days {days:g}: no date is so far ahead; without --days it is for ever") from None

@@ -193,10 +193,20 @@ def value_of(config: Config, name: str) -> object:
 def _setting(given: _Given) -> Setting:
     setting = SETTINGS.get(given.name)
     if setting is None:
-        near = difflib.get_close_matches(given.name, (*SETTINGS, *SECTIONS), n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise ConfigurationError(f"there is no setting {given.name} ({given.origin}){hint}")
+        raise ConfigurationError(f"there is no setting {given.name} ({given.origin}){_hint(given.name)}")
     return setting
+
+
+def _hint(name: str) -> str:
+    """What may have been meant by a name that is no setting's."""
+    section, dot, key = name.partition(".")
+    if name in SECTIONS:
+        return f": {name} is a section, a table of settings"
+    if section in SECTIONS:
+        near = [f"{section}.{one}" for one in difflib.get_close_matches(key, settings_of(SECTIONS[section]), n=1)]
+    else:
+        near = difflib.get_close_matches(name, SETTINGS if dot else (*SETTINGS, *SECTIONS), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _from_file(path: Path | None) -> Iterator[_Given]:

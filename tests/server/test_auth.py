@@ -1,5 +1,6 @@
 """Tokens: minted once, stored hashed, refused as soon as they are revoked; and who may listen to a network."""
 
+import errno
 import logging
 import os
 from datetime import UTC, datetime, timedelta
@@ -53,6 +54,38 @@ def test_a_mint_keeps_comments_and_ends_an_unended_line(path: Path) -> None:
     mint(path, tenant="lab", scope=Scope.ADMIN)
     assert path.read_text().startswith(f"# ours\n\nold {HASH} lab use\n")
     assert [record.scope for record in read_tokens(path)] == [Scope.USE, Scope.ADMIN]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"\xff\xfe", "cannot read the token file"), (b"[limits]\n", "tokens, line 1: expected id")],
+)
+def test_a_file_that_holds_no_tokens_gets_none(path: Path, content: bytes, message: str) -> None:
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message):
+        mint(path, tenant="lab", scope=Scope.USE)
+    assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("folder", [".", "/", "folder"])
+def test_a_folder_is_no_token_file(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    with pytest.raises(ConfigurationError, match="is a folder"):
+        mint(Path(folder), tenant="lab", scope=Scope.USE)
+    with pytest.raises(ConfigurationError, match="is a folder"):
+        revoke(Path(folder), "id")
+
+
+def test_a_file_that_cannot_be_written_is_a_clear_refusal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(ConfigurationError, match=r"cannot write .*tokens: No space left"):
+        mint(path, tenant="lab", scope=Scope.USE)
+    assert list(path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("tenant", ["", "two words", "a\nb", " lab"])

@@ -59,9 +59,21 @@ def test_a_token_may_be_given_days(token_file: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("days", ["0", "-1", "nan", "soon"])
-def test_a_wrong_number_of_days_is_a_usage_error(token_file: Path, days: str) -> None:
+def test_a_wrong_number_of_days_is_a_usage_error(
+    token_file: Path, capsys: pytest.CaptureFixture[str], days: str
+) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["token", "mint", "--token-file", str(token_file), "--tenant", "lab", f"--days={days}"])
+    assert f"argument --days: expected a number above 0, not {days!r}\n" in capsys.readouterr().err
+    assert not token_file.exists()
+
+
+@pytest.mark.parametrize("days", ["99999999", "1e300"])
+def test_more_days_than_there_are_dates_are_a_usage_error(
+    token_file: Path, capsys: pytest.CaptureFixture[str], days: str
+) -> None:
+    assert main(["token", "mint", "--token-file", str(token_file), "--tenant", "lab", "--days", days]) == 2
+    assert "no date is so far ahead" in capsys.readouterr().err
     assert not token_file.exists()
 
 

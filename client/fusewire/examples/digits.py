@@ -56,7 +56,6 @@ def _print(figures: Figures, path: Path) -> None:
 
 
 def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1")
-    return count
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1, not {text!r}")
+    return int(text)

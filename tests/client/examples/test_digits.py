@@ -44,6 +44,13 @@ def test_arguments_that_make_no_sense_are_refused(typed: tuple[str, str]) -> Non
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize("count", ["x", "1.5", "0", "²"])
+def test_a_count_that_is_none_is_told_what_was_expected(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse("--clients", count)
+    assert f"argument --clients: expected a whole number, at least 1, not {count!r}\n" in capsys.readouterr().err
+
+
 def test_the_report_ends_with_the_verdict_and_names_the_picture(
     demo: Demo, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
