@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from fusewire.testing import serve_subprocess
+
 REPOSITORY = Path(__file__).parent.parent
 SOURCE_ROOTS = {
     "protos": "fusewire_protos",
@@ -18,6 +20,8 @@ SOURCE_ROOTS = {
     "client": "fusewire",
 }
 CLIENT_DEPENDENCIES = {"numpy", "grpcio", "protobuf", "msgpack"}
+# What these bring: gRPC needs typing_extensions.
+CLIENT_MODULES = ["fusewire", "fusewire_protos", "numpy", "grpc", "google", "msgpack", "typing_extensions"]
 EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "dev"}
 
 # Prints which of the names in argv[1] an import of fusewire asked for, with none of them importable.
@@ -37,6 +41,28 @@ refuse = Refuse(json.loads(sys.argv[1]))
 sys.meta_path.insert(0, refuse)
 import fusewire
 print(json.dumps(sorted(refuse.asked_for)))
+"""
+
+# Computes on the server at argv[1] with only the modules named in argv[2] importable beside Python's own, and prints
+# what it reads.
+COMPUTE_WITH = """
+import json, sys
+
+allowed = {*sys.stdlib_module_names, *json.loads(sys.argv[2])}
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in allowed:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+import fusewire, numpy
+with fusewire.connect(sys.argv[1]) as session:
+    large = session.array(numpy.arange(1 << 20, dtype=numpy.float32))
+    state = large[:4]
+    for _ in range(100):
+        state = fusewire.maximum(state * 0.5, 1).astype(fusewire.bfloat16).astype(fusewire.float32)
+    print(json.dumps([state.numpy().tolist(), (large - 1).numpy()[-2:].tolist()]))
 """
 
 
@@ -105,3 +131,11 @@ def test_fusewire_imports_without_the_service_its_extras_or_cuda() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout) == []
+
+
+def test_a_client_computes_with_nothing_but_its_base_dependencies() -> None:
+    with serve_subprocess("cpu") as server:
+        command = [sys.executable, "-W", "error", "-c", COMPUTE_WITH, server.grpc, json.dumps(CLIENT_MODULES)]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout) == [[1.0] * 4, [2.0**20 - 3, 2.0**20 - 2]]
