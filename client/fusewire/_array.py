@@ -366,8 +366,16 @@ class Array(Recorded):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         function = self._namesake(ufunc)
-        if method != "__call__" or options or function is None:
+        if method != "__call__" or function is None:
             return NotImplemented
+        if "out" in options:
+            raise TypeError(
+                f"np.{ufunc.__name__} cannot write a value on a server to out=; for a += x write a += x.numpy()"
+            )
+        if options:
+            raise TypeError(
+                f"np.{ufunc.__name__} of arrays on a server takes no {', '.join(options)}; use where or astype"
+            )
         return function(*inputs)
 
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:

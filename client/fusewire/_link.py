@@ -7,13 +7,15 @@ reentrant, so that it may record, and whatever sends or waits asks first whether
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import NamedTuple
 
 from fusewire._credit import Amount, Credit
-from fusewire._errors import FusewireError, RequestError, WaitTimeout
+from fusewire._errors import ArgumentError, FusewireError, RequestError, WaitTimeout
 from fusewire._recorder import Recorder
 from fusewire._stream import ClientStream, Outgoing
 from fusewire._transport import Transport
@@ -101,8 +103,12 @@ def finish(act: Callable[[], None]) -> None:
 
 
 def deadline_after(timeout_s: float | None) -> float | None:
-    """When `timeout_s` from now is over, on the monotonic clock."""
-    return None if timeout_s is None else time.monotonic() + timeout_s
+    """When `timeout_s` from now is over, on the monotonic clock. Raises ArgumentError for what is no time."""
+    if timeout_s is None:
+        return None
+    if not isinstance(timeout_s, Real) or math.isnan(timeout_s):
+        raise ArgumentError(f"a timeout is a number of seconds, not {timeout_s!r}")
+    return time.monotonic() + timeout_s
 
 
 def left_s(deadline_s: float | None) -> float | None:

@@ -396,6 +396,16 @@ def test_numpy_reads_floats_as_integers_by_the_rule_of_astype(session: fw.Sessio
     np.testing.assert_array_equal(np.asarray(x, dtype="int32"), x.astype("int32").numpy(), strict=True)
 
 
+def test_what_numpys_functions_cannot_do_here_is_refused_with_what_does_it(session: fw.Session) -> None:
+    x, a = session.array([1.0, 2.0]), np.zeros(2)
+    with pytest.raises(TypeError, match=r"write a \+= x\.numpy\(\)"):
+        a += x
+    with pytest.raises(TypeError, match="takes no where"):
+        np.add(x, 1, where=np.array([True, False]))
+    with pytest.raises(TypeError, match="takes no dtype"):
+        np.add(x, 1, dtype="float32")
+
+
 def test_a_scalar_comes_out_as_pythons_own(session: fw.Session) -> None:
     x = session.array(A)
     assert float(x.sum()) == pytest.approx(float(A.sum()), abs=1e-5)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from time import monotonic_ns
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -65,6 +66,14 @@ def test_a_value_may_take_for_ever() -> None:
             if wait([waiting], timeout=0.01).done:
                 break
         np.testing.assert_array_equal(waiting.result(0), H + 1)
+
+
+@pytest.mark.parametrize("timeout", [math.nan, "a", (1,)])
+def test_a_timeout_that_is_no_time_is_refused(timeout: Any) -> None:
+    with connect().session as session, pytest.raises(fw.ArgumentError, match="a timeout is a number of seconds"):
+        session.array(H).numpy(timeout=timeout)
+    with pytest.raises(fw.ArgumentError, match="a timeout is a number of seconds"):
+        open_session(MemoryTransport(MemoryServer(execute)), timeout=timeout)
 
 
 def test_connecting_that_is_interrupted_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
