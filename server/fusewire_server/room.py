@@ -188,7 +188,7 @@ class Room:
             one.retreats += 1
 
     def _release_early(self) -> None:
-        """What is held up to be released goes now, unless an order before it needs it."""
+        """What is held up to be released goes now, unless an order that waits needs it."""
         waiting = self._line.orders()
         needed = {value for order in waiting for value in values_needed(order)}
         for order in waiting:
