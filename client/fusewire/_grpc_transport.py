@@ -324,7 +324,10 @@ class GrpcTransport:
                 np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
                 filled += len(chunk)
         except grpc.aio.AioRpcError as error:
-            raise _reason_of_call(error) from None
+            reason = _reason_of_call(error)
+            if isinstance(reason, SessionLost):
+                await asyncio.sleep(_PARTING_S)  # if the session has ended, the stream says why, and ends this task
+            raise reason from None
         except (asyncio.InvalidStateError, ValueError):
             filled = 0
         if filled < size_bytes:

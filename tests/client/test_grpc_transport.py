@@ -22,7 +22,7 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._grpc_transport import GrpcTransport, _address_of
+from fusewire._grpc_transport import GrpcTransport, _address_of, _reason_of_call
 from fusewire._memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
@@ -209,6 +209,24 @@ def test_a_download_that_ends_for_any_other_reason_is_a_broken_connection(server
     with (
         fw.connect(server.target) as session,
         pytest.raises(fw.SessionLost, match="the connection broke while the value travelled"),
+    ):
+        session.array(LARGE).numpy(timeout=20)
+
+
+def test_whose_download_ends_with_its_session_is_told_why_that_ended(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goodbye = wire.Goodbye(code=BY_NAME["draining"].code, text="the server is shutting down")
+
+    def farewell_follows(error: grpc.aio.AioRpcError) -> fw.FusewireError:
+        server._owe([wire.ServerFrame(goodbye=goodbye).SerializeToString()])
+        return _reason_of_call(error)
+
+    monkeypatch.setattr("fusewire._grpc_transport._reason_of_call", farewell_follows)
+    server.refusal = (grpc.StatusCode.NOT_FOUND, "session_lost: the session has ended")
+    with (
+        fw.connect(server.target) as session,
+        pytest.raises(fw.SessionClosed, match="the server is shutting down"),
     ):
         session.array(LARGE).numpy(timeout=20)
 
