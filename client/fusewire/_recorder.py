@@ -117,6 +117,7 @@ class Recorder:
         "_positions",
         "_unsent",
         "_waiting_since_ns",
+        "array_bytes",
         "buried",
         "bury",
         "checkpoint",
@@ -131,6 +132,7 @@ class Recorder:
 
     def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
         self.owner = owner
+        self.array_bytes = owner.limits.array_bytes  # how large an array may be
         self.thread = thread
         self.lock = RLock()  # reentrant: a finaliser that records may interrupt its holder
         self.first = index * HANDLES_PER_RECORDER + 1

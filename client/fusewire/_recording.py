@@ -162,8 +162,7 @@ def create(
     kind: type[R], recorder: Recorder, op: Op, scalars: Sequence[tuple[DType, Scalar]], attributes: Attributes
 ) -> R:
     """Records an op that takes no array."""
-    limit_bytes = recorder.owner.limits.array_bytes
-    signature = intern_creation(op, tuple(dtype for dtype, _ in scalars), attributes, limit_bytes)
+    signature = intern_creation(op, tuple([dtype for dtype, _ in scalars]), attributes, recorder.array_bytes)
     return record(kind, recorder, signature, (), [canonical_of(dtype)(value) for dtype, value in scalars])
 
 
