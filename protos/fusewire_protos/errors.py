@@ -12,7 +12,7 @@
     ├── ProtocolError           the peer broke the protocol; ends the session
     ├── Unauthenticated         (PermissionError)
     ├── SessionLost             (ConnectionError)  the server no longer knows this session
-    ├── SessionClosed           (RuntimeError)     used after close, or after a fork
+    ├── SessionClosed           (RuntimeError)     used after its end, or after a fork
     ├── WaitTimeout             (TimeoutError)     the wait ended; the work goes on
     ├── Cancelled               the work was given up on request
     ├── ConfigurationError      (ValueError)       a setting is wrong; the process does not start
@@ -78,7 +78,7 @@ class SessionLost(FusewireError, ConnectionError):
 
 
 class SessionClosed(FusewireError, RuntimeError):
-    """The session was closed, or belongs to the parent of a fork."""
+    """The session was closed, by this side or by a server that shuts down, or belongs to the parent of a fork."""
 
 
 class WaitTimeout(FusewireError, TimeoutError):
@@ -163,7 +163,7 @@ CASES: tuple[Case, ...] = (
         ProtocolError,
         "results wait unread beyond limits.unread_s, or more fetches than limits.handles",
     ),
-    Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server takes no new sessions"),
+    Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server shuts down: no new sessions, and an end of all"),
     Case(
         13,
         "too_many_sessions",
