@@ -34,6 +34,7 @@ CPU_FIGURES = (
     "clients_rows",
     "planning",
     "planning_neighbour",
+    "planning_neighbour_waits",
     "far_ahead",
 )
 

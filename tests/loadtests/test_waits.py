@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from loadtests.figure import Verdict
-from loadtests.figures.planning import _neighbour_figure
+from loadtests.figures.planning import _steps_figure, _waits_figure
 from loadtests.waits import Span, steps_within, waits_us
 
 _MS = 1_000_000
@@ -59,7 +59,7 @@ class _Stepper:
 
 def _verdict(*, rests_ms: Mapping[int, float], planning_ms: Mapping[int, float]) -> Verdict:
     stepper = _Stepper(rests_ms, planning_ms)
-    return _neighbour_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests).verdict
+    return _waits_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests).verdict
 
 
 def _each(standstill_ms: float, spans: Sequence[int] = range(_SPANS)) -> dict[int, float]:
@@ -125,7 +125,7 @@ def test_a_machine_that_stands_still_all_the_time_is_not_taken_for_planning() ->
 
 def test_the_longest_step_is_told_though_it_changes_no_verdict() -> None:
     stepper = _Stepper({}, {4: 500})
-    figure = _neighbour_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests)
+    figure = _steps_figure(stepper.steps, stepper.rests, stepper.planning)
     longest_us = max(step.length_ns for step in stepper.steps) / 1e3
     assert longest_us > 500_000
-    assert figure.notes[1].startswith(f"longest {longest_us:,.0f} µs, before ")
+    assert figure.notes[0].startswith(f"longest {longest_us:,.0f} µs, before ")
