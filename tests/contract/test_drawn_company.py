@@ -28,7 +28,7 @@ _DRAWN = st.lists(programs(most_ops=6), min_size=2, max_size=2)
 
 
 # Each example takes seconds, and so would each of the many that look for a smaller one.
-@settings(of_a_hundred(3), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(of_a_hundred(4), phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(drawn=_DRAWN)
 def test_sessions_with_the_same_and_other_programs_get_what_each_gets_alone(served: Service, drawn: list[Work]) -> None:
     works = [row for work in drawn for row in (work, random_row(work.program, 1), work)]

@@ -6,10 +6,10 @@ from operator import attrgetter
 
 import pytest
 
-from fusewire_kernels.fuse import Fusion, _Fuser, fuse, separate
-from fusewire_kernels.graph import Form, build_graph
+from fusewire_kernels.build import design, design_separately
+from fusewire_kernels.fuse import Fusion, _Fuser
+from fusewire_kernels.graph import Form
 from fusewire_kernels.placement import Walk
-from fusewire_kernels.verify import verify_fusion
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer, random_program
@@ -17,8 +17,7 @@ from tests.kernels.programs import Writer, random_program
 
 def _groups(program: Program) -> list[list[str]]:
     """The bodies of each group's members."""
-    fusion = fuse(build_graph(program))
-    verify_fusion(fusion)
+    fusion = _fusion(program)
     values = fusion.graph.values
     return [
         [values[number].body or values[number].form.value for number, _ in group.members] for group in fusion.groups
@@ -26,11 +25,11 @@ def _groups(program: Program) -> list[list[str]]:
 
 
 def _reasons(program: Program) -> set[str]:
-    return {refusal.reason for refusal in fuse(build_graph(program)).refusals}
+    return {refusal.reason for refusal in _fusion(program).refusals}
 
 
 def _fusion(program: Program) -> Fusion:
-    return fuse(build_graph(program))
+    return design(program).fusion
 
 
 def test_a_chain_is_one_group() -> None:
@@ -214,7 +213,6 @@ def test_plain_values_are_placed_like_any_other(seed: int, monkeypatch: pytest.M
 def test_separated_values_are_alone() -> None:
     writer = Writer()
     x, epsilon = writer.input(4, 3), writer.scalar()
-    fusion = separate(build_graph(writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,))))))
-    verify_fusion(fusion)
+    fusion = design_separately(writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,))))).fusion
     computed = [value for value in fusion.graph.values if value.form in (Form.POINTWISE, Form.REDUCTION)]
     assert [len(group.members) for group in fusion.groups] == [1] * len(computed)

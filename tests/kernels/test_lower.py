@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_kernels.fuse import fuse
-from fusewire_kernels.graph import build_graph
+from fusewire_kernels.build import design
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
 from fusewire_kernels.lower import Task, lower
 from fusewire_protos import dtypes
@@ -16,7 +15,7 @@ _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY
 
 
 def _tasks(program: Program) -> list[Task]:
-    return lower(fuse(build_graph(program)))
+    return design(program).tasks
 
 
 def _loops(program: Program) -> tuple[LoopKernel, tuple[int, ...]]:
@@ -33,7 +32,7 @@ def _product(program: Program) -> tuple[ProductKernel, tuple[int, ...]]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_groups_of_known_kinds_are_lowered_like_any_other(seed: int) -> None:
-    fusion = fuse(build_graph(random_program(seed, most_ops=100).program))
+    fusion = design(random_program(seed, most_ops=100).program).fusion
     of_no_kind = tuple([value._replace(kind=None) for value in fusion.graph.values])
     assert lower(fusion) == lower(fusion._replace(graph=fusion.graph._replace(values=of_no_kind)))
 

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.fuse import fuse
-from fusewire_kernels.graph import build_graph
-from fusewire_kernels.lower import lower
-from fusewire_kernels.schedule import Batch, one_by_one, schedule
-from fusewire_kernels.verify import verify_batches
+from fusewire_kernels.build import design
+from fusewire_kernels.schedule import Batch
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
 
 
 def _batches(program: Program) -> list[Batch]:
-    fusion = fuse(build_graph(program))
-    tasks = lower(fusion)
-    verify_batches(fusion, one_by_one(tasks))
-    batches = schedule(fusion, tasks)
-    verify_batches(fusion, batches)
-    return batches
+    return design(program).batches
 
 
 def test_equal_independent_groups_are_one_launch() -> None:
