@@ -17,46 +17,18 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from fusewire import _conversions as conversions
+from fusewire import _from_numpy as from_numpy
 from fusewire import _operations as operations
 from fusewire._errors import ArgumentError
 from fusewire._fetched import Value
 from fusewire._operations import Axis
 from fusewire._recording import PYTHON_SCALARS, Recorded, apply, binary, unary
-from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-# NumPy's names where ours differ; ours are those of the Array API standard.
-_NUMPY_NAMES = {
-    "absolute": "abs",
-    "amax": "max",
-    "amin": "min",
-    "arctan2": "atan2",
-    "around": "round",
-    "concatenate": "concat",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "mod": "remainder",
-    "right_shift": "bitwise_right_shift",
-    "true_divide": "divide",
-}
-
-
-# NumPy's functions that answer with plain Python objects: from the values, or from what is known without them.
+# NumPy's functions that answer with plain Python objects, from the values.
 _NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
-_KNOWN_HERE: dict[Any, Callable[..., Any]] = {
-    np.shape: lambda a: a.shape,
-    np.ndim: lambda a: a.ndim,
-    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
-}
-
-
-# NumPy's functions that are none of ours, made of ours.
-_MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
-    np.rint: lambda a: _cast(a, dtypes.to_floating(a.dtype)).round(),
-    np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
-}
 
 
 def is_array_like(value: object) -> bool:
@@ -101,6 +73,25 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
     return record_any
 
 
+def _power_operator() -> Callable[[Array, Any], Array]:
+    """An operator that refuses the powers of integers which are none."""
+    op = BY_NAME["power"]
+    detour = _detour(op)
+
+    def checked_detour(self: Array, other: Any) -> Array:
+        operations.check_exponent(self, other)
+        return detour(self, other)
+
+    record = binary(op, checked_detour)
+
+    def record_power(self: Array, other: Any) -> Array:
+        if type(other) is int and other < 0:
+            operations.check_exponent(self, other)
+        return record(self, other)
+
+    return record_power
+
+
 def _reflected(name: str) -> Callable[[Array, Any], Array]:
     op = BY_NAME[name]
     return binary(op, _detour(op, is_reflected=True), is_reflected=True)
@@ -131,7 +122,7 @@ class Array(Recorded):
     __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
     __floordiv__, __rfloordiv__ = _operator("floor_divide"), _reflected("floor_divide")
     __mod__, __rmod__ = _operator("remainder"), _reflected("remainder")
-    __pow__, __rpow__ = _operator("power"), _reflected("power")
+    __pow__, __rpow__ = _power_operator(), _reflected("power")
     __matmul__, __rmatmul__ = _operator("matmul"), _reflected("matmul")
     __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
     __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
@@ -146,7 +137,7 @@ class Array(Recorded):
     __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
     __hash__ = object.__hash__
 
-    def __new__(cls) -> Self:
+    def __new__(cls, *data: object, **options: object) -> Self:
         raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
 
     def __pos__(self) -> Array:
@@ -320,11 +311,13 @@ class Array(Recorded):
     def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
         return _cast(operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims), dtype)
 
-    def var(self, axis: Axis = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
-        return operations.reduce("var", self, axis, keepdims=keepdims, scalars=(float(ddof),))
+    def var(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+        scalars = (operations.correction_of(correction, ddof),)
+        return operations.reduce("var", self, axis, keepdims=keepdims, scalars=scalars)
 
-    def std(self, axis: Axis = None, *, ddof: float = 0, keepdims: bool = False) -> Array:
-        return operations.reduce("std", self, axis, keepdims=keepdims, scalars=(float(ddof),))
+    def std(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+        scalars = (operations.correction_of(correction, ddof),)
+        return operations.reduce("std", self, axis, keepdims=keepdims, scalars=scalars)
 
     def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
         return operations.reduce("min", self, axis, keepdims=keepdims)
@@ -365,7 +358,7 @@ class Array(Recorded):
         return sys.modules["fusewire"]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        function = self._namesake(ufunc)
+        function = from_numpy.counterpart_of(ufunc)
         if method != "__call__" or function is None:
             return NotImplemented
         if "out" in options:
@@ -380,19 +373,13 @@ class Array(Recorded):
 
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if numpy_function in _NEEDS_VALUES:
-            return numpy_function(*map(_read, arguments), **options)
-        function = _KNOWN_HERE.get(numpy_function) or self._namesake(numpy_function)
-        return NotImplemented if function is None else function(*arguments, **options)
-
-    def _namesake(self, numpy_function: Any) -> Callable[..., Any] | None:
-        """What does here what `numpy_function` does: its name alone is also that of functions that do otherwise."""
-        numpy_name = numpy_function.__name__
-        if getattr(np, numpy_name, None) is not numpy_function:
-            return None
-        name = _NUMPY_NAMES.get(numpy_name, numpy_name)
-        namespace = self.__array_namespace__()
-        function: Callable[..., Any] | None = getattr(namespace, name, None) if name in namespace.__all__ else None
-        return _MADE_OF_OURS.get(numpy_function, function)
+            return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
+        function = from_numpy.counterpart_of(numpy_function)
+        if function is None:
+            return NotImplemented
+        if options:
+            arguments, options = from_numpy.in_our_words(numpy_function, function, arguments, options)
+        return function(*arguments, **options)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an array lives on its server and cannot be pickled; pickle array.numpy() instead")

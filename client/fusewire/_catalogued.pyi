@@ -90,7 +90,7 @@ def remainder(x1: Any, x2: Any, /) -> Array:
     """What floor_divide leaves, of the sign of `x2`; by 0, 0."""
 
 def power(x1: Any, x2: Any, /) -> Array:
-    """`x1` to the power of `x2`. An integer to a negative power is 0, but for the bases 1 and −1."""
+    """`x1` to the power of `x2`. Of integers to an array of negative ones 0, but for the bases 1 and −1."""
 
 def minimum(x1: Any, x2: Any, /) -> Array:
     """The lesser of two elements; NaN if either is."""
@@ -249,7 +249,7 @@ def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """Whether every element along `axis` is true, or not zero."""
 
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of exponentials along `axis`, without overflow."""
+    """The logarithm of the sum of exponentials along `axis`, without overflow; of nothing, −∞."""
 
 def softmax(x: Any, /, axis: Axis = -1) -> Array:
     """exp(`x`) over its sum along `axis`, without overflow."""

@@ -6,6 +6,7 @@ It does if the op takes arrays alone, or one array and axes. The docstring is th
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from fusewire import _operations as operations
@@ -23,7 +24,7 @@ _WRITTEN_BY_HAND = frozenset(("argmax", "argmin", "clip", "mean", "prod", "round
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """By name, the functions of those ops whose entries tell their parameters."""
-    formed = {op: _FORMS.get(_form_of(op)) for op in ops if op.name not in _WRITTEN_BY_HAND}
+    formed = {op: _OWN_FORMS.get(op.name) or _FORMS.get(_form_of(op)) for op in ops if op.name not in _WRITTEN_BY_HAND}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
 
@@ -70,6 +71,24 @@ def _along_axes(op: Op) -> _Function:
     return function
 
 
+def _power(op: Op) -> _Function:
+    def function(x1: Any, x2: Any, /) -> Array:
+        operations.check_exponent(x1, x2)
+        return apply_to_any(op, x1, x2)
+
+    return function
+
+
+def _logsumexp(op: Op) -> _Function:
+    def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        array = asarray(x)
+        if 0 in array.shape:
+            return operations.reduce_nothing(op, array, axis, -inf, keepdims=keepdims)
+        return operations.reduce(op.name, array, axis, keepdims=keepdims)
+
+    return function
+
+
 _Form = tuple[int | None, tuple[AttributeKind, ...]]
 
 
@@ -84,3 +103,6 @@ _FORMS: dict[_Form, Callable[[Op], _Function]] = {
     (1, (AttributeKind.AXES, AttributeKind.FLAG)): _reduction,
     (1, (AttributeKind.AXES,)): _along_axes,
 }
+
+# Ops with the parameters of their form, whose functions know a case that the op does not.
+_OWN_FORMS: dict[str, Callable[[Op], _Function]] = {"logsumexp": _logsumexp, "power": _power}

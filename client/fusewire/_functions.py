@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fusewire import _conversions as conversions
 from fusewire import _operations as operations
 from fusewire._array import Array
 from fusewire._catalogued import floor, maximum, minimum, power
@@ -101,12 +102,12 @@ def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fa
 
 def var(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
     """The mean squared distance from the mean, with n − correction for n (`ddof` is NumPy's word for it)."""
-    return asarray(x).var(axis, ddof=correction or ddof, keepdims=keepdims)
+    return asarray(x).var(axis, correction=correction, ddof=ddof, keepdims=keepdims)
 
 
 def std(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
     """The square root of `var`."""
-    return asarray(x).std(axis, ddof=correction or ddof, keepdims=keepdims)
+    return asarray(x).std(axis, correction=correction, ddof=ddof, keepdims=keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
@@ -170,7 +171,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return asarray(x).mT
 
 
-def swapaxes(x: Any, axis1: int, axis2: int, /) -> Array:
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
     given = asarray(x)
     order = list(range(given.ndim))
     first, second = (axis_of(axis, given.ndim) for axis in (axis1, axis2))
@@ -216,12 +217,12 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
     return concat([operations.expand_dims(each, axis) for each in given], axis=axis)
 
 
-def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Array]:
+def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
     """In so many equal parts, or at these places, along `axis`."""
     given = asarray(x)
     axis = axis_of(axis, given.ndim)
     length = given.shape[axis]
-    places = [0, *_cuts(sections, length), length]
+    places = [0, *_cuts(indices_or_sections, length), length]
     before = (slice(None),) * axis
     return [given[*before, slice(start, stop)] for start, stop in pairwise(places)]
 
@@ -244,7 +245,7 @@ def flip(x: Any, /, axis: Axis = None) -> Array:
     return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
 
 
-def take(x: Any, indices: Any, /, axis: int | None = None) -> Array:
+def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
     """The elements at `indices` along `axis`; out of range means the first or the last."""
     return asarray(x).take(indices, axis)
 
@@ -298,13 +299,16 @@ def ones_like(x: Any, /, dtype: Any = None) -> Array:
 empty_like = zeros_like
 
 
-def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
+def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
     """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given.
 
     In an integer dtype the first two are rounded towards zero and their distance is the step, as in NumPy.
     """
     if stop is None:
-        start, stop = 0, start
+        start, stop = None, start
+    if stop is None:
+        raise TypeError("arange needs to know where to stop")
+    start = 0 if start is None else start
     start, stop, step = (_as_python(given) for given in (start, stop, step))
     if step == 0:
         raise ArgumentError("arange with a step of 0 has no end")
@@ -325,7 +329,7 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
     return distance
 
 
-def linspace(start: float, stop: float, /, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
+def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
     """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype.
 
     The last one is `stop` itself. Points become integers by rounding down.
@@ -382,11 +386,20 @@ def _dtype_or_type(value: Any) -> Any:
 
 
 def _fitting(value: Any, dtype: DType) -> Scalar:
-    """A fill value as a Python scalar of the kind of `dtype`, as NumPy casts it."""
+    """A fill value as a Python scalar of the kind of `dtype`, a float as `astype` casts it."""
     plain = _as_python(value)
     if not hasattr(plain, "__float__"):
         raise TypeError(f"one number fills an array, not a {type(plain).__name__}")
-    return int(plain) if dtype.is_integer else plain
+    fitting: Scalar = plain
+    if dtype.is_integer:
+        fitting = int(plain) if isinstance(plain, Integral) else _whole(float(plain), dtype)
+    return fitting
+
+
+def _whole(value: float, dtype: DType) -> int:
+    """`value` in an integer dtype, as `astype` casts it."""
+    cast: int = conversions.cast(np.asarray(value), dtypes.to_numpy(dtype)).item()
+    return cast
 
 
 def _as_python(value: Any) -> Any:

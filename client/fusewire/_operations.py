@@ -14,7 +14,7 @@ from fusewire._errors import ArgumentError, DtypeError, ShapeError
 from fusewire._indexing import Index
 from fusewire._recording import PYTHON_SCALARS, Recorded, apply, apply_to_one, create
 from fusewire_protos import dtypes, shapes
-from fusewire_protos.catalogue import BY_NAME, Op
+from fusewire_protos.catalogue import BY_NAME, Category, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Region, Shape
 
@@ -84,11 +84,28 @@ def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
     """The reduction `name` over `axis`; `scalars` are its operands behind the array."""
-    attributes = (axes_of(axis, len(x._spec.shape)), bool(keepdims))
+    op, rank = BY_NAME[name], len(x._spec.shape)
+    if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # as NumPy allows it, for these alone
+        axis = None
+    attributes = (axes_of(axis, rank), bool(keepdims))
     if not scalars:
-        return apply_to_one(BY_NAME[name], x, attributes)
-    result: R = apply(BY_NAME[name], (x, *scalars), attributes)
+        return apply_to_one(op, x, attributes)
+    result: R = apply(op, (x, *scalars), attributes)
     return result
+
+
+def reduce_nothing(op: Op, x: R, axis: Axis, value: float, *, keepdims: bool) -> R:
+    """What `reduce` gives for an `x` without elements, where that is `value` and the op itself takes none."""
+    shape = shapes.reduce(x._spec.shape, axes_of(axis, len(x._spec.shape)), keepdims=keepdims)
+    dtype = op.dtype_rule((x._spec.dtype,), ()).result
+    return create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((dtype, value),), (shape, dtype.code))
+
+
+def correction_of(correction: float, ddof: float) -> float:
+    """What `var` takes off the number of elements, by either of its names. Raises ArgumentError for both."""
+    if correction and ddof:
+        raise ArgumentError(f"correction = {correction} and ddof = {ddof} are two words for one number; give one")
+    return float(correction or ddof)
 
 
 def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
@@ -98,7 +115,9 @@ def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
 
 
 def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
-    """argmin or argmax: along one axis, or over the flattened array."""
+    """argmin or argmax: along one axis, or over the flattened array. Raises TypeError for several axes."""
+    if axis is not None and not hasattr(axis, "__index__"):
+        raise TypeError(f"{name} takes one axis or None, not {axis!r}")
     if axis is None and len(x._spec.shape) > 1:
         flat = arg_reduce(name, reshape(x, (-1,)), 0, keepdims=False)
         return reshape(flat, (1,) * len(x._spec.shape)) if keepdims else flat
@@ -173,6 +192,15 @@ def _compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowErr
     return create(type(x), recorder, BY_NAME["full"], ((dtypes.bool_, answer),), (x._spec.shape, dtypes.bool_.code))
 
 
+def check_exponent(base: Any, exponent: Any) -> None:
+    """Raises ArgumentError for integers to the power of a negative one. In an array it has a defined value."""
+    if not isinstance(exponent, int | np.integer) or exponent >= 0:
+        return
+    dtype = base._spec.dtype if isinstance(base, Recorded) else dtypes.from_numpy(np.asarray(base).dtype)
+    if not dtype.is_floating:
+        raise ArgumentError(f"{dtype.name} to the power of {exponent} is no integer; cast with astype first")
+
+
 def _in_dtype(value: int, dtype: DType) -> Any:
     if dtype.is_boolean:
         return bool(value)
@@ -203,7 +231,7 @@ def round_to(x: R, decimals: SupportsIndex) -> R:
     if places == 0 or (places > 0 and not dtype.is_floating):
         return apply_to_one(BY_NAME["round"], x, ())
     into, out_of = ("multiply", "divide") if places > 0 else ("divide", "multiply")
-    factor = 10.0 ** abs(places)
+    factor = float(f"1e{abs(places)}")  # infinite beyond the floats, as in NumPy
     scaled = apply(BY_NAME[into], (x, factor))
     rounded: R = apply(BY_NAME[out_of], (apply_to_one(BY_NAME["round"], scaled, ()), factor))
     return astype(rounded, dtype, copy=False)

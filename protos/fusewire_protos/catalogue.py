@@ -418,7 +418,7 @@ _POINTWISE = (
         7,
         2,
         _counting,
-        "`x1` to the power of `x2`. An integer to a negative power is 0, but for the bases 1 and −1.",
+        "`x1` to the power of `x2`. Of integers to an array of negative ones 0, but for the bases 1 and −1.",
         exact=False,
     ),
     _pointwise("minimum", 8, 2, _promoting, "The lesser of two elements; NaN if either is.", exact=True),
@@ -519,7 +519,7 @@ _COMPOSITES = (
         _AXES,
         _reduce_to_some,
         _floating,
-        "The logarithm of the sum of exponentials along `axis`, without overflow.",
+        "The logarithm of the sum of exponentials along `axis`, without overflow; of nothing, −∞.",
     ),
     _composite(
         "softmax", 94, 1, _ALONG, _along_some_axes, _floating, "exp(`x`) over its sum along `axis`, without overflow."

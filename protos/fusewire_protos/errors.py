@@ -217,6 +217,7 @@ CASES: tuple[Case, ...] = (
     Case(53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"),
     Case(54, "integer_overflow", _D, "OK", None, "wraps around"),
     Case(55, "shift_out_of_range", _D, "OK", None, "by a negative count or the width and more: all bits shifted out"),
+    Case(56, "negative_integer_power", _D, "OK", None, "of an integer: 0, but for the bases 1 and −1"),
 )
 BY_CODE: dict[int, Case] = {case.code: case for case in CASES}
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}

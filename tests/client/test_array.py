@@ -82,6 +82,38 @@ def test_a_negative_count_shifts_all_bits_out_as_in_numpy(session: fw.Session) -
     assert [(x << -1).tolist(), (x >> -1).tolist()] == [[0, 0], [0, -1]]
 
 
+@pytest.mark.parametrize("base", [[2, 3], [True, False], 2], ids=str)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x**-1,
+        lambda x: x ** np.int64(-2),
+        lambda x: fw.power(x, -1),
+        lambda x: fw.pow(x.numpy(), -1) if x.ndim else fw.power(2, -1),
+        lambda x: np.power(x, -1),
+    ],
+)
+def test_integers_to_a_negative_power_are_refused_as_in_numpy(
+    session: fw.Session, function: Callable[[Any], Any], base: Any
+) -> None:
+    with pytest.raises(fw.ArgumentError, match=r"to the power of -\d is no integer"):
+        function(session.array(base))
+
+
+def test_floats_have_negative_powers(session: fw.Session) -> None:
+    x = session.array(A + 1)
+    for actual in (x**-1, x ** np.int32(-1), fw.power(x, -1)):
+        np.testing.assert_allclose(actual.numpy(), 1 / (A + 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_integers_to_the_negative_powers_in_an_array_have_a_defined_value(session: fw.Session, dtype: str) -> None:
+    base = session.array(np.array([-2, -1, -1, 0, 1, 2], dtype))
+    exponent = session.array(np.array([-1, -1, -2, -1, -3, -1], dtype))
+    assert (base**exponent).tolist() == [0, -1, 1, 0, 1, 0]
+    assert (2**exponent).tolist() == [0] * 6
+
+
 @pytest.mark.parametrize("name", ["lshift", "rshift"])
 def test_booleans_shift_as_the_smallest_integers(session: fw.Session, name: str) -> None:
     shifted = getattr(operator, name)(session.array([True, False]), session.array([True, True]))
@@ -519,9 +551,10 @@ def test_arrays_of_two_sessions_do_not_meet(session: fw.Session) -> None:
         session.array(A) + other.array(A)
 
 
-def test_arrays_are_made_by_sessions_only() -> None:
+@pytest.mark.parametrize("data", [(), ([1],), ([1], "float32")], ids=str)
+def test_arrays_are_made_by_sessions_only(data: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match="made by a session"):
-        fw.Array()
+        fw.Array(*data)
 
 
 def test_what_one_thread_makes_another_uses(session: fw.Session) -> None:

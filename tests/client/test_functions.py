@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -182,6 +183,100 @@ def test_arange_of_integers_that_are_arrays_counts_in_integers(session: fw.Sessi
 def test_arange_beyond_its_dtype_overflows(session: fw.Session) -> None:
     with pytest.raises(OverflowError):
         fw.arange(300, 302, dtype="uint8")
+
+
+@pytest.mark.parametrize("fill", [math.nan, math.inf, -math.inf, 3e9, -1.9, 300.5, np.float32(-1e20)])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_a_float_fills_an_integer_dtype_as_astype_casts_it(session: fw.Session, fill: float, dtype: str) -> None:
+    expected = session.array(float(fill)).astype(dtype).item()
+    assert fw.full(2, fill, dtype).tolist() == [expected] * 2
+    assert fw.full_like(np.zeros(2, dtype), fill).tolist() == [expected] * 2
+    assert session.array(fill, dtype).item() == expected
+
+
+def test_an_integer_that_the_dtype_does_not_hold_fills_nothing(session: fw.Session) -> None:
+    for fill, dtype in ((3_000_000_000, "int32"), (-1, "uint8")):
+        with pytest.raises(OverflowError):
+            fw.full(2, fill, dtype)
+
+
+@pytest.mark.parametrize("name", ["argmin", "argmax"])
+@pytest.mark.parametrize("axis", [(0, 2), (1,), (), [0]], ids=str)
+def test_the_place_of_an_extreme_is_looked_for_along_one_axis(session: fw.Session, name: str, axis: Any) -> None:
+    for host in (np.ones((2, 3, 4)), np.array(1.0)):
+        x = session.array(host)
+        for function in (getattr(fw, name), getattr(fw.Array, name), getattr(np, name)):
+            with pytest.raises(TypeError, match="one axis or None"):
+                function(x, axis=axis)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [0, -1, np.int64(0)])
+@pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "any", "all", "argmin", "argmax"])
+def test_one_number_is_reduced_along_a_first_axis_as_in_numpy(
+    session: fw.Session, name: str, axis: int, keepdims: bool
+) -> None:
+    host = np.array(3.0)
+    expected = np.asarray(getattr(np, name)(host, axis=axis, keepdims=keepdims))
+    same(getattr(fw, name)(session.array(host), axis=axis, keepdims=keepdims), expected)
+    same(getattr(session.array(host), name)(axis, keepdims=keepdims), expected)
+
+
+@pytest.mark.parametrize(("name", "axis"), [("sum", 1), ("argmax", -2), ("max", (0,)), ("mean", 0), ("std", -1)])
+def test_one_number_has_no_other_axis(session: fw.Session, name: str, axis: Any) -> None:
+    with pytest.raises(fw.ShapeError, match="out of range for rank 0"):
+        getattr(fw, name)(session.array(3.0), axis=axis)
+
+
+def test_var_and_std_take_a_correction_by_either_name(session: fw.Session) -> None:
+    x = session.array(A)
+    for actual in (x.var(correction=1), x.var(ddof=1), fw.var(x, correction=1)):
+        same(actual, A.var(ddof=1))
+    same(x.std(axis=1, correction=1), A.std(axis=1, ddof=1))
+    with pytest.raises(fw.ArgumentError, match="two words for one number"):
+        fw.std(x, correction=1, ddof=1)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda xp, a: xp.arange(start=0, stop=5),
+        lambda xp, a: xp.arange(stop=5, step=2),
+        lambda xp, a: xp.arange(start=6, stop=1, step=-2, dtype="int32"),
+        lambda xp, a: xp.linspace(start=0, stop=1, num=3),
+        lambda xp, a: xp.split(a, indices_or_sections=2, axis=1)[0],
+        lambda xp, a: xp.swapaxes(a, axis1=0, axis2=1),
+        lambda xp, a: xp.take(a, indices=[0, 2], axis=1),
+    ],
+)
+def test_parameters_have_numpys_names(session: fw.Session, function: Callable[[Any, Any], Any]) -> None:
+    same(function(fw, session.array(A)), function(np, A))
+
+
+def test_arange_needs_an_end(session: fw.Session) -> None:
+    with pytest.raises(TypeError, match="where to stop"):
+        fw.arange()
+
+
+@pytest.mark.parametrize("decimals", [308, 400, -400])
+def test_rounding_to_more_decimals_than_a_float_has_is_numpys(session: fw.Session, decimals: int) -> None:
+    host = np.array([1.5, 0.0, -2.5])
+    with np.errstate(all="ignore"):
+        expected = np.round(host, decimals)
+    same(fw.round(session.array(host), decimals), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+@pytest.mark.parametrize(("shape", "axis"), [((0,), None), ((3, 0), 1), ((0, 3), 1), ((2, 0), (0, 1))])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_the_logarithm_of_a_sum_of_nothing_is_minus_infinity(
+    session: fw.Session, shape: tuple[int, ...], axis: Any, keepdims: bool, dtype: str
+) -> None:
+    host = np.zeros(shape, dtype)
+    with np.errstate(divide="ignore"):
+        expected = np.log(np.exp(host).sum(axis=axis, keepdims=keepdims))
+    actual = fw.logsumexp(session.array(host), axis, keepdims=keepdims)
+    np.testing.assert_array_equal(actual.numpy(), expected, strict=True)
 
 
 @pytest.mark.parametrize("fill", [[1, 2], "1", None, 1j, np.ones(2)])

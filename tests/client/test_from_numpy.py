@@ -1,0 +1,70 @@
+"""Calls of NumPy's functions, with NumPy's names for what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.client.peer import connect
+
+A = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session() -> Iterator[fw.Session]:
+    with connect().session as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.mean(a=x, axis=0),
+        lambda x: np.sum(x, axis=0, out=None, keepdims=True),
+        lambda x: np.var(x, axis=0, correction=1),
+        lambda x: np.clip(x, a_min=0.5, a_max=1),
+        lambda x: np.clip(a=x, a_min=None, a_max=1),
+        lambda x: np.split(ary=x, indices_or_sections=2, axis=1)[1],
+        lambda x: np.take(a=x, indices=[0, 2], axis=1),
+        lambda x: np.swapaxes(x, axis1=0, axis2=1),
+        lambda x: np.outer(a=x[0], b=x[1]),
+        lambda x: np.outer(x[0], b=x[1]),
+        lambda x: np.flip(m=x, axis=0),
+        lambda x: np.broadcast_to(array=x[0], shape=(2, 4)),
+        lambda x: np.stack(arrays=[x, x], axis=1),
+        lambda x: np.full_like(a=x, fill_value=2),
+    ],
+)
+def test_numpys_names_are_understood(session: fw.Session, function: Callable[[Any], Any]) -> None:
+    actual, expected = function(session.array(A)), function(A)
+    assert isinstance(actual, fw.Array)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (lambda x: np.concatenate([x, x], dtype="f4"), "np.concatenate .* takes no dtype, but axis"),
+        (lambda x: np.take(x, [5], mode="clip"), "np.take .* takes no mode, but axis, indices"),
+        (lambda x: np.mean(x, where=x.numpy() > 1), "np.mean .* takes no where, but axis, dtype, keepdims"),
+        (lambda x: np.sum(x, out=np.zeros(())), "np.sum .* takes no out"),
+        (lambda x: np.ravel(x, order="F"), "np.ravel .* takes no order$"),
+    ],
+)
+def test_an_option_of_numpys_that_there_is_not_here_is_named(
+    session: fw.Session, function: Callable[[Any], Any], text: str
+) -> None:
+    with pytest.raises(TypeError, match=text):
+        function(session.array(A))
+
+
+def test_what_numpy_compares_may_be_named(session: fw.Session) -> None:
+    x = session.array(A)
+    assert np.allclose(a=x, b=A)
+    assert np.array_equal(a1=A, a2=x)
+    assert (np.shape(a=x), np.size(a=x, axis=1)) == (A.shape, 4)
