@@ -62,6 +62,7 @@ FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end th
 # Between other slices, so that a thread which waits for that lock gets it: while ops run, every launch lets go of it,
 # but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
+LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes some fifty microseconds of it
 MOST_OWED_NS = 5_000_000  # so long unfinished runs go on at most, whatever those took who overtook them
 
 
@@ -136,8 +137,8 @@ class DeviceThread:
             now_ns = time.perf_counter_ns()
             if self._shares.is_due(now_ns):
                 self._take_turns(now_ns)
-            if self._pause_s and self._orders.empty():
-                time.sleep(self._pause_s)
+            if self._pause_s and self._orders.empty() and not self._line.is_open:
+                time.sleep(LOOK_S)
             try:
                 return self._orders.get_nowait()  # up to CPython 3.12 one with a timeout may never return
             except queue.Empty:
@@ -296,8 +297,9 @@ class DeviceThread:
         self._room.release(submission.released)
 
         def ran(past_ns: int) -> Ran:
-            rest_ns = time.perf_counter_ns() - max(since_ns, past_ns)
-            return Ran(number, tuple(failed), used_ns + rest_ns)
+            now_ns = time.perf_counter_ns()
+            device_ns = used_ns + now_ns - max(since_ns, past_ns)
+            return Ran(number, tuple(failed), device_ns, used_ns + now_ns - since_ns)
 
         self._completion.when_reached(ran)
 
@@ -353,7 +355,8 @@ class DeviceThread:
         try:
             loaded = self._device.load(load.plan, load.binaries)
         except (FusewireError, OSError) as error:
-            self._report(Unloadable(load.key, str(error)))
+            case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
+            self._report(Unloadable(load.key, str(error), case))
             return
         self._report(Loaded(load.key, loaded))
 

@@ -374,7 +374,7 @@ class Engine:
             case orders.Loaded():
                 self._plans.loaded(report)
             case orders.Unloadable():
-                self._plans.refused(report.key, report.text)
+                self._plans.refused(report.key, report.text, case=report.case)
             case orders.Broken():
                 log.error("the device is broken: %r", report.error)
                 self._break(report.error)
@@ -383,7 +383,7 @@ class Engine:
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
-            batch.entry.cost.measured(len(batch.rows), ran.device_ns)
+            batch.entry.cost.measured(len(batch.rows), ran.took_ns)
         self._coalescer.settle(batch, row_ns)
         self.counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
         for failed in ran.failed:

@@ -67,6 +67,7 @@ class Ran(NamedTuple):
     number: int
     failed: tuple[FailedRow, ...]
     device_ns: int
+    took_ns: int  # from when it was told: what was told before may be a part, and it is never too short
 
 
 class Lasts(NamedTuple):
@@ -108,6 +109,7 @@ class Unloadable(NamedTuple):
 
     key: object
     text: str
+    case: str = "server_fault"
 
 
 class Broken(NamedTuple):

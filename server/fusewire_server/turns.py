@@ -55,15 +55,16 @@ class Turns(Generic[T]):
         return self._queues.pop(owner, deque())
 
     def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
-        """Takes out the items that are meant, whose turns nobody has in their place."""
+        """Takes out all items that are meant; each is asked about once, for the answer may change meanwhile."""
         taken_out: list[T] = []
         for owner, queue in list(self._queues.items()):
-            meant = [item for item in queue if is_meant(item)]
-            taken_out += meant
-            if len(meant) == len(queue):
+            left: deque[T] = deque()
+            for item in queue:
+                (taken_out if is_meant(item) else left).append(item)
+            if left:
+                self._queues[owner] = left
+            else:
                 del self._queues[owner]
-            elif meant:
-                self._queues[owner] = deque(item for item in queue if not is_meant(item))
         return taken_out
 
 

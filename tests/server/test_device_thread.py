@@ -25,6 +25,7 @@ from fusewire_server.orders import (
     Brought,
     FailedRow,
     Lasts,
+    Load,
     Missing,
     Order,
     Ran,
@@ -32,6 +33,7 @@ from fusewire_server.orders import (
     Release,
     Report,
     Run,
+    Unloadable,
     Write,
     Wrote,
 )
@@ -444,6 +446,18 @@ def test_a_missing_value_is_told_of_after_the_run_that_failed_to_make_it(
     assert [type(tight.next_report()) for _ in range(2)] == [Ran, Missing]
 
 
+@pytest.mark.parametrize(("error", "case"), [(OutOfMemory("full"), "out_of_memory"), (OSError("gone"), "server_fault")])
+def test_a_plan_that_the_device_does_not_take_is_refused_with_its_case(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, case: str
+) -> None:
+    def load(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(world.device, "load", load)
+    world.thread.order(Load("key", build_plan(world.tier0.program, "c"), ()))
+    assert world.next_report() == Unloadable("key", str(error), case)
+
+
 def test_rows_fail_if_the_device_has_no_room_to_launch_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def launch(*_: object) -> None:
         raise OutOfMemory("no room for a table")
@@ -492,8 +506,8 @@ def test_work_told_at_once_shares_the_time_that_the_device_took(monkeypatch: pyt
         assert here.device.complete_next()
         report = here.next_report()
         assert isinstance(report, Ran)
-        device_ns.append(report.device_ns)
-    assert device_ns == [50, 70]
+        device_ns.append((report.device_ns, report.took_ns))
+    assert device_ns == [(50, 50), (70, 120)]
     here.thread.stop(DEADLINE_S)
 
 

@@ -154,7 +154,7 @@ class Device(Protocol):
     def launch(self, loaded: Any, table: npt.NDArray[np.int64]) -> None:
         """Runs a plan for every row of a slot table, in order. The table may be reused when it returns.
 
-        Raises OutOfMemory, and has not run it, if there is no room for what the device itself needs.
+        Raises OutOfMemory if there is no room for what the device itself needs; then no row has its results.
         """
 
     def fence(self) -> Fence:

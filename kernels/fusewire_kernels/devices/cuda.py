@@ -284,7 +284,10 @@ class CudaDevice:
         try:
             return self._own_pool.malloc(size_bytes)
         except cupy.cuda.memory.OutOfMemoryError as error:
-            raise OutOfMemory(f"the device has no room for {size_bytes} bytes that it needs itself: {error}") from None
+            text = (
+                f"the device has no room for {size_bytes} bytes that it needs itself, beside those of values: {error}"
+            )
+            raise OutOfMemory(text) from None
 
     def _copy_in(self, address: int, data: memoryview) -> None:
         for first in range(0, data.nbytes, page_locked.PAGE_BYTES):

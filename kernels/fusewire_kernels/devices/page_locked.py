@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
 from typing import Any
@@ -16,6 +17,7 @@ import cupy
 from cupy.cuda import runtime
 
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, CudaFence
+from fusewire_protos.errors import ConfigurationError
 
 PAGE_BYTES = 1 << 18
 AREA_BYTES = 1 << 26  # an upload of more gathers in ordinary memory, and so does one of little
@@ -53,7 +55,11 @@ class Areas:
     """Lends areas. Any thread: each is taken out of a deque by whoever uses it, and comes back to its end."""
 
     def __init__(self) -> None:
-        self._free = deque(_page(AREA_BYTES) for _ in range(_AREAS))
+        """Where the host has no room for areas, there are fewer."""
+        self._free: deque[Page] = deque()
+        with suppress(MemoryError):
+            while len(self._free) < _AREAS:
+                self._free.append(_page(AREA_BYTES))
 
     def lend(self, size_bytes: int) -> Lent | None:
         """An area for so much; None if it is too much or too little, or all are in use or on their way."""
@@ -71,8 +77,11 @@ class Areas:
 
 
 def page_ring() -> Iterator[Page]:
-    """The pages in turn, without end."""
-    return cycle([_page(PAGE_BYTES) for _ in range(_PAGES)])
+    """The pages in turn, without end. Raises ConfigurationError."""
+    try:
+        return cycle([_page(PAGE_BYTES) for _ in range(_PAGES)])
+    except MemoryError as error:
+        raise ConfigurationError(f"no CUDA device can be used: {error}") from None
 
 
 def allocate(size_bytes: int) -> Any:

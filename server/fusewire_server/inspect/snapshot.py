@@ -82,7 +82,7 @@ class Compilation:
 class Totals:
     """What the server has done; `failures` counts by the name of their case.
 
-    `segments` are those that came, `rows` those of them that the device has run.
+    `segments` are those that came, `rows` those of them that the device is done with, failed ones too.
     """
 
     ops: int = 0
