@@ -73,7 +73,8 @@ def _along_axes(op: Op) -> _Function:
 
 def _power(op: Op) -> _Function:
     def function(x1: Any, x2: Any, /) -> Array:
-        operations.check_exponent(x1, x2)
+        if not isinstance(x2, Array):
+            operations.check_exponent(x1, x2)
         return apply_to_any(op, x1, x2)
 
     return function

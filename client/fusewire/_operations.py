@@ -116,7 +116,7 @@ def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
 
 def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
     """argmin or argmax: along one axis, or over the flattened array. Raises TypeError for several axes."""
-    if axis is not None and not hasattr(axis, "__index__"):
+    if type(axis) is not int and axis is not None and not hasattr(axis, "__index__"):
         raise TypeError(f"{name} takes one axis or None, not {axis!r}")
     if axis is None and len(x._spec.shape) > 1:
         flat = arg_reduce(name, reshape(x, (-1,)), 0, keepdims=False)
