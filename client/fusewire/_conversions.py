@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 Host = npt.NDArray[Any]
 
+_BLOCK = 1 << 16  # elements that are cast at once
+
 
 @np.errstate(all="ignore")  # what is out of range has a defined value
 def cast(values: Host, dtype: np.dtype[Any]) -> Host:
@@ -28,11 +30,21 @@ def is_floating(dtype: np.dtype[Any]) -> bool:
 
 
 def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:
+    """A block at a time: what it takes beside the result stays in the processor's cache."""
+    floats = np.ascontiguousarray(values).reshape(-1)
+    integers: Host = np.empty(values.shape, dtype)
+    filled = integers.reshape(-1)
+    for first in range(0, floats.size, _BLOCK):
+        filled[first : first + _BLOCK] = _saturated_block(floats[first : first + _BLOCK], dtype)
+    return integers
+
+
+def _saturated_block(values: Host, dtype: np.dtype[Any]) -> Host:
     """Comparisons are with powers of two, which every float dtype wider than a half holds exactly."""
     wide = values.astype(np.float32) if values.dtype.itemsize == 2 else values
     limits = np.iinfo(dtype)
     is_below, is_beyond = wide < float(limits.min), wide >= float(limits.max) + 1
-    integers = np.where(is_below | is_beyond | np.isnan(wide), 0, wide).astype(dtype, order="C", copy=False)
+    integers = np.where(is_below | is_beyond | np.isnan(wide), 0, wide).astype(dtype)
     np.copyto(integers, limits.min, where=is_below)
     np.copyto(integers, limits.max, where=is_beyond)
     return integers

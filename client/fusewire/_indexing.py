@@ -63,7 +63,7 @@ class Writes(NamedTuple):
     """What an assignment to several places of one axis does to each place."""
 
     is_written: Host  # (length,) bool
-    writer: Host  # (length,) int64: which of the values comes there; 0 where none does
+    writer: Host  # (length,) int32, int64 if that is too narrow: which of the values comes there; 0 where none does
 
 
 class _Reader:
@@ -204,7 +204,7 @@ def last_writes(indices: Host, length: int) -> Writes:
         raise ShapeError("an axis of length 0 has no place to assign to")
     flat = indices.reshape(-1).astype(np.int64)
     places = np.clip(np.where(flat < 0, flat + length, flat), 0, max(length - 1, 0))
-    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int64))
+    writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int32 if length < 1 << 31 else np.int64))
     writes.is_written[places] = True
     writes.writer[places] = np.arange(len(places))  # NumPy goes in order
     return writes

@@ -108,7 +108,7 @@ def deadline_after(timeout_s: float | None) -> float | None:
         return None
     if not isinstance(timeout_s, Real) or math.isnan(timeout_s):
         raise ArgumentError(f"a timeout is a number of seconds, not {timeout_s!r}")
-    return time.monotonic() + timeout_s
+    return time.monotonic() + float(timeout_s)
 
 
 def left_s(deadline_s: float | None) -> float | None:

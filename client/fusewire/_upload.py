@@ -13,14 +13,15 @@ from fusewire_protos import dtypes, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 
-_INT64 = np.iinfo(np.int64)
+_PYTHONS = {int, float, bool}  # numbers that NumPy casts to integers one by one, and refuses what is out of range
+_NESTED = {list, tuple, np.ndarray}
 
 
 def host_of(data: Any, dtype: DType | None) -> Host:
     """`data` as NumPy reads it, bytes as numbers: an array as it is, Python's numbers already as `dtype`.
 
-    Floats that are to become integers stay floats: NumPy refuses to cast what is out of range. Raises OverflowError
-    for a Python integer that `dtype`, or int64 if none is given, cannot hold.
+    Floats that are to become integers stay floats where one is out of range. Raises OverflowError for a Python integer
+    that `dtype`, or int64 if none is given, cannot hold.
     """
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
@@ -28,17 +29,36 @@ def host_of(data: Any, dtype: DType | None) -> Host:
         return np.asarray(data)
     if dtype is not None and not dtype.is_integer:
         return np.asarray(data, dtypes.to_numpy(dtype))
+    if dtype is not None and _types_in(data) <= _PYTHONS:
+        return _integers(data, dtype)
     host = np.asarray(data)
     if isinstance(data, int | list | tuple) and host.dtype in (np.object_, np.uint64):
-        _check_integers(data, dtype or dtypes.int64)
-    stays = dtype is None or conversions.is_floating(host.dtype) or host.dtype == dtypes.to_numpy(dtype)
-    return host if stays else np.asarray(data, dtypes.to_numpy(dtype))
+        _check_integers(data, dtypes.int64)
+    return host
+
+
+def _types_in(data: Any) -> set[type]:
+    """The types of `data`'s elements; that of `data` itself if it has none."""
+    if not isinstance(data, list | tuple):
+        return {type(data)}
+    types = set(map(type, data))
+    return types if types.isdisjoint(_NESTED) else set(map(type, np.asarray(data, object).flat))
+
+
+def _integers(data: Any, dtype: DType) -> Host:
+    """Python's numbers as `dtype`, each exactly; as floats if one of these is beyond it."""
+    try:
+        return np.asarray(data, dtypes.to_numpy(dtype))
+    except (OverflowError, ValueError):
+        _check_integers(data, dtype)
+        return np.asarray(data)
 
 
 def _check_integers(data: Any, dtype: DType) -> None:
-    """NumPy makes uint64 or objects of integers beyond int64, and then refuses those by names that nobody gave."""
+    """Raises OverflowError for a Python integer that is out of range."""
+    limits = np.iinfo(dtypes.to_numpy(dtype))
     for value in np.asarray(data, object).flat:
-        if type(value) is int and not _INT64.min <= value <= _INT64.max:
+        if type(value) is int and not limits.min <= value <= limits.max:
             raise OverflowError(f"{value} is out of range for {dtype.name}")
 
 

@@ -4,9 +4,10 @@ Two clients: one sends loops that the server has never seen, each with a body of
 loop and fetches the result of every step. Its steps from when a new loop begins to be sent until its plan is in use
 are compared to those before, when the first client rests: all steps alike, and as `waits` says, weighed by how long
 they last and for each new loop apart, which sees a standstill that is one step among hundreds. To record the new loop
-and to fetch its result are part of that time; to ask the server whether the plan is there is not. What the first client
-takes by itself is told in a note: its loop is sent again, which needs no planning any more. That the new loop's result
-is NumPy's is checked before that: such work is the bench's own, and would take a core from the neighbour.
+and to fetch its result are part of that time, and where it takes more than 0.6 s so is asking the server four times a
+second whether the plan is there. What the first client takes by itself is told in a note: its loop is sent again, which
+needs no planning any more. That the new loop's result is NumPy's is checked before that: such work is the bench's own,
+and would take a core from the neighbour.
 """
 
 from __future__ import annotations

@@ -54,3 +54,9 @@ def test_a_cast_of_nothing_is_no_copy() -> None:
 def test_a_cast_of_columns_is_in_the_order_in_which_it_travels(target: Any) -> None:
     columns = np.ones((3, 2), np.float32).T
     assert cast(columns, np.dtype(target)).flags.c_contiguous
+
+
+def test_floats_of_more_than_a_block_are_cast_whole_and_in_order() -> None:
+    values = np.linspace(-4e9, 4e9, 300_006).reshape(6, -1)[:, ::-1]
+    expected = np.clip(np.trunc(values), -(2**31), 2**31 - 1).astype("int32")
+    np.testing.assert_array_equal(cast(values, np.dtype("int32")), expected, strict=True)

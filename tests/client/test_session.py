@@ -76,6 +76,12 @@ def test_a_timeout_that_is_no_time_is_refused(timeout: Any) -> None:
         open_session(MemoryTransport(MemoryServer(execute)), timeout=timeout)
 
 
+def test_a_timeout_may_be_a_number_of_numpys() -> None:
+    timeout: Any = np.float32(5)
+    with connect().session as session:
+        np.testing.assert_array_equal(session.array(H).numpy(timeout=timeout), H)
+
+
 def test_connecting_that_is_interrupted_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> bool:
         raise KeyboardInterrupt

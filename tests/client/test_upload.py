@@ -49,6 +49,41 @@ def test_a_python_integer_beyond_int64_is_named(number: int, dtype: DType | None
             sent(data, dtype)
 
 
+@pytest.mark.parametrize(
+    ("data", "dtype", "wrong"),
+    [
+        ([-1, 2**63], dtypes.int64, 2**63),
+        ((1, 2**63), dtypes.int32, 2**63),
+        ([300, 1.5], dtypes.uint8, 300),
+        ([[1.5], [-1]], dtypes.uint8, -1),
+    ],
+)
+def test_a_python_integer_beside_others_is_never_rounded_to_fit(data: Any, dtype: DType, wrong: int) -> None:
+    with pytest.raises(OverflowError, match=f"^{wrong} is out of range for {dtype.name}"):
+        sent(data, dtype)
+
+
+def test_integers_beside_floats_stay_exact() -> None:
+    assert sent([2**53 + 1, 0.5], dtypes.int64).tolist() == [2**53 + 1, 0]
+
+
+def test_floats_of_numpy_in_a_list_saturate_too() -> None:
+    assert sent([np.float64(300.0), np.float64(-1)], dtypes.uint8).tolist() == [255, 0]
+
+
+def test_what_makes_an_array_is_asked_for_it_once() -> None:
+    class Made:
+        asked = 0
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+            self.asked += 1
+            return np.arange(3.0)
+
+    made = Made()
+    assert sent(made, dtypes.int32).tolist() == [0, 1, 2]
+    assert made.asked == 1
+
+
 def test_floats_hold_a_python_integer_beyond_int64() -> None:
     assert sent([2**70], dtypes.float32).tolist() == [2.0**70]
 
