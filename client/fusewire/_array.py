@@ -78,18 +78,24 @@ def _power_operator() -> Callable[[Array, Any], Array]:
     op = BY_NAME["power"]
     detour = _detour(op)
 
-    def checked_detour(self: Array, other: Any) -> Array:
+    def record_unusual(self: Array, other: Any) -> Array:
         operations.check_exponent(self, other)
         return detour(self, other)
 
-    record = binary(op, checked_detour)
+    return binary(op, record_unusual, checked=_checked_exponent)
 
-    def record_power(self: Array, other: Any) -> Array:
-        if type(other) is int and other < 0:
-            operations.check_exponent(self, other)
-        return record(self, other)
 
-    return record_power
+def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What reads the exponents of a dtype, and refuses those below 0 of an integer one."""
+    if not dtype.is_integer:
+        return canonical
+
+    def exponent_of(value: int) -> Any:
+        if value < 0:
+            raise operations.no_integer(dtype, value)
+        return canonical(value)
+
+    return exponent_of
 
 
 def _reflected(name: str) -> Callable[[Array, Any], Array]:

@@ -198,7 +198,12 @@ def check_exponent(base: Any, exponent: Any) -> None:
         return
     dtype = base._spec.dtype if isinstance(base, Recorded) else dtypes.from_numpy(np.asarray(base).dtype)
     if not dtype.is_floating:
-        raise ArgumentError(f"{dtype.name} to the power of {exponent} is no integer; cast with astype first")
+        raise no_integer(dtype, int(exponent))
+
+
+def no_integer(dtype: DType, exponent: int) -> ArgumentError:
+    """The refusal of integers of `dtype` to a negative power."""
+    return ArgumentError(f"{dtype.name} to the power of {exponent} is no integer; cast with astype first")
 
 
 def _in_dtype(value: int, dtype: DType) -> Any:

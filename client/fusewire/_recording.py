@@ -54,9 +54,16 @@ _new = object.__new__
 
 
 def binary(  # noqa: C901  # the straight way stays in one function: a call costs as much as a third of it
-    op: Op, detour: Callable[[R, Any], R], *, is_reflected: bool = False
+    op: Op,
+    detour: Callable[[R, Any], R],
+    *,
+    is_reflected: bool = False,
+    checked: Callable[[DType, Canonical], Canonical] | None = None,
 ) -> Callable[[R, Any], R]:
-    """The function that records `op` of two operands; reflected, the first argument is the right operand."""
+    """The function that records `op` of two operands; reflected, the first argument is the right operand.
+
+    Of an op that refuses some Python scalars, `checked` makes of what reads those of a dtype what refuses them, too.
+    """
     # By the left array's spec, then by what stands beside it: two look-ups cost half of one by a pair.
     of_arrays: dict[ArraySpec, dict[ArraySpec, tuple[int, ArraySpec]]] = {}
     of_scalars: dict[ArraySpec, dict[type, tuple[int, ArraySpec, Canonical]]] = {}
@@ -83,7 +90,7 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
             except KeyError:
                 if kind not in PYTHON_SCALARS:
                     return detour(self, other)
-                weak = _learn_weak(op, self._spec, kind, is_reflected=is_reflected)
+                weak = _learn_weak(op, self._spec, kind, is_reflected=is_reflected, checked=checked)
                 signature, spec, canonical = of_scalars.setdefault(self._spec, {})[kind] = weak
             values = tape.values
             values.append(canonical(other))
@@ -226,14 +233,22 @@ def _learn(op: Op, *specs: ArraySpec, attributes: Attributes = ()) -> tuple[int,
     return signature.number, signature.result
 
 
-def _learn_weak(op: Op, spec: ArraySpec, kind: type, *, is_reflected: bool) -> tuple[int, ArraySpec, Canonical]:
+def _learn_weak(
+    op: Op,
+    spec: ArraySpec,
+    kind: type,
+    *,
+    is_reflected: bool,
+    checked: Callable[[DType, Canonical], Canonical] | None,
+) -> tuple[int, ArraySpec, Canonical]:
     dtype = dtypes.of_scalar(kind(), spec.dtype)
     signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     computed = signature.result.dtype
     if dtype.is_integer and computed.is_floating:  # division: the integer may be one that `dtype` does not hold
         dtype = computed
         signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
-    return signature.number, signature.result, canonical_of(dtype)
+    canonical = canonical_of(dtype)
+    return signature.number, signature.result, canonical if checked is None else checked(dtype, canonical)
 
 
 def _signature_beside(op: Op, spec: ArraySpec, scalar: DType, *, is_reflected: bool) -> Signature:
