@@ -12,10 +12,12 @@ import hmac
 import logging
 import os
 import secrets
+import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -24,6 +26,11 @@ from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenti
 from fusewire_server.config import Listen
 
 _log = logging.getLogger(__name__)
+
+# How long whoever was let in stays while the file cannot be read: long enough to mend a slip, and no longer, since a
+# revocation may be what the server fails to read.
+OLD_RECORDS_S = 300.0
+FAULT_LOG_EVERY_S = 60.0
 
 _HASH_DIGITS = 64
 
@@ -72,18 +79,30 @@ class TokenRecord:
 
 
 class _Table(NamedTuple):
-    """The records by id, as the file with this signature held them."""
+    """The records by id, as the file held them when it was last without fault."""
 
-    signature: tuple[int, int, int]
+    signature: tuple[int, int, int]  # of the file that was last read
     records: Mapping[str, TokenRecord]
+    malformed: str = ""  # what is wrong in the file that was last read
+
+
+class _Fault(NamedTuple):
+    """That the file cannot be read, or is malformed."""
+
+    since: datetime
+    is_over_long: bool  # the old records count no longer
+    text: str
+    logged: datetime
 
 
 class Authenticator:
-    """Checks tokens against a file, which is read again when it changes: a revoked token fails at its next call.
+    """Checks tokens against a file, which is read again when it changes: a revoked token fails at its next call
+    after the server could read that.
 
-    Any thread may call it. `_table` is swapped whole, so that a reader sees one file or the other.
-    A file that has become unreadable or malformed lets nobody new in. Whoever was let in stays, by the records as they
-    were last read: a slip in an edit ends nobody's session. It is logged when that begins, changes and ends.
+    Any thread may call it. `_table` and `_fault` are swapped whole, so that a reader sees one file or the other.
+    A file that has become unreadable or malformed lets nobody new in. Whoever was let in stays for OLD_RECORDS_S, by
+    the records as they were last read, so that a slip in an edit ends nobody's session; a token that is revoked
+    meanwhile is good as long. It is logged when that begins, changes and ends, and every FAULT_LOG_EVERY_S between.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -91,28 +110,31 @@ class Authenticator:
         self._path = path
         self._now = now
         self._table = _Table(_signature(path), _by_id(read_tokens(path)))
-        self._fault = ""  # why the file cannot be read now
+        self._fault: _Fault | None = None
 
     def identify(self, token: str | None) -> Principal:
         """Raises Unauthenticated if the token is missing, unknown, revoked or expired, or the file cannot be read."""
-        self._look()
-        if self._fault:
+        if self._look():
             raise Unauthenticated("the server cannot read its tokens now, and lets nobody new in")
-        return self._principal(token)
+        return self._principal(token, "the token is unknown here, or revoked")
 
     def recall(self, token: str | None) -> Principal:
-        """As `identify`, by the file as it was last read if it cannot be read now: for whoever was let in before."""
-        self._look()
-        return self._principal(token)
+        """As `identify`, for whoever was let in before: by the old records for OLD_RECORDS_S without a good file."""
+        fault = self._look()
+        if fault is None:
+            return self._principal(token, "the token is unknown here, or revoked")
+        if fault.is_over_long:
+            raise Unauthenticated(f"the server could not read its tokens for {OLD_RECORDS_S:g} s, and lets nobody stay")
+        return self._principal(token, "the server cannot read its tokens now, and did not know this one before")
 
-    def _principal(self, token: str | None) -> Principal:
+    def _principal(self, token: str | None, unknown: str) -> Principal:
         if token is None:
             raise Unauthenticated("this server asks for a token and none came")
         record = self._table.records.get(token.partition(".")[0])
         # An unknown id takes the same path as a wrong secret, so that the answer's time tells nothing.
         is_equal = hmac.compare_digest(_hash(token), record.hash_hex if record else "0" * _HASH_DIGITS)
         if record is None or not is_equal:
-            raise Unauthenticated("the token is unknown here, or revoked")
+            raise Unauthenticated(unknown)
         if record.expires is not None and record.expires <= self._now():
             raise Unauthenticated(f"the token {record.token_id} expired at {record.expires.isoformat()}")
         return Principal(record.tenant, record.token_id, record.scope)
@@ -125,20 +147,24 @@ class Authenticator:
         """As `recall`, and raises Unauthenticated if the token is not for this."""
         return _permitted(self.recall(token), scope)
 
-    def _look(self) -> None:
-        """Reads the file if it has changed."""
-        fault = ""
+    def _look(self) -> _Fault | None:
+        """Reads the file if it has changed, and tells what is wrong with it."""
+        reason, before = self._read_if_changed(), self._fault
+        fault = self._fault = _next_fault(before, reason, self._now()) if reason else None
+        if before and not fault:
+            _log.warning("the token file can be read again")
+        return fault
+
+    def _read_if_changed(self) -> str:
+        """Why the file cannot be read, or an empty text."""
         try:
             signature = _signature(self._path)
             if signature != self._table.signature:
-                self._table = _Table(signature, _by_id(read_tokens(self._path)))
+                self._table = _next_table(self._table, signature, _content(self._path), self._path)
         except ConfigurationError as reason:
-            fault = str(reason)
-        before, self._fault = self._fault, fault
-        if fault and fault != before:
-            _log.error("nobody new is let in: %s", fault)
-        elif before and not fault:
-            _log.warning("the token file can be read again")
+            # Not kept with the signature: permissions and want of descriptors pass without a change of the file.
+            return str(reason)
+        return self._table.malformed
 
 
 def bearer(header: str | None) -> str | None:
@@ -179,14 +205,44 @@ def revoke(path: Path, token_id: str) -> None:
 
 def read_tokens(path: Path) -> tuple[TokenRecord, ...]:
     """The tokens of a file. Raises ConfigurationError with the number of a malformed line, never its text."""
+    return _parsed(_content(path), path)
+
+
+def _content(path: Path) -> bytes:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as reason:
+        return path.read_bytes()
+    except OSError as reason:
+        raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
+
+
+def _parsed(content: bytes, path: Path) -> tuple[TokenRecord, ...]:
+    try:
+        lines = content.decode().splitlines()
+    except UnicodeDecodeError as reason:
         raise ConfigurationError(f"cannot read the token file {path}: {reason}") from None
     numbered = ((number, line.split()) for number, line in enumerate(lines, 1))
     return tuple(
         _record(words, f"{path}, line {number}") for number, words in numbered if words and not words[0].startswith("#")
     )
+
+
+def _next_table(before: _Table, signature: tuple[int, int, int], content: bytes, path: Path) -> _Table:
+    try:
+        return _Table(signature, _by_id(_parsed(content, path)))
+    except ConfigurationError as reason:
+        return _Table(signature, before.records, str(reason))
+
+
+def _next_fault(before: _Fault | None, reason: str, now: datetime) -> _Fault:
+    """The fault as it is now; logs it if it is another than before, or has not been logged for long."""
+    since = before.since if before else now
+    end = since + timedelta(seconds=OLD_RECORDS_S)
+    stay = "nobody stays" if now >= end else f"open sessions end at {end.isoformat(timespec='seconds')}"
+    text = f"nobody new is let in, and {stay}: {reason}"
+    if before and text == before.text and now < before.logged + timedelta(seconds=FAULT_LOG_EVERY_S):
+        return before
+    _log.error("%s", text)
+    return _Fault(since, now >= end, text, now)
 
 
 def _permitted(principal: Principal, scope: Scope) -> Principal:
@@ -255,11 +311,14 @@ def _signature(path: Path) -> tuple[int, int, int]:
 
 @contextmanager
 def _rewriting(path: Path) -> Iterator[TextIO]:
-    """A new file, for its owner only, that takes the old one's place at once when all went well.
+    """A new file that takes the old one's place at once when all went well, with its owner and permissions.
 
-    It is also the lock: two commands that edit together could bring a revoked token back.
+    Where there is no old one it is for its owner only. Raises ConfigurationError if it cannot be made like the old one:
+    the server might be unable to read it. It is also the lock: two commands that edit together could bring a revoked
+    token back.
     """
-    if path.is_dir():
+    status = _status(path)
+    if status is not None and stat.S_ISDIR(status.st_mode):
         raise ConfigurationError(f"the token file {path} is a folder")
     new_path = path.with_name(path.name + ".new")
     try:
@@ -272,9 +331,34 @@ def _rewriting(path: Path) -> Iterator[TextIO]:
         raise ConfigurationError(f"cannot write {new_path}: {reason.strerror}") from None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as new_file:
+            _make_like(path, new_path, descriptor)
             yield new_file
         new_path.replace(path)
     except OSError as reason:
         raise ConfigurationError(f"cannot write {path}: {reason.strerror}") from None
     finally:
         new_path.unlink(missing_ok=True)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """None if there is no such file. Raises ConfigurationError if that cannot be told."""
+    try:
+        return path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as reason:
+        raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
+
+
+def _make_like(path: Path, new_path: Path, descriptor: int) -> None:
+    """Gives the new file the owner, mode and access control list of the old one at `path`, if there is one."""
+    old = _status(path)
+    if old is None:
+        return
+    try:
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+        shutil.copystat(path, new_path)
+    except OSError as reason:
+        raise ConfigurationError(
+            f"cannot keep the owner and permissions of {path}, run this as its owner: {reason.strerror}"
+        ) from None

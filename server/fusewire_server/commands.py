@@ -61,7 +61,9 @@ def _register_token(parser: argparse.ArgumentParser) -> None:
     )
     minting.add_argument("--days", type=_positive, help="how long it is valid (for ever)")
     minting.set_defaults(run=_mint_token)
-    revoking = actions.add_parser("revoke", help="remove a token; a running server refuses it from then on")
+    revoking = actions.add_parser(
+        "revoke", help="remove a token; a running server refuses it once it has read the file"
+    )
     revoking.add_argument("token_id", metavar="ID", help="the part of the token before the dot")
     revoking.set_defaults(run=_revoke_token)
     listing = actions.add_parser("ls", help="list tokens, without their secrets")

@@ -18,7 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from fusewire_protos.errors import Unauthenticated
 from fusewire_protos.frames import Fetch
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server import rpc
+from fusewire_server import auth, rpc
 from fusewire_server.access import OPEN_TENANT, Access
 from fusewire_server.auth import Scope, mint, revoke
 from tests.server.parts import chain, new, segment, upload_beside
@@ -169,6 +169,39 @@ def test_an_open_session_goes_on_while_the_tokens_cannot_be_read_and_nobody_open
             await peer.resume()
             await peer.works(100)
             assert (await status_of(here.peer(token)))[0] is grpc.StatusCode.UNAUTHENTICATED
+
+    run(test())
+
+
+def test_an_open_session_ends_in_words_when_the_tokens_could_not_be_read_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        token = bearer(mint(path, tenant="lab", scope=Scope.USE))
+        async with server(path) as here:
+            peer = await here.peer(token)
+            path.write_text("garbled")
+            await looked_again(monkeypatch)
+            monkeypatch.setattr(auth, "OLD_RECORDS_S", 0.0)
+            assert await peer.goodbye() == "unauthenticated"
+            assert peer.session_id not in here.engine.sessions
+
+    run(test())
+
+
+def test_a_newcomer_is_told_that_the_tokens_cannot_be_read(tmp_path: Path) -> None:
+    async def test() -> None:
+        path = tmp_path / "tokens"
+        mint(path, tenant="lab", scope=Scope.USE)
+        async with server(path) as here:
+            token = bearer(mint(path, tenant="lab", scope=Scope.USE))
+            path.write_text(f"{path.read_text()}garbled")
+            status, text = await status_of(here.peer(token))
+            assert status is grpc.StatusCode.UNAUTHENTICATED
+            assert "cannot read its tokens now" in text
 
     run(test())
 

@@ -5,12 +5,15 @@ import logging
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ArgumentError, ConfigurationError, Unauthenticated
 from fusewire_server.auth import (
+    FAULT_LOG_EVERY_S,
+    OLD_RECORDS_S,
     Authenticator,
     Principal,
     Scope,
@@ -76,6 +79,53 @@ def test_a_folder_is_no_token_file(folder: str, tmp_path: Path, monkeypatch: pyt
         mint(Path(folder), tenant="lab", scope=Scope.USE)
     with pytest.raises(ConfigurationError, match="is a folder"):
         revoke(Path(folder), "id")
+
+
+def test_a_file_that_may_not_be_looked_at_is_a_clear_refusal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(ConfigurationError, match=r"cannot read .*tokens: Permission denied"):
+        mint(path, tenant="lab", scope=Scope.USE)
+    with pytest.raises(ConfigurationError, match=r"cannot read .*tokens: Permission denied"):
+        revoke(path, "id")
+
+
+def test_too_long_a_name_is_a_clear_refusal(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="File name too long"):
+        mint(tmp_path / ("x" * 300), tenant="lab", scope=Scope.USE)
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o640, 0o604])
+def test_an_edited_file_keeps_its_permissions(path: Path, mode: int) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.chmod(mode)
+    mint(path, tenant="lab", scope=Scope.USE)
+    assert path.stat().st_mode & 0o777 == mode
+    revoke(path, token.partition(".")[0])
+    assert path.stat().st_mode & 0o777 == mode
+
+
+def test_an_edited_file_keeps_its_owner(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    given: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "fchown", lambda _descriptor, user, group: given.append((user, group)))
+    revoke(path, token.partition(".")[0])
+    assert given == [(path.stat().st_uid, path.stat().st_gid)]
+
+
+def test_who_cannot_keep_the_owner_of_a_file_edits_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    before = path.read_text()
+    monkeypatch.setattr(os, "fchown", refuse)
+    with pytest.raises(ConfigurationError, match=r"cannot keep the owner .*tokens, run this as its owner"):
+        revoke(path, token.partition(".")[0])
+    assert path.read_text() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_file_that_cannot_be_written_is_a_clear_refusal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,6 +273,99 @@ def test_whoever_was_let_in_stays_while_the_file_is_broken(path: Path, harm: str
         authenticator.check_again(token + "x", Scope.USE)
 
 
+class Clock:
+    """A time that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_s(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("harm", ["delete", "garble"])
+def test_nobody_stays_for_long_while_the_file_is_broken(path: Path, harm: str) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator = Authenticator(path, clock)
+    clock.pass_s(2 * OLD_RECORDS_S)
+    break_file(path, harm)
+    authenticator.recall(token)
+    clock.pass_s(OLD_RECORDS_S - 1)
+    authenticator.recall(token)
+    clock.pass_s(1)
+    with pytest.raises(Unauthenticated, match="could not read its tokens for 300 s"):
+        authenticator.recall(token)
+
+
+def test_one_fault_after_another_prolongs_nobodys_stay(path: Path) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator = Authenticator(path, clock)
+    for text in ("garbled", "# a comment\ngarbled"):
+        path.write_text(text)
+        authenticator.recall(token)
+        clock.pass_s(OLD_RECORDS_S / 2)
+    path.unlink()
+    with pytest.raises(Unauthenticated, match="could not read its tokens"):
+        authenticator.recall(token)
+
+
+def test_a_mended_file_counts_at_once_and_a_later_fault_has_its_own_time(path: Path) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator, whole = Authenticator(path, clock), path.read_text()
+    for _ in range(2):
+        path.write_text("garbled")
+        authenticator.recall(token)
+        clock.pass_s(OLD_RECORDS_S)
+        path.write_text(whole)
+        authenticator.identify(token)
+
+
+def test_a_token_that_a_broken_file_hides_is_not_called_revoked(path: Path) -> None:
+    mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    path.write_text(f"{path.read_text()}garbled")
+    with pytest.raises(Unauthenticated, match="cannot read its tokens now") as refused:
+        authenticator.recall(token)
+    assert "revoked" not in str(refused.value)
+
+
+def test_a_malformed_file_is_read_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    path.write_text("garbled")
+    reads: list[Path] = []
+    read = Path.open
+
+    def counted(path: Path, *how: Any, **more: Any) -> Any:
+        reads.append(path)
+        return read(path, *how, **more)
+
+    monkeypatch.setattr(Path, "open", counted)
+    for _ in range(3):
+        authenticator.recall(token)
+    assert reads == [path]
+
+
+def test_a_file_that_could_not_be_opened_is_tried_again_though_it_has_not_changed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bytes:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    path.touch()
+    authenticator = Authenticator(path)
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(Unauthenticated, match="cannot read its tokens"):
+            authenticator.identify(token)
+    authenticator.identify(token)
+
+
 def test_a_token_that_a_mended_file_lacks_is_good_no_longer(path: Path) -> None:
     token, other = (mint(path, tenant="lab", scope=Scope.USE) for _ in range(2))
     authenticator = Authenticator(path)
@@ -246,6 +389,30 @@ def test_a_broken_file_is_told_of_once_a_change(path: Path, caplog: pytest.LogCa
     told = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert [level for level, _ in told] == ["ERROR", "WARNING", "ERROR"]
     assert ["line 1" in told[0][1], "line 2" in told[2][1]] == [True, True]
+
+
+def test_a_lasting_fault_is_told_of_again_at_a_bounded_rate(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator = Authenticator(path, clock)
+    path.write_text("garbled")
+    for _ in range(int(OLD_RECORDS_S)):
+        authenticator.recall(token)
+        clock.pass_s(1)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == OLD_RECORDS_S / FAULT_LOG_EVERY_S
+    assert all("open sessions end at 2030-01-01T00:05:00+00:00: " in text for text in told)
+
+
+def test_it_is_told_when_nobody_stays_longer(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    token, clock = mint(path, tenant="lab", scope=Scope.USE), Clock()
+    authenticator = Authenticator(path, clock)
+    path.write_text("garbled")
+    authenticator.recall(token)
+    clock.pass_s(OLD_RECORDS_S)
+    for _ in range(3):
+        with pytest.raises(Unauthenticated):
+            authenticator.recall(token)
+    assert ["nobody stays" in record.getMessage() for record in caplog.records] == [False, True]
 
 
 def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:
