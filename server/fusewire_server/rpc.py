@@ -136,6 +136,8 @@ class _Stream:
                 frame = _parse(raw, self._engine.config.limits.message_bytes)
                 if not await _surely(self._apply(frame, len(raw))):
                     return
+                if self._owed.is_set():
+                    await asyncio.sleep(0)  # the answer is on its way before the next frame is asked for
         except CaseError as error:
             self._end(error)
 
