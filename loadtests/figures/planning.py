@@ -112,11 +112,16 @@ def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _P
     while time.monotonic() < deadline_s:
         ended_ns = time.monotonic_ns()
         programs = service.published_programs()
-        new = [one for digest, one in programs.items() if digest not in known and one.ops >= _BODY_OPS]
+        new = [one for digest, one in programs.items() if digest not in known and _is_body(one)]
         if new and all(program.tier > 0 for program in new):
             return _Planned(new[0], Span(began_ns, ended_ns))
         time.sleep(_ASKED_EVERY_S)
     raise TimeoutError(f"a new loop was not planned within {_PLANNING_DEADLINE_S} s")
+
+
+def _is_body(program: Program) -> bool:
+    """Whether it will have a plan: a fragment, which a pause may have cut, runs op by op until it has come often."""
+    return program.ops >= _BODY_OPS and not program.is_fragment
 
 
 def _repeat_loop(session: fw.Session, seed: int) -> Span:
