@@ -51,7 +51,8 @@ check-protos: $(INSTALLED_DEV)
 	|| { echo 'The committed stubs differ from the .proto files: run `make protos`.' >&2; exit 1; }
 
 check-stubs: $(INSTALLED_DEV)
-	@$(PYTHON) -m fusewire._stub | diff -u $(STUB) - \
+	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && \
+	$(PYTHON) -m fusewire._stub >"$$fresh" && diff -u $(STUB) "$$fresh" \
 	|| { echo 'The committed stub differs from the catalogue of ops: run `make stubs`.' >&2; exit 1; }
 
 bench: $(INSTALLED_DEV)
@@ -61,8 +62,7 @@ protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
 
 stubs: $(INSTALLED_DEV)
-	$(PYTHON) -m fusewire._stub >$(STUB).new
-	mv $(STUB).new $(STUB)
+	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._stub >"$$fresh" && cat "$$fresh" >$(STUB)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark
