@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,15 @@ from hypothesis import settings
 from fusewire_kernels import build
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
+from fusewire_server.planner_worker import VERIFY_VARIABLE, WORDS_SUFFIX
 from tests.effort import DEEP, USUAL
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first
 
 build.after_pass = verify_pass
+
+_FAULTS = pytest.StashKey[Path]()  # of the whole run: a process that pytest-xdist has started has none
+_MOST_SHOWN = 5  # a broken pass may fail every program
 
 settings.register_profile("fusewire", USUAL)
 settings.register_profile("deep", DEEP)  # `pytest --hypothesis-profile deep`, for whoever has an hour
@@ -25,6 +31,41 @@ settings.load_profile("fusewire")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The smoke test first: whoever broke everything learns it at once."""
     items.sort(key=lambda item: item.path.name != "test_smoke.py")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Planners of the servers that tests start verify too, and leave what fails in a folder of the run."""
+    if not hasattr(config, "workerinput"):  # the processes of pytest-xdist inherit the variable
+        config.stash[_FAULTS] = Path(tempfile.mkdtemp(prefix="fusewire-faults-"))
+        os.environ[VERIFY_VARIABLE] = str(config.stash[_FAULTS])
+
+
+@pytest.hookimpl(trylast=True)  # when the last server has been stopped
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A plan that broke a rule fails the run, though no test may have looked at it."""
+    if _faults(session.config) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What went wrong in planners, and where the programs are that bring it about."""
+    faults = _faults(config)
+    for fault in faults[:_MOST_SHOWN]:
+        terminalreporter.section(f"a server's planner failed: {fault.with_suffix('')}.*", red=True)
+        terminalreporter.write_line(fault.read_text(encoding="utf-8"))
+    if len(faults) > _MOST_SHOWN:
+        terminalreporter.write_line(f"and of {len(faults) - _MOST_SHOWN} programs more: {config.stash[_FAULTS]}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Leaves the folder to whoever mends what is in it."""
+    if _FAULTS in config.stash:
+        with suppress(OSError):  # it is not empty
+            config.stash[_FAULTS].rmdir()
+
+
+def _faults(config: pytest.Config) -> list[Path]:
+    return sorted(config.stash[_FAULTS].glob(f"*{WORDS_SUFFIX}")) if _FAULTS in config.stash else []
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""What must hold after every pass, whatever the program: run by tests after each pass of every plan they make.
+"""What must hold after every pass, whatever the program: run after each pass of every plan of a test run.
 
-Each function raises ServerFault with the first rule that is broken. Tests set `verify_pass` as `build.after_pass`: a
-pass is judged before the next begins, and a failure names it.
+Each function raises ServerFault with the first rule that is broken. Tests set `verify_pass` as `build.after_pass`, and
+so do the planners of the servers that they start: a pass is judged before the next begins, and a failure names it.
 """
 
 from __future__ import annotations
