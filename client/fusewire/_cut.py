@@ -21,10 +21,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from enum import Enum
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._history import History
 from fusewire._period import Period, choose_rotation, find_period, ops_in_loops
 from fusewire._tape import Integers, Record
 
@@ -77,22 +79,21 @@ class Cutter:
         self._reads: list[int] = []  # with a body: ops from each read to its next beginning
         self._known: OrderedDict[bytes, None] = OrderedDict()  # the bytes of bodies
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
-        self._sent: tuple[Integers, ...] = ()  # pieces, as many as a search needs
-        self._sent_ops = 0  # in those
+        self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
         self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
         if self._body is None:
             return None
-        return self._lead_ops or self._least_repeats(least_ops) * len(self._body)
+        return self._lead_ops or _least_repeats(len(self._body), least_ops) * len(self._body)
 
     def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
         """At how many unsent ops `next_piece` is to be asked again."""
-        if self._body is None:
+        boundary_ops = self.ops_to_boundary(least_ops)
+        if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
-        settled = (self._lead_ops or self._least_repeats(least_ops) * len(self._body)) + len(self._body) + 1
-        return max(settled, unsent_ops + 1)
+        return max(boundary_ops + len(self._body), unsent_ops) + 1
 
     def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
         """False if `next_piece` would give none, or would only be asked too early."""
@@ -103,15 +104,12 @@ class Cutter:
         return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
 
     def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
-        """The first piece of `unsent`, which becomes a segment; None if all of it should wait.
+        """The first piece of `unsent`, of which there is some, which becomes a segment; None if all of it should wait.
 
         `least_ops`: while a loop runs on, smaller pieces wait. `look_back` gives the records up to the last of
         `unsent`.
         """
         self._unsent = unsent
-        if not len(unsent):
-            self._note_end(reach)
-            return None
         if self._is_broken(unsent):
             self._leave(unsent, look_back)
         if self._body is None:
@@ -122,14 +120,22 @@ class Cutter:
 
     def cut(self, piece: Piece) -> None:
         """Takes note that `piece`, the last one given, has become a segment."""
-        sent, sent_ops = (*self._sent, self._unsent[: piece.ops]), self._sent_ops + piece.ops
-        while sent_ops - len(sent[0]) >= HISTORY_OPS:
-            sent_ops -= len(sent[0])
-            sent = sent[1:]
+        sent = self._sent.followed_by(self._unsent[: piece.ops])
         lead_ops = self._lead_ops - piece.ops
         if self._body is not None and lead_ops < 0:
             lead_ops %= len(self._body)
-        self._sent, self._sent_ops, self._lead_ops = sent, sent_ops, lead_ops  # at once: a signal handler may raise
+        self._sent, self._lead_ops = sent, lead_ops  # at once: a signal handler may raise
+
+    def note_end(self, reach: Reach) -> None:
+        """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
+        if reach is not Reach.EVERYTHING or self._body is None:
+            return
+        lead = self._lead_ops
+        self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
+        if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
+            return
+        self._known.pop(self._body.tobytes(), None)
+        self._begin(np.roll(self._body, lead), 0)
 
     def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
@@ -145,33 +151,16 @@ class Cutter:
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
         settled = min(bodies, (len(unsent) - 1) // length - 1)
         ready = max(settled, bodies - 1, 1) if takes_all else settled
-        if ready < (self._least_repeats(least_ops) if runs_on and not takes_all else 1):
+        if ready < (_least_repeats(length, least_ops) if runs_on and not takes_all else 1):
             return None
         repeats = min(_power_of_two_up_to(ready), _largest_repeats(length))
         return Piece(repeats * length, repeats)
-
-    def _note_end(self, reach: Reach) -> None:
-        """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
-        if reach is not Reach.EVERYTHING or self._body is None:
-            return
-        lead = self._lead_ops
-        self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
-        if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
-            return
-        self._known.pop(self._body.tobytes(), None)
-        self._begin(np.roll(self._body, lead), 0)
-
-    def _least_repeats(self, least_ops: int) -> int:
-        assert self._body is not None
-        length = len(self._body)
-        needed = -(-least_ops // length)
-        return min(_power_of_two_from(needed), _largest_repeats(length))
 
     def _is_broken(self, unsent: Integers) -> bool:
         if self._body is None:
             return False
         following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
-        return _count_looped(self._body, following) < len(following)
+        return not _begins_with(self._body, following)
 
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
         """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
@@ -193,7 +182,7 @@ class Cutter:
             self._search(unsent, look_back, longest=HISTORY_OPS // 2)
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> None:
-        signatures = np.concatenate((*self._sent, unsent))[-HISTORY_OPS:]
+        signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
         period = find_period(signatures, longest)
         if (
             period is not None
@@ -267,14 +256,18 @@ def _count_looped(body: Integers, signatures: Integers) -> int:
     """How many ops at the beginning of `signatures` are those of a loop that begins with `body`."""
     length = len(body)
     head = signatures[:length]
-    differs = head != body[: len(head)]
-    if differs.any():
-        return int(differs.argmax())
+    if not _begins_with(body, head):
+        return int((head != body[: len(head)]).argmax())
     if len(signatures) <= length:
         return len(signatures)
     differs = signatures[length:] != signatures[:-length]
     same = int(differs.argmax())
     return length + same if differs[same] else len(signatures)
+
+
+def _begins_with(body: Integers, head: Integers) -> bool:
+    """As bytes, for most are short: then NumPy takes ten times as long to compare and to sum up."""
+    return head.tobytes() == body[: len(head)].tobytes()
 
 
 def _find(known: bytes, signatures: bytes) -> int | None:
@@ -290,6 +283,13 @@ def _is_rotation(known: bytes, body: bytes) -> bool:
     return len(known) == len(body) and _find(known, body * 2) is not None
 
 
+@cache
+def _least_repeats(length: int, least_ops: int) -> int:
+    """How many bodies of that length make a segment that is worth sending while the loop runs on."""
+    return min(_power_of_two_from(-(-least_ops // length)), _largest_repeats(length))
+
+
+@cache
 def _largest_repeats(length: int) -> int:
     return _power_of_two_up_to(max(1, LARGEST_SEGMENT_OPS // length))
 

@@ -213,6 +213,9 @@ class Recorder:
 
     def draft(self, reach: Reach) -> Draft | None:
         """The next segment, or None if what is unsent should wait."""
+        if not self.has_unsent:
+            self._cutter.note_end(reach)
+            return None
         if not self._cutter.may_cut(self.tape.end - self.sent, reach):
             return None
         deaths = len(self.buried)  # before the tape is read: what is dead now was last used on what we see of it
@@ -301,7 +304,8 @@ class Recorder:
         if self.lent:
             taken = self._without_lent(taken)
         if taken:
-            self._dead = np.concatenate((self._dead, np.fromiter(taken, np.int64, len(taken))))
+            dead = np.array(taken, np.int64)
+            self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
     def _without_lent(self, dead: list[int]) -> list[int]:
         """Those of the dead that no op of another thread is about to take; the others are buried once more."""
@@ -335,12 +339,11 @@ class Recorder:
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""
-        end, least_ops = self.tape.end, self._least_ops
-        boundary_ops = self._cutter.ops_to_boundary(least_ops) or 0
-        look_ops = self._cutter.ops_to_next_look(end - self.sent, least_ops)
-        self._next_look = self.sent + max(look_ops, least_look_ops) - 1
-        marks = (self.sent, self.sent + boundary_ops, self._next_look)
-        self._mark = min(mark for mark in marks if mark >= end)
+        sent, end, least_ops = self.sent, self.tape.end, self._least_ops
+        boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
+        look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
+        self._next_look = sent + max(look_ops, least_look_ops) - 1
+        self._mark = sent if sent == end else boundary if boundary >= end else self._next_look
         if self.checkpoint:
             self.checkpoint = self._mark
 

@@ -7,10 +7,11 @@ results are placeholders: they never become buffers and their deaths need no wor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from itertools import compress, islice
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from fusewire._signature import Signature, signature_of
 from fusewire._tape import FIRST_HANDLE, Integers, Record
@@ -24,6 +25,9 @@ from fusewire_protos.shapes import Spec
 _INSIDE = FIRST_HANDLE  # + the index of the op whose result it is
 _OUTSIDE = 2 * FIRST_HANDLE  # + the input's position
 _VALUE = -1
+_NO_HANDLES: Integers = np.empty(0, np.int64)
+
+Flags = npt.NDArray[np.bool_]
 
 
 class Structure(NamedTuple):
@@ -34,31 +38,39 @@ class Structure(NamedTuple):
 
 
 class Pattern:
-    """A structure met before, and how to tell quickly whether a piece has it: nothing per op runs in Python."""
+    """A structure met before, and how to tell quickly whether a piece has it: nothing per op runs in Python.
+
+    Each integer of a piece that has it is the sum of one that all such pieces share and of one that differs from
+    piece to piece: zero, the number of the first op, the first value, or an input.
+    """
 
     def __init__(self, structure: Structure) -> None:
         self._key = structure.key
         normal = np.frombuffer(structure.key, np.int64)
         is_outside = normal >= _OUTSIDE
         is_inside = (normal >= _INSIDE) & ~is_outside
-        self._values = np.flatnonzero(normal < 0)
-        self._outside = np.flatnonzero(is_outside)
-        self._slots = normal[self._outside] - _OUTSIDE
-        self._first_uses = self._outside[np.unique(self._slots, return_index=True)[1]]
-        # Times the number of the first op and added up, a piece's records but for values and inputs.
-        self._is_inside = is_inside.astype(np.int64)
-        self._rest = normal - _INSIDE * self._is_inside
+        is_value = normal < 0
+        self._first_value = is_value.nonzero()[0][:1]
+        slots, first_uses = np.unique(normal[is_outside], return_index=True)
+        self._first_uses = is_outside.nonzero()[0][first_uses]
+        self._shared = np.where(is_inside, normal - _INSIDE, normal)
+        self._shared[is_value] = -np.arange(np.count_nonzero(is_value))  # values are numbered downwards, one by one
+        self._shared[is_outside] = 0
+        own = np.zeros(len(normal), np.int64)  # which of the own ones: see `match`
+        own[is_inside] = 1
+        own[is_outside] = 2 + normal[is_outside] - _OUTSIDE
+        own[is_value] = 2 + len(slots)
+        self._own = own
 
     def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
-        """The structure of a piece, if it is this one."""
-        if len(flat) != len(self._rest):
+        """The structure of a piece, if it is this one and can be told quickly."""
+        if len(flat) != len(self._shared):
             return None
         inputs = flat[self._first_uses]
-        expected = self._is_inside * first
-        expected += self._rest
-        expected[self._outside] = inputs[self._slots]
-        expected[self._values] = flat[self._values]
-        if not (expected == flat).all():
+        own = np.concatenate(((0, first), inputs, flat[self._first_value]))
+        expected = own.take(self._own)
+        expected += self._shared
+        if expected.tobytes() != flat.tobytes():
             return None
         listed: list[int] = inputs.tolist()
         is_elsewhere = not any(first <= handle < first + ops for handle in listed)
@@ -81,7 +93,8 @@ class Template(NamedTuple):
     raw: bytes
     live_bytes: int
     scalar_dtypes: tuple[DType, ...]
-    is_start: tuple[bool, ...]  # of each value in op order
+    is_scalar: tuple[bool, ...]  # of each value in op order
+    is_start: tuple[bool, ...]
 
 
 class Bindings(NamedTuple):
@@ -106,21 +119,20 @@ def structure_of(flat: Integers, first: int, ops: int) -> Structure:
 
 def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, later: Integers) -> Liveness:
     """`dead`: all handles of the recorder known to be dead and not yet told; `later`: the records behind the piece."""
-    is_live = np.ones(ops, bool)
-    dead_here, elsewhere = _part(dead, first, ops)
-    is_live[dead_here] = False
-    is_kept = is_live.copy()
-    taken_later, _ = _part(later, first, ops)
-    died_but_taken = set(taken_later[~is_live[taken_later]].tolist())
-    is_live[taken_later] = True
-    is_kept[taken_later] = False
-    live, kept = tuple(is_live.nonzero()[0].tolist()), tuple(is_kept.nonzero()[0].tolist())
-
+    is_dead, elsewhere = _part(dead, first, ops)
+    live = kept = _places(~is_dead)
+    died_but_taken: list[int] = []
+    if len(later):
+        is_taken, _ = _part(later, first, ops)
+        live, kept = _places(~is_dead | is_taken), _places(~(is_dead | is_taken))
+        died_but_taken = [first + place for place in _places(is_dead & is_taken)]
+    if not len(elsewhere):
+        return Liveness(live, [], [], _as_handles(died_but_taken), kept)
     born_later = range(first + ops, _first_upload(first))
-    old = _sort_out([handle for handle in elsewhere.tolist() if handle not in born_later], inputs, later)
-    waiting = [handle for handle in elsewhere.tolist() if handle in born_later]
-    waiting += [*(first + index for index in sorted(died_but_taken)), *old.waiting]
-    return Liveness(live, old.dying, old.freed, np.array(waiting, np.int64), kept)
+    handles: list[int] = elsewhere.tolist()
+    old = _sort_out([handle for handle in handles if handle not in born_later], inputs, later)
+    waiting = [handle for handle in handles if handle in born_later]
+    return Liveness(live, old.dying, old.freed, _as_handles([*waiting, *died_but_taken, *old.waiting]), kept)
 
 
 def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) -> Liveness:
@@ -146,16 +158,15 @@ def build_template(records: Sequence[Record], structure: Structure, live: tuple[
     for signature in signatures:
         if signature.scalars or signature.starts:
             is_start += [False] * len(signature.scalars) + [True] * signature.starts
-    return Template(programs.encode(program), program.live_bytes, program.scalars, tuple(is_start))
+    is_scalar = tuple([not each for each in is_start])
+    return Template(programs.encode(program), program.live_bytes, program.scalars, is_scalar, tuple(is_start))
 
 
 def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
     """`values`: those of the piece in op order."""
     if len(template.scalar_dtypes) == len(values):
         return Bindings(tuple(values), ())
-    scalars = tuple(v for v, is_start in zip(values, template.is_start, strict=True) if not is_start)
-    starts = tuple(v for v, is_start in zip(values, template.is_start, strict=True) if is_start)
-    return Bindings(scalars, starts)
+    return Bindings(tuple(compress(values, template.is_scalar)), tuple(compress(values, template.is_start)))
 
 
 class _Old(NamedTuple):
@@ -181,11 +192,24 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
     return old
 
 
-def _part(handles: Integers, first: int, ops: int) -> tuple[Integers, Integers]:
-    """The op indices of those that are results of a piece, and the others."""
+def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:
+    """Of each op of a piece whether its result is among `handles`; and those that are none."""
+    is_among = np.zeros(ops, bool)
+    if not len(handles):
+        return is_among, handles
     relative = handles - first
     is_here = relative.view(np.uint64) < ops  # a negative one is large without its sign
-    return relative[is_here], handles[~is_here]
+    is_among[relative[is_here]] = True
+    return is_among, handles[~is_here]
+
+
+def _places(flags: Flags) -> tuple[int, ...]:
+    """Where they are set."""
+    return tuple(flags.nonzero()[0].tolist())
+
+
+def _as_handles(handles: list[int]) -> Integers:
+    return np.array(handles, np.int64) if handles else _NO_HANDLES
 
 
 def _first_upload(number: int) -> int:

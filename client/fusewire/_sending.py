@@ -191,7 +191,7 @@ def _entries(
     """A segment with the program it may bring along, for which others are forgotten first, and what goes with it."""
     new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
-    entries.append(Outgoing(segment._replace(program=numbered.number), new))
+    entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
     return [*entries, *_frees(freed)] if freed else entries
 
 

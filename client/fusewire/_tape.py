@@ -71,4 +71,5 @@ def flatten(records: Sequence[Record]) -> Integers:
 
 def places_of_signatures(flat: Integers) -> Integers:
     """Where each record begins among the integers of records."""
-    return np.flatnonzero(flat.view(np.uint64) < FIRST_HANDLE)  # a negative one is large without its sign
+    is_signature = flat.view(np.uint64) < FIRST_HANDLE  # a negative one is large without its sign
+    return is_signature.nonzero()[0]

@@ -44,7 +44,7 @@ from fusewire_kernels.schedule import Batch, one_by_one, schedule
 from fusewire_protos.program import Program
 
 # Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the
-# process; nothing else sets it.
+# process, and so does a planner's process that is told to verify; nothing else sets it.
 after_pass: Callable[..., None] | None = None
 
 _make = tuple.__new__  # of a NamedTuple that every operand needs: its own constructor takes twice the time

@@ -169,12 +169,13 @@ def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
     1, 1.0 and True are equal and yet other scalars, so are 0.0 and −0.0; NaN is the same as itself.
     """
-    pack = msgpack.Packer().pack
-    sent = [pack(value) for value in values]
-    for period in _divisors(len(sent)):
-        if sent[period:] == sent[: len(sent) - period]:
-            return tuple(values[:period])
-    return ()
+    count = len(values)
+    if count <= 1:
+        return tuple(values)
+    sent = _packed(values)
+    return next(
+        tuple(values[:period]) for period in _divisors(count) if _packed(values[:period]) * (count // period) == sent
+    )
 
 
 def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any, ...]:
@@ -186,8 +187,15 @@ def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any,
     return period * (length // len(period))
 
 
+def _packed(values: Sequence[Scalar]) -> bytes:
+    """One behind the other, without the head of the list, which is as long as what it counts asks for."""
+    head_bytes = 1 if len(values) < 1 << 4 else 3 if len(values) < 1 << 16 else 5
+    packed: bytes = msgpack.packb(values)
+    return packed[head_bytes:]
+
+
 def _divisors(number: int) -> list[int]:
-    """Ascending; none for 0. The root of a square comes twice."""
+    """Ascending. The root of a square comes twice."""
     lower = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     return lower + [number // divisor for divisor in reversed(lower)]
 

@@ -75,6 +75,9 @@ class Feed:
                 self.cut()
 
     def _next(self, reach: Reach, least_ops: int) -> Piece | None:
+        if len(self.places) == self.sent:
+            self.cutter.note_end(reach)
+            return None
         if not self.cutter.may_cut(len(self.places) - self.sent, reach):
             return None
         unsent = np.array([signature(place) for place in self.places[self.sent :]], np.int64)
