@@ -201,22 +201,22 @@ def _divisors(number: int) -> list[int]:
 
 
 def _encode_segment(entry: Segment) -> tuple[Any, ...]:
-    return (EntryKind.SEGMENT.value, *entry)
+    return (EntryKind.SEGMENT, *entry)
 
 
 def _encode_upload(entry: Upload) -> tuple[Any, ...]:
     dtype, shape = entry.spec
-    return (EntryKind.UPLOAD.value, entry.handle, dtype.code, shape, entry.tensor)
+    return (EntryKind.UPLOAD, entry.handle, dtype.code, shape, entry.tensor)
 
 
 _ENCODERS: dict[type, Any] = {
     Segment: _encode_segment,
     Upload: _encode_upload,
-    Free: lambda entry: (EntryKind.FREE.value, *entry),
-    Fetch: lambda entry: (EntryKind.FETCH.value, *entry),
-    Abandon: lambda entry: (EntryKind.ABANDON.value, *entry),
-    Cancel: lambda entry: (EntryKind.CANCEL.value,),
-    Forget: lambda entry: (EntryKind.FORGET.value, *entry),
+    Free: lambda entry: (EntryKind.FREE, *entry),
+    Fetch: lambda entry: (EntryKind.FETCH, *entry),
+    Abandon: lambda entry: (EntryKind.ABANDON, *entry),
+    Cancel: lambda entry: (EntryKind.CANCEL,),
+    Forget: lambda entry: (EntryKind.FORGET, *entry),
 }
 
 

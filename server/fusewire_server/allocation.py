@@ -52,7 +52,7 @@ class Allocation:
         try:
             for position, value in enumerate(row.outputs):
                 if position not in donor_of:
-                    value.block = self._room.allocate(value.spec.size_bytes)
+                    value.block = self._room.allocate(value.size_bytes)
                     fresh.append(value)
             for value in row.inputs:
                 if value.block is None:
@@ -87,7 +87,7 @@ class Allocation:
 
 def _largest_stand_in_bytes(submission: Submission) -> int:
     inputs = [value for row in submission.rows for value in row.inputs]
-    return max(value.spec.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
+    return max(value.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
 
 
 def _sizes_bytes(submission: Submission) -> list[int]:
@@ -99,7 +99,7 @@ def _sizes_bytes(submission: Submission) -> list[int]:
         if all(value.state is ValueState.STAND_IN for value in absent):
             overwriting = {position for _, position in donated}
             sizes_bytes += [
-                value.spec.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting
+                value.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting
             ]
             stands_in = stands_in or bool(absent)
     return [*sizes_bytes, _largest_stand_in_bytes(submission)] if stands_in else sizes_bytes

@@ -58,7 +58,7 @@ class Bulk:
         except asyncio.CancelledError:
             await self._refuse_if_ended(session, context)
             raise
-        return pb.UploadReceipt(bytes=value.spec.size_bytes)
+        return pb.UploadReceipt(bytes=value.size_bytes)
 
     async def download(self, request: pb.DownloadRequest, context: Context) -> None:
         """The bytes of an answered fetch, in chunks."""
@@ -124,7 +124,7 @@ class Bulk:
         except OutOfMemory as error:
             await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
         except MemoryError:
-            await self._fail(session, value, "out_of_memory", no_room_on_host(value.spec.size_bytes), context)
+            await self._fail(session, value, "out_of_memory", no_room_on_host(value.size_bytes), context)
         except CaseError as error:
             await self._fail(session, value, error.case.name, error.text, context)
         except asyncio.CancelledError:
@@ -143,7 +143,7 @@ class Bulk:
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
         """All bytes of an upload in one piece of host memory. Raises MemoryError, or CaseError for one that lies."""
-        size_bytes = value.spec.size_bytes
+        size_bytes = value.size_bytes
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)
         filled = 0

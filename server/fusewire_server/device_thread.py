@@ -114,9 +114,9 @@ class DeviceThread:
         the loop alone. Only where reading is a copy by the processor is it as quick as queueing the order.
         """
         is_idle = self._done == self._given
-        if not (is_idle and self._is_host) or value.block is None or value.spec.size_bytes > INLINE_BYTES:
+        if not (is_idle and self._is_host) or value.block is None or value.size_bytes > INLINE_BYTES:
             return None
-        return self._device.read(value.block, value.spec.size_bytes).data()
+        return self._device.read(value.block, value.size_bytes).data()
 
     def memory(self) -> MemoryCount:
         return self._room.count()
@@ -366,9 +366,9 @@ class DeviceThread:
             self._completion.when_reached(lambda _: Missing(fetching))  # behind the report of why it is
             return
         try:
-            readback: Readback = self._device.read(value.block, value.spec.size_bytes)
+            readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:
-            refusal = no_room_on_host(value.spec.size_bytes)
+            refusal = no_room_on_host(value.size_bytes)
             self._completion.when_reached(lambda _: Missing(fetching, refusal=refusal))
             return
         self._completion.when_reached(lambda _: Brought(fetching, readback.data()))

@@ -31,6 +31,8 @@ class Lane(Enum):
     SLOW = "slow"  # rows that run op by op or take long, and rows of sessions that have such rows under way
     LASTING = "lasting"  # were slow, and take so long that others of the slow lane go on beside them
 
+    __hash__ = object.__hash__  # Enum's is of the name, in Python, and each frame looks into tables of lanes
+
 
 class Told(NamedTuple):
     """A batch that the device has been told to run, with the plan it runs by (None at tier 0)."""

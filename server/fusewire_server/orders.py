@@ -156,4 +156,4 @@ def goes_in_slices(order: Order) -> bool:
     """Whether others may overtake it while it goes on. Any thread."""
     if isinstance(order, Run):
         return order.is_long or order.submission.loaded is None
-    return isinstance(order, Read) and order.fetching.value.spec.size_bytes > large_read.LARGE_BYTES
+    return isinstance(order, Read) and order.fetching.value.size_bytes > large_read.LARGE_BYTES

@@ -44,7 +44,7 @@ class Reads:
         reads, taken.reads = taken.reads, []
         for fetching in reads:
             session = fetching.session
-            if not session.reads and session.may_read(fetching.value.spec.size_bytes):
+            if not session.reads and session.may_read(fetching.value.size_bytes):
                 self._tell(fetching, taken)
             else:
                 session.reads[fetching.fetch] = fetching
@@ -82,13 +82,13 @@ class Reads:
     def _tell_waiting(self, session: Session, taken: Taken) -> None:
         while session.reads:
             fetching = next(iter(session.reads.values()))
-            if not session.may_read(fetching.value.spec.size_bytes):
+            if not session.may_read(fetching.value.size_bytes):
                 return
             del session.reads[fetching.fetch]
             self._tell(fetching, taken)
 
     def _tell(self, fetching: Fetching, taken: Taken) -> None:
-        fetching.session.begin_read(fetching.fetch, fetching.value.spec.size_bytes)
+        fetching.session.begin_read(fetching.fetch, fetching.value.size_bytes)
         fetching.told_at_ns = time.monotonic_ns()
         data = self._device_thread.read_at_once(fetching.value)
         if data is None:

@@ -111,7 +111,7 @@ class _Stream:
 
     async def run(self) -> None:
         """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
-        self._engine.registry.attach(self._session, self._owed.set)
+        self._engine.registry.attach(self._session, self._wake)
         writer = asyncio.create_task(self._write())
         tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
         try:
@@ -182,6 +182,20 @@ class _Stream:
             return False
         return True
 
+    def _wake(self) -> None:
+        """There may be something to write: else the writer's turn would only keep the loop from the device thread."""
+        if self._owes_news or self._engine.is_draining or not self._is_current:
+            self._owed.set()
+
+    @property
+    def _owes_news(self) -> bool:
+        session = self._session
+        return (
+            bool(session.answers)
+            or session.completed != self._sent_completed
+            or session.applied_frame - self._sent_acknowledged >= MOST_UNACKNOWLEDGED
+        )
+
     async def _write(self) -> None:
         """The only one who writes: welcome, what is owed, and goodbye if the server ends the session."""
         await self._send(self._welcome())
@@ -218,12 +232,11 @@ class _Stream:
             await refuse(self._context, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:
+        if not self._owes_news:
+            return None
         session = self._session
         number, answers = session.take_answers(self._engine.config.limits.message_bytes // 2)
-        unacknowledged = session.applied_frame - self._sent_acknowledged
         has_completed = session.completed != self._sent_completed
-        if not answers and not has_completed and unacknowledged < MOST_UNACKNOWLEDGED:
-            return None
         self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
         frame = pb.ServerFrame()  # set field by field: a quarter of the time that keywords take
         frame.number = number

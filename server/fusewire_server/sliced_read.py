@@ -28,7 +28,7 @@ class SlicedRead:
         if value.block is None:
             return
         try:
-            self._copy = LargeRead(device, value.block, value.spec.size_bytes)
+            self._copy = LargeRead(device, value.block, value.size_bytes)
         except MemoryError:
             self._refuse()
 
@@ -61,7 +61,7 @@ class SlicedRead:
 
     def _refuse(self) -> None:
         self._copy = None
-        self._refusal = no_room_on_host(self.order.fetching.value.spec.size_bytes)
+        self._refusal = no_room_on_host(self.order.fetching.value.size_bytes)
         log.warning("a fetch fails: %s", self._refusal)
 
     @property

@@ -28,9 +28,8 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state)
     session.values[handle] = value
-    size_bytes = spec.size_bytes
-    session.live_bytes += size_bytes
-    if size_bytes > INLINE_BYTES:
+    session.live_bytes += value.size_bytes
+    if value.size_bytes > INLINE_BYTES:
         session.large[handle] = value
     return value
 
@@ -87,4 +86,4 @@ def forget(session: Session, value: Value) -> None:
     if session.values.get(value.handle) is value:
         del session.values[value.handle]
         session.large.pop(value.handle, None)
-        session.live_bytes -= value.spec.size_bytes
+        session.live_bytes -= value.size_bytes

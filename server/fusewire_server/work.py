@@ -91,11 +91,23 @@ class ValueState(Enum):
 class Value:
     """One array of a session: from the entry that declares it until its handle and its last reader are gone."""
 
-    __slots__ = ("block", "failure", "fetches", "handle", "is_named", "readers", "spec", "state", "waiting")
+    __slots__ = (
+        "block",
+        "failure",
+        "fetches",
+        "handle",
+        "is_named",
+        "readers",
+        "size_bytes",
+        "spec",
+        "state",
+        "waiting",
+    )
 
     def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
         self.handle = handle
         self.spec = spec
+        self.size_bytes = spec.size_bytes
         self.state = state
         self.is_named = True  # the client still holds the handle
         self.readers = 0  # queued rows and fetches that will read it

@@ -12,7 +12,7 @@ import pytest
 
 from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import Unauthenticated
-from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget
+from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget, Free
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import rpc
@@ -149,6 +149,20 @@ def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -
             assert (await peer.result(1)).WhichOneof("answer") == "inline"
             await peer.works(200)
             assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            first = peer.number + 1
+            for _ in range(2 * rpc.MOST_UNACKNOWLEDGED):
+                await peer.send(Free(()))
+            while (await peer.next()).acknowledged < first:
+                pass
 
     run(test())
 
