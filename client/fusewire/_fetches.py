@@ -14,6 +14,7 @@ from fusewire._cut import Reach
 from fusewire._errors import DtypeError, FusewireError, WaitTimeout
 from fusewire._fetched import BlockedReader, FutureValue, Value
 from fusewire._link import Link, deadline_after, left_s
+from fusewire._recorder import Recorder
 from fusewire._recorders import Recorders
 from fusewire._recording import Recorded
 from fusewire._sending import Sender, Trigger
@@ -70,10 +71,17 @@ class Fetches:
         while awaited is None:
             producer, handle = array._recorder, array._handle
             if producer.is_unsent(handle):
-                self._sender.flush(producer, Reach.EVERYTHING, Trigger.DEMAND, may_wait=True, deadline_s=deadline_s)
+                self._flush(producer, deadline_s)
             awaited = self._post_if_named(array, handle, receiver)
         self._link.transport.wake()
         return awaited
+
+    def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
+        """Without waking the I/O thread, which would send it in a frame of its own: the server would act on that first,
+        and others might come between.
+        """
+        reach, trigger = Reach.EVERYTHING, Trigger.DEMAND
+        self._sender.flush(producer, reach, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
 
     def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
         """None if `array` was assigned to meanwhile. While it has the handle, no death of that can have been told."""

@@ -46,11 +46,19 @@ class Sender:
     # ---- recording threads ----
 
     def flush(
-        self, recorder: Recorder, reach: Reach, trigger: Trigger, *, may_wait: bool, deadline_s: float | None = None
+        self,
+        recorder: Recorder,
+        reach: Reach,
+        trigger: Trigger,
+        *,
+        may_wait: bool,
+        wakes: bool = True,
+        deadline_s: float | None = None,
     ) -> Amount | None:
         """Sends what `reach` covers, as credit allows; returns what the next piece takes if that is more.
 
-        Raises RequestError where it cannot be done now.
+        Whoever posts more at once, for the same frame, wakes the I/O thread itself. Raises RequestError where it
+        cannot be done now.
         """
         if self._link.is_interrupted_here(recorder):
             self._refuse(recorder, trigger)
@@ -66,7 +74,7 @@ class Sender:
                 break
             self.wait_for_credit(recorder, refused, deadline_s)
             trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
-        if is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
+        if wakes and is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
             self._link.transport.wake()
         return refused
 

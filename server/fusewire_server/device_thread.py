@@ -43,6 +43,7 @@ from fusewire_server.orders import (
     Write,
     Wrote,
     goes_in_slices,
+    is_brief,
     no_room_on_host,
     sessions_of,
 )
@@ -82,6 +83,7 @@ class DeviceThread:
         self._completion = Completion(device, report)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
         self._shares = Shares(MOST_OWED_NS)
+        self._ahead: deque[Order | None] = deque()  # one order at most, looked at and not yet acted on
         self._pause_s = 0.0  # after the slice that was the last
         self.busy_ns = 0  # the device thread writes, any thread may read
         self._given = 0  # orders; the loop thread writes
@@ -134,16 +136,24 @@ class DeviceThread:
     def _next_order(self) -> Order | None:
         """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
         while not self._line.is_open:
-            now_ns = time.perf_counter_ns()
-            if self._shares.is_due(now_ns):
-                self._take_turns(now_ns)
+            if not self._is_turn_of_unfinished():
+                return self._ahead.pop()
+            self._take_turns(time.perf_counter_ns())
             if self._pause_s and self._orders.empty() and not self._line.is_open:
                 time.sleep(LOOK_S)
+        return self._ahead.pop() if self._ahead else self._orders.get()
+
+    def _is_turn_of_unfinished(self) -> bool:
+        """Looks for an order if none is at hand; what is brief may go first for as long as a slice."""
+        if not self._ahead:
             try:
-                return self._orders.get_nowait()  # up to CPython 3.12 one with a timeout may never return
+                self._ahead.append(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
             except queue.Empty:
-                self._shares.start_anew(time.perf_counter_ns())
-        return self._orders.get()
+                self._shares.start_anew()
+                return True
+        order, now_ns = self._ahead[0], time.perf_counter_ns()
+        grace_ns = SLICE_NS if order is not None and is_brief(order) else 0
+        return self._shares.is_due(now_ns - grace_ns)
 
     def _consider(self, order: Order) -> None:
         """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
@@ -161,7 +171,9 @@ class DeviceThread:
         else:
             self._do(order)
             self._done += 1
-        self.busy_ns += time.perf_counter_ns() - began_ns
+        used_ns = time.perf_counter_ns() - began_ns
+        self._shares.use(used_ns)
+        self.busy_ns += used_ns
 
     def _do(self, order: Order) -> None:
         match order:
@@ -180,7 +192,7 @@ class DeviceThread:
 
     def _begin(self, order: Order) -> None:
         if self._turns.is_empty:
-            self._shares.start_anew(time.perf_counter_ns())
+            self._shares.start_anew()
         if isinstance(order, Run):
             self._begin_run(order)
         else:

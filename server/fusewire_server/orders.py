@@ -157,3 +157,15 @@ def goes_in_slices(order: Order) -> bool:
     if isinstance(order, Run):
         return order.is_long or order.submission.loaded is None
     return isinstance(order, Read) and order.fetching.value.size_bytes > large_read.LARGE_BYTES
+
+
+def is_brief(order: Order) -> bool:
+    """Whether it takes next to nothing, whatever there is to do for it: others may let it go before them."""
+    match order:
+        case Read():
+            return not goes_in_slices(order)
+        case Write(data=data):
+            return isinstance(data, bytes)
+        case Release():
+            return True
+    return False

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 
 class Shares:
-    """Unfinished orders answer the time of those that overtook them, and these that of the last slice before them.
+    """Unfinished orders answer the time that others used who overtook them, and these the last slice before them.
 
-    Neither goes on for longer than `most_ns` in answer to the other, whatever that took.
+    What counts is use: how long nobody had the processor, or waited for the interpreter, is nobody's share. Neither
+    goes on for longer than `most_ns` in answer to the other, whatever that took.
     """
 
     def __init__(self, most_ns: int) -> None:
         self._most_ns = most_ns
-        self._ended_ns = 0  # when unfinished orders last stopped for others
+        self._others_ns = 0  # used by others since unfinished orders last stopped for them
         self._due_ns = 0  # when they go on whoever waits
 
-    def start_anew(self, now_ns: int) -> None:
+    def start_anew(self) -> None:
         """Nobody else waits, or nothing was unfinished before: they go on at once, and are owed nothing."""
-        self._ended_ns = now_ns
+        self._others_ns = 0
         self._due_ns = 0
 
     def make_due(self) -> None:
@@ -26,11 +27,15 @@ class Shares:
     def is_due(self, now_ns: int) -> bool:
         return now_ns >= self._due_ns
 
+    def use(self, used_ns: int) -> None:
+        """An order that overtook them has used so much."""
+        self._others_ns += used_ns
+
     def until_ns(self, now_ns: int) -> int:
-        """Until when those that go on now may do so: for as long as others had since they last did."""
-        return now_ns + min(now_ns - self._ended_ns, self._most_ns)
+        """Until when those that go on now may do so: for as long as others have used since they last did."""
+        return now_ns + min(self._others_ns, self._most_ns)
 
     def stop(self, slice_began_ns: int, now_ns: int, *, least_ns: int) -> None:
         """Their last slice ends. Others have as long as that took, and `least_ns` at least."""
-        self._ended_ns = now_ns
+        self._others_ns = 0
         self._due_ns = now_ns + max(min(now_ns - slice_began_ns, self._most_ns), least_ns)
