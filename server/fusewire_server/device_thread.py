@@ -136,11 +136,12 @@ class DeviceThread:
     def _next_order(self) -> Order | None:
         """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
         while not self._line.is_open:
-            if not self._is_turn_of_unfinished():
+            if self._is_turn_of_unfinished():
+                self._take_turns(time.perf_counter_ns())
+                if self._pause_s and not self._ahead and self._orders.empty() and not self._line.is_open:
+                    time.sleep(LOOK_S)
+            if self._ahead:  # after one turn of theirs, however soon the next is due
                 return self._ahead.pop()
-            self._take_turns(time.perf_counter_ns())
-            if self._pause_s and self._orders.empty() and not self._line.is_open:
-                time.sleep(LOOK_S)
         return self._ahead.pop() if self._ahead else self._orders.get()
 
     def _is_turn_of_unfinished(self) -> bool:

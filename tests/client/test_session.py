@@ -24,7 +24,8 @@ from fusewire._memory_transport import MemoryTransport
 from fusewire._recorder import Draft, Recorder
 from fusewire._session import close_all
 from fusewire._transport import Peer
-from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload
+from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
+from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
 from tests.client.peer import connect, entries, execute
 
@@ -40,6 +41,21 @@ def test_a_timeout_ends_the_wait_and_not_the_work() -> None:
     peer.transport.step()
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert len(entries(peer, Abandon)) == 1
+
+
+def test_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, frames = connect(is_manual=True), list[list[type]]()
+
+    def send() -> None:
+        while (raw := peer.session.next_frame()) is not None:
+            frames.append([type(entry) for entry in decode_entries(wire.ClientFrame.FromString(raw).bindings)])
+            peer.transport._exchange(lambda raw=raw: peer.server.receive(raw))  # type: ignore[misc]  # bound at once
+
+    x = peer.session.array(H)
+    send()
+    monkeypatch.setattr(peer.transport, "wake", send)
+    np.testing.assert_array_equal((x + 1).numpy(), H + 1)
+    assert frames[1:] == [[Segment, Fetch]]
 
 
 def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -303,6 +303,22 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
 
 
+@pytest.mark.parametrize(
+    ("is_read", "slice_ns", "goes_first"), [(True, 1 << 60, True), (True, 0, False), (False, 1 << 60, False)]
+)
+def test_a_small_read_goes_before_a_slice_that_is_due_until_it_has_waited_for_one(
+    is_read: bool, slice_ns: int, goes_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, other = World(NullDevice()), session("b")  # whose thread is not started
+    world.thread._shares.stop(0, 1, least_ns=1)  # due since long
+    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", slice_ns)
+    if is_read:
+        world.thread.order(Read(Fetching(other, 1, world.value())))
+    else:
+        world.run(FAST, other)
+    assert world.thread._is_turn_of_unfinished() is not goes_first
+
+
 class PiecesDevice(NullDevice):
     """Notes which pieces are read; `before_piece` is called before each."""
 
