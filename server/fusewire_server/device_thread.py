@@ -1,5 +1,7 @@
 """The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
 
+While it has nothing to do the loop may act in its place (`order`), where the device is this processor.
+
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
 of other sessions that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device
@@ -85,9 +87,9 @@ class DeviceThread:
         self._shares = Shares(MOST_OWED_NS)
         self._ahead: deque[Order | None] = deque()  # one order at most, looked at and not yet acted on
         self._pause_s = 0.0  # after the slice that was the last
-        self.busy_ns = 0  # the device thread writes, any thread may read
-        self._given = 0  # orders; the loop thread writes
-        self._done = 0  # orders; the device thread writes, last of all it does for one
+        self.busy_ns = 0  # who acts on orders writes, any thread may read
+        self._given = 0  # orders handed over; the loop thread writes
+        self._done = 0  # of these; the device thread writes, last of all it does for one
         self._is_host = device.info.is_host
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
 
@@ -104,21 +106,39 @@ class DeviceThread:
         self._orders.put(None)
         self._worker.join(timeout_s)
 
-    def order(self, order: Order) -> None:
-        """Queues an order; loop thread, never blocks."""
-        self._given += 1
-        self._orders.put(order)
+    def order(self, order: Order, *, at_once: bool = False) -> None:
+        """Has an order acted on after those before it. Loop thread.
+
+        One that is brief, or may be acted on `at_once`, is acted on here where the device is this processor and the
+        device thread has nothing to do: handing it over takes longer, and the report's way back does again.
+        """
+        if self._may_act_at_once and (at_once or is_brief(order)):
+            self._act_at_once(order)
+        else:
+            self._given += 1
+            self._orders.put(order)
 
     def read_at_once(self, value: Value) -> memoryview | None:
-        """A small value without the hand-over to the device thread and back; None if that cannot be done.
-
-        Loop thread. While the device thread has done all it was told, nobody else uses the device: orders come from
-        the loop alone. Only where reading is a copy by the processor is it as quick as queueing the order.
-        """
-        is_idle = self._done == self._given
-        if not (is_idle and self._is_host) or value.block is None or value.size_bytes > INLINE_BYTES:
+        """A small value, without an order and its report; None if that cannot be done. Loop thread."""
+        if not self._may_act_at_once or value.block is None or value.size_bytes > INLINE_BYTES:
             return None
         return self._device.read(value.block, value.size_bytes).data()
+
+    @property
+    def _may_act_at_once(self) -> bool:
+        """While the device thread has done all it was told, nobody else uses what it owns: orders come from the loop.
+
+        Only where the device is this processor does the loop not wait for another.
+        """
+        return self._is_host and self._done == self._given
+
+    def _act_at_once(self, order: Order) -> None:
+        began_ns = time.perf_counter_ns()
+        try:
+            self._do(order)
+        except Exception as error:  # noqa: BLE001 - as in the device thread: the device can no longer be trusted
+            self._report(Broken(error))
+        self.busy_ns += time.perf_counter_ns() - began_ns
 
     def memory(self) -> MemoryCount:
         return self._room.count()
@@ -166,15 +186,15 @@ class DeviceThread:
             self._give_up_for(order)
 
     def _act(self, order: Order) -> None:
-        began_ns = time.perf_counter_ns()
-        if goes_in_slices(order):
+        began_ns, in_slices = time.perf_counter_ns(), goes_in_slices(order)
+        if in_slices:
             self._begin(order)
         else:
             self._do(order)
-            self._done += 1
         used_ns = time.perf_counter_ns() - began_ns
         self._shares.use(used_ns)
         self.busy_ns += used_ns
+        self._done += not in_slices
 
     def _do(self, order: Order) -> None:
         match order:
@@ -266,9 +286,9 @@ class DeviceThread:
             self._complete_run(number, submission, one.failed, one.spare, time.perf_counter_ns(), one.used_ns)
         else:
             self._completion.when_reached(lambda _: one.outcome())
-        self._done += 1
         self._long_plans.end(one)
         self._act_on_held_up(one.order)
+        self._done += 1
 
     def _act_on_held_up(self, ended: Order) -> None:
         """Acts on what waited for an order that has ended, and on what waited for that."""

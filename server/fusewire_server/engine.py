@@ -52,6 +52,8 @@ from fusewire_server.work import (
 log = logging.getLogger("fusewire.engine")
 
 FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
+# A submission that takes no longer, and for which somebody waits, need not be handed to the device thread.
+AT_ONCE_NS = 200_000
 
 
 class Engine:
@@ -302,7 +304,9 @@ class Engine:
             publish_outputs(row, taken)
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
-        self._device_thread.order(orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long))
+        run = orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long)
+        is_awaited = bool(taken.reads)
+        self._device_thread.order(run, at_once=is_awaited and loaded is not None and not is_long and _is_short(batch))
         self._reads.tell(taken)
         self._release_of_rows(rows, taken)
 
@@ -331,7 +335,7 @@ class Engine:
     # ---- finish ----
 
     def _take_report(self, report: orders.Report) -> None:
-        """Device and completion thread: passes a report to the loop."""
+        """Any thread: passes a report to the loop, which takes it in in a turn of its own."""
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
@@ -437,6 +441,12 @@ def _is_wanted(row: Row) -> bool:
         if value.state is not ValueState.FAILED:
             return True
     return not row.outputs
+
+
+def _is_short(batch: Batch) -> bool:
+    """Whether the submission is known to take next to no time, by the plan that its program has."""
+    entry = batch.entry
+    return entry.row_ns > 0 and entry.cost.expected_ns(len(batch.rows)) <= AT_ONCE_NS
 
 
 def _program_table(config: Config, registry: Registry) -> ProgramTable:
