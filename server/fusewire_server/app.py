@@ -27,6 +27,7 @@ from fusewire_server.heap import keep_freed_memory
 from fusewire_server.inspect.api import create_app
 from fusewire_server.inspect.serve import InspectionServer, bind
 from fusewire_server.planner import Planner
+from fusewire_server.promptness import wake_up_promptly
 from fusewire_server.publisher import Publisher
 from fusewire_server.rpc import SERVICE, FusewireService
 from fusewire_server.settings import MIB
@@ -47,6 +48,7 @@ def run(config: Config) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    wake_up_promptly()
     keep_freed_memory()
     with Garbage() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_Process(config, garbage).serve())

@@ -65,7 +65,7 @@ FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end th
 # Between other slices, so that a thread which waits for that lock gets it: while ops run, every launch lets go of it,
 # but too briefly for the other to wake up in time.
 PAUSE_S = 0.00005
-LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes some fifty microseconds of it
+LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes a little more of it
 MOST_OWED_NS = 5_000_000  # so long unfinished runs go on at most, whatever those took who overtook them
 
 
