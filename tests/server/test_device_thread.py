@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block
+from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice, NullReadback
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
@@ -22,6 +22,7 @@ from fusewire_server import tier0
 from fusewire_server.device_thread import DeviceThread
 from fusewire_server.large_read import LARGE_BYTES, PIECE_BYTES
 from fusewire_server.orders import (
+    Broken,
     Brought,
     FailedRow,
     Lasts,
@@ -317,6 +318,92 @@ def test_a_small_read_goes_before_a_slice_that_is_due_until_it_has_waited_for_on
     else:
         world.run(FAST, other)
     assert world.thread._is_turn_of_unfinished() is not goes_first
+
+
+class HostDevice(NullDevice):
+    """Says that it is this processor."""
+
+    @property
+    def info(self) -> DeviceInfo:
+        return super().info._replace(is_host=True)
+
+
+def reports_at_once(world: World) -> list[Report]:
+    """What has been reported by a thread that was never started: whoever gave the orders acted on them."""
+    reports = []
+    while not world.reports.empty():
+        reports.append(world.reports.get())
+    return reports
+
+
+def order_write(world: World) -> Value:
+    value = Value(1, VECTOR, ValueState.READY)
+    world.thread.order(Write(session("w"), value, VECTOR_BYTES, NO_WORK))
+    return value
+
+
+def run_at_once(world: World, *, at_once: bool = True) -> None:
+    entry = world.tier1
+    row = Row(session("a"), entry, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
+    world.thread.order(Run(FAST, Submission(entry, entry.loaded, (row,), ((),), ())), at_once=at_once)
+
+
+def test_while_the_thread_of_a_host_has_nothing_to_do_what_is_brief_is_done_at_once() -> None:
+    world = World(HostDevice())
+    value = order_write(world)
+    assert value.block is not None
+    world.thread.order(Release(frozenset([session("w")]), (value,)))
+    assert [type(report).__name__ for report in reports_at_once(world)] == ["Wrote"]
+    assert world.device.live_bytes == 0
+    assert world.thread.busy_ns > 0
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_run_is_done_at_once_only_where_the_caller_says_so(at_once: bool) -> None:
+    world = World(HostDevice())
+    run_at_once(world, at_once=at_once)
+    assert [type(report).__name__ for report in reports_at_once(world)] == ["Ran"] * at_once
+
+
+def test_nothing_is_done_at_once_on_a_device_apart() -> None:
+    world = World(NullDevice())
+    order_write(world)
+    run_at_once(world)
+    assert reports_at_once(world) == []
+
+
+def test_nothing_overtakes_what_was_handed_over() -> None:
+    world = World(HostDevice())
+    world.run(FAST, session("a"))
+    value = order_write(world)
+    run_at_once(world)
+    assert (value.block, reports_at_once(world)) == (None, [])
+    world.thread.start()
+    assert [type(world.next_report()).__name__ for _ in range(3)] == ["Ran", "Wrote", "Ran"]
+    world.thread.stop(DEADLINE_S)
+
+
+def test_nothing_is_done_at_once_while_a_run_is_unfinished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world.thread, "_is_host", True)
+    world.run(SLOW, session("a"))
+    assert world.begun.wait(DEADLINE_S)
+    value = order_write(world)
+    assert isinstance(world.next_report(), Wrote)  # of the thread, which lets it overtake the run
+    assert value.block is not None
+    assert not world.thread._may_act_at_once
+    world.gate.set()
+    assert world.completed(1) == [SLOW]
+
+
+def test_a_failure_at_once_is_the_device_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, fault = World(HostDevice()), RuntimeError("lost")
+
+    def launch(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(world.device, "launch", launch)
+    run_at_once(world)
+    assert reports_at_once(world) == [Broken(fault)]
 
 
 class PiecesDevice(NullDevice):

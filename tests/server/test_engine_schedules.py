@@ -148,15 +148,19 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2), st.integer
 @pytest.mark.parametrize(
     "reads", [{}, {"LARGE_BYTES": 8, "PIECE_BYTES": 7}], ids=["read whole", "read in pieces as large values are"]
 )
+@pytest.mark.parametrize("is_host", [False, True], ids=["a device apart", "this processor"])
 @pytest.mark.parametrize("tier", [0, 1, "1 in slices"])
 @settings(max_examples=60)
 @given(steps=STEPS)
 def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
-    tier: int | str, reads: dict[str, int], steps: list[tuple[str, int, int]]
+    tier: int | str, is_host: bool, reads: dict[str, int], steps: list[tuple[str, int, int]]
 ) -> None:
+    device = SlicingDevice()
+    device.is_host = is_host
+
     async def test() -> None:
         planner = InstantPlanner() if tier else None
-        async with world(SlicingDevice(), planner, credit_segments=1000) as here:
+        async with world(device, planner, credit_segments=1000) as here:
             models = [model(here, name) for name in "abc"]
             if tier == "1 in slices":
                 await load(here, models[0].client)

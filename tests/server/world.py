@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, Device, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, Device, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
@@ -42,9 +42,15 @@ class WatchedDevice(NullDevice):
         super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
         self.in_use: dict[int, Block] = {}
         self.tables: list[npt.NDArray[np.int64]] = []
+        self.launched_by: list[int] = []  # threads
         self.load_fault: Exception | None = None
         self.launch_fault: Exception | None = None
         self.arena_limit_bytes = 1 << 40
+        self.is_host = False
+
+    @property
+    def info(self) -> DeviceInfo:
+        return super().info._replace(is_host=self.is_host)
 
     def allocate(self, size_bytes: int) -> Block:
         block = super().allocate(size_bytes)
@@ -69,6 +75,7 @@ class WatchedDevice(NullDevice):
         for row in table:
             self.check(loaded, row)
         self.tables.append(table.copy())
+        self.launched_by.append(threading.get_ident())
         super().launch(loaded, table)
 
     def check(self, loaded: NullPlan, row: npt.NDArray[np.int64]) -> None:
