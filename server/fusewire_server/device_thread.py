@@ -90,7 +90,7 @@ class DeviceThread:
         self.busy_ns = 0  # who acts on orders writes, any thread may read
         self._given = 0  # orders handed over; the loop thread writes
         self._done = 0  # of these; the device thread writes, last of all it does for one
-        self._is_host = device.info.is_host
+        self._hands_over_all = not device.info.is_host  # the loop thread writes
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
 
     @property
@@ -100,6 +100,10 @@ class DeviceThread:
     def start(self) -> None:
         self._completion.start()
         self._worker.start()
+
+    def hand_over_all(self) -> None:
+        """From now on the loop acts on nothing itself. Loop thread, before another gives orders or stops this one."""
+        self._hands_over_all = True
 
     def stop(self, timeout_s: float) -> None:
         """Ends both threads after the orders given so far; waits at most `timeout_s`."""
@@ -130,7 +134,7 @@ class DeviceThread:
 
         Only where the device is this processor does the loop not wait for another.
         """
-        return self._is_host and self._done == self._given
+        return not self._hands_over_all and self._done == self._given
 
     def _act_at_once(self, order: Order) -> None:
         began_ns = time.perf_counter_ns()

@@ -132,8 +132,9 @@ class Engine:
         return self.registry.open(tenant, client, peer)
 
     def drain(self) -> None:
-        """From now on no session begins, and the stream of each that there is ends it in words."""
+        """From now on no session begins, and the stream of each that there is ends it in words. Comes before `stop`."""
         self.is_draining = True
+        self._device_thread.hand_over_all()
         for session in self.sessions.values():
             self.registry.wake(session)
 

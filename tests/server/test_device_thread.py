@@ -372,6 +372,13 @@ def test_nothing_is_done_at_once_on_a_device_apart() -> None:
     assert reports_at_once(world) == []
 
 
+def test_before_the_thread_is_stopped_all_is_handed_over() -> None:
+    world = World(HostDevice())
+    world.thread.hand_over_all()
+    order_write(world)
+    assert reports_at_once(world) == []
+
+
 def test_nothing_overtakes_what_was_handed_over() -> None:
     world = World(HostDevice())
     world.run(FAST, session("a"))
@@ -384,7 +391,7 @@ def test_nothing_overtakes_what_was_handed_over() -> None:
 
 
 def test_nothing_is_done_at_once_while_a_run_is_unfinished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world.thread, "_is_host", True)
+    monkeypatch.setattr(world.thread, "_hands_over_all", False)
     world.run(SLOW, session("a"))
     assert world.begun.wait(DEADLINE_S)
     value = order_write(world)

@@ -266,6 +266,7 @@ async def world(
     try:
         yield World(engine, device, broken)
     finally:
+        engine.drain()
         for session in list(engine.sessions.values()):
             engine.end(session)
         await asyncio.to_thread(engine.stop, DEADLINE_S)
