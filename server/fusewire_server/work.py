@@ -114,9 +114,8 @@ class Value:
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
         self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
-        self.block: Block | None = (
-            None  # the device thread writes; the loop in its place, and reads, while that has nothing to do
-        )
+        # The device thread's; while that has nothing to do the loop may act in its place.
+        self.block: Block | None = None
 
     @property
     def is_dead(self) -> bool:

@@ -4,138 +4,40 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, DeviceInfo
+from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullReadback
-from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
-from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
 from fusewire_server.device_thread import DeviceThread
 from fusewire_server.large_read import LARGE_BYTES, PIECE_BYTES
 from fusewire_server.orders import (
-    Broken,
     Brought,
     FailedRow,
     Lasts,
     Load,
     Missing,
-    Order,
     Ran,
     Read,
     Release,
     Report,
-    Run,
     Unloadable,
     Write,
     Wrote,
 )
-from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session, SessionState
-from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
-from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, op, session
+from fusewire_server.work import NO_WORK, Fetching, Row, Value, ValueState
+from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
+from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, session
 from tests.server.world import Clock
-
-DEADLINE_S = 10.0
-SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
-
-
-class UntimedQueue(queue.SimpleQueue[Order | None]):
-    """Refuses to wait with a timeout: up to CPython 3.12, if the waiting thread is interrupted, that may never end."""
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT002
-        assert timeout is None, "a wait with a timeout"
-        return super().get(block)
-
-
-@dataclass
-class World:
-    """A device thread whose rows at tier 0 do nothing until `gate`, or that of their session, is open."""
-
-    device: NullDevice
-    gate: threading.Event = field(default_factory=threading.Event)
-    gates: dict[Session, threading.Event] = field(default_factory=dict)
-    begun: threading.Event = field(default_factory=threading.Event)
-    rows_begun: list[Row] = field(default_factory=list)
-    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
-
-    def __post_init__(self) -> None:
-        self.thread = DeviceThread(self.device, self.reports.put)
-        self.thread._orders = UntimedQueue()
-        self.tier0 = entry_of(chain())
-        self.tier1 = entry_of(chain())
-        plan = build_plan(self.tier1.program, "c")
-        self.tier1.loaded = self.device.load(plan, ())
-        self.tier1.layout = SlotLayout(plan)
-
-    def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
-        self.rows_begun.append(row)
-        return self._until(self.gates.get(row.session, self.gate))
-
-    def prepare(self, *_: object) -> Generator[None, None, None]:
-        return self._until(self.gate)
-
-    def _until(self, gate: threading.Event) -> Generator[None, None, None]:
-        self.begun.set()
-        while not gate.is_set():
-            yield
-
-    def run(self, number: int, *sessions: Session, released: tuple[Value, ...] = ()) -> list[Row]:
-        """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
-        return self._run(number, self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1, sessions, released)
-
-    def run_at_tier_0(self, number: int, *sessions: Session) -> list[Row]:
-        return self._run(number, self.tier0, sessions, ())
-
-    def run_without_inputs(self, number: int, size_bytes: int, one: Session) -> Row:
-        """A run at tier 0 of one row, whose result and whose intermediate values take so much each."""
-        spec = Spec(dtypes.float32, (size_bytes // 4,))
-        entry = entry_of(build([spec], [], [op("negative", 0)], (0,)))
-        row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY)], (), (), 0)
-        self.thread.order(Run(number, Submission(entry, None, (row,), ((),), ())))
-        return row
-
-    def begin_run(self, number: int, size_bytes: int) -> Row:
-        """Such a run, which has begun when this returns; it ends when the gate of its session is opened."""
-        one = session(str(number))
-        self.gates[one] = threading.Event()
-        self.begun.clear()
-        row = self.run_without_inputs(number, size_bytes, one)
-        assert self.begun.wait(DEADLINE_S)
-        return row
-
-    def _run(
-        self, number: int, entry: ProgramEntry, sessions: Sequence[Session], released: tuple[Value, ...]
-    ) -> list[Row]:
-        rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
-        submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
-        self.thread.order(Run(number, submission))
-        return rows
-
-    def value(self) -> Value:
-        value = Value(1, VECTOR, ValueState.READY)
-        value.block = self.device.allocate(SIZE_BYTES)
-        return value
-
-    def next_report(self) -> Report:
-        """But for those that say that a run lasts, as any may on a busy machine."""
-        while isinstance(report := self.reports.get(timeout=DEADLINE_S), Lasts):
-            pass
-        return report
-
-    def completed(self, count: int) -> list[int]:
-        """The numbers of the next submissions to be completed, all of whose rows succeed."""
-        reports = [self.next_report() for _ in range(count)]
-        assert all(isinstance(report, Ran) and not report.failed for report in reports), reports
-        return [report.number for report in reports if isinstance(report, Ran)]
 
 
 @pytest.fixture
@@ -147,11 +49,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     for gate in (here.gate, *here.gates.values()):
         gate.set()
     here.thread.stop(DEADLINE_S)
-
-
-def write(size_bytes: int, owner: Session) -> Write:
-    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
-    return Write(owner, value, bytes(size_bytes), NO_WORK)
 
 
 def test_a_run_of_others_overtakes_one_at_tier_0(world: World) -> None:
@@ -320,99 +217,6 @@ def test_a_small_read_goes_before_a_slice_that_is_due_until_it_has_waited_for_on
     assert world.thread._is_turn_of_unfinished() is not goes_first
 
 
-class HostDevice(NullDevice):
-    """Says that it is this processor."""
-
-    @property
-    def info(self) -> DeviceInfo:
-        return super().info._replace(is_host=True)
-
-
-def reports_at_once(world: World) -> list[Report]:
-    """What has been reported by a thread that was never started: whoever gave the orders acted on them."""
-    reports = []
-    while not world.reports.empty():
-        reports.append(world.reports.get())
-    return reports
-
-
-def order_write(world: World) -> Value:
-    value = Value(1, VECTOR, ValueState.READY)
-    world.thread.order(Write(session("w"), value, VECTOR_BYTES, NO_WORK))
-    return value
-
-
-def run_at_once(world: World, *, at_once: bool = True) -> None:
-    entry = world.tier1
-    row = Row(session("a"), entry, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
-    world.thread.order(Run(FAST, Submission(entry, entry.loaded, (row,), ((),), ())), at_once=at_once)
-
-
-def test_while_the_thread_of_a_host_has_nothing_to_do_what_is_brief_is_done_at_once() -> None:
-    world = World(HostDevice())
-    value = order_write(world)
-    assert value.block is not None
-    world.thread.order(Release(frozenset([session("w")]), (value,)))
-    assert [type(report).__name__ for report in reports_at_once(world)] == ["Wrote"]
-    assert world.device.live_bytes == 0
-    assert world.thread.busy_ns > 0
-
-
-@pytest.mark.parametrize("at_once", [False, True])
-def test_a_run_is_done_at_once_only_where_the_caller_says_so(at_once: bool) -> None:
-    world = World(HostDevice())
-    run_at_once(world, at_once=at_once)
-    assert [type(report).__name__ for report in reports_at_once(world)] == ["Ran"] * at_once
-
-
-def test_nothing_is_done_at_once_on_a_device_apart() -> None:
-    world = World(NullDevice())
-    order_write(world)
-    run_at_once(world)
-    assert reports_at_once(world) == []
-
-
-def test_before_the_thread_is_stopped_all_is_handed_over() -> None:
-    world = World(HostDevice())
-    world.thread.hand_over_all()
-    order_write(world)
-    assert reports_at_once(world) == []
-
-
-def test_nothing_overtakes_what_was_handed_over() -> None:
-    world = World(HostDevice())
-    world.run(FAST, session("a"))
-    value = order_write(world)
-    run_at_once(world)
-    assert (value.block, reports_at_once(world)) == (None, [])
-    world.thread.start()
-    assert [type(world.next_report()).__name__ for _ in range(3)] == ["Ran", "Wrote", "Ran"]
-    world.thread.stop(DEADLINE_S)
-
-
-def test_nothing_is_done_at_once_while_a_run_is_unfinished(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world.thread, "_hands_over_all", False)
-    world.run(SLOW, session("a"))
-    assert world.begun.wait(DEADLINE_S)
-    value = order_write(world)
-    assert isinstance(world.next_report(), Wrote)  # of the thread, which lets it overtake the run
-    assert value.block is not None
-    assert not world.thread._may_act_at_once
-    world.gate.set()
-    assert world.completed(1) == [SLOW]
-
-
-def test_a_failure_at_once_is_the_device_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    world, fault = World(HostDevice()), RuntimeError("lost")
-
-    def launch(*_: object) -> None:
-        raise fault
-
-    monkeypatch.setattr(world.device, "launch", launch)
-    run_at_once(world)
-    assert reports_at_once(world) == [Broken(fault)]
-
-
 class PiecesDevice(NullDevice):
     """Notes which pieces are read; `before_piece` is called before each."""
 
@@ -517,12 +321,6 @@ def test_a_large_value_that_is_not_there_is_missing(pieces: PiecesWorld) -> None
     pieces.thread.order(Read(fetching))
     pieces.thread.start()
     assert isinstance(pieces.next_report(), Missing)
-
-
-def test_a_value_is_not_read_beside_the_device_thread_while_a_run_is_unfinished(world: World) -> None:
-    world.run(SLOW, session("a"))
-    assert world.begun.wait(DEADLINE_S)
-    assert world.thread.read_at_once(world.value()) is None
 
 
 def test_the_time_of_those_who_overtake_is_not_counted_to_the_run(world: World) -> None:

@@ -9,8 +9,8 @@ import pytest
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_server.orders import Lasts, Ran, Release, Wrote
 from fusewire_server.room import MOST_RETREATS
+from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
 from tests.server.parts import SIZE_BYTES, session
-from tests.server.test_device_thread import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_run import SlicedRun
 from fusewire_server.slices import Progress
 from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
+from tests.server.device_world import DEADLINE_S, FAST, SLOW, World
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
-from tests.server.test_device_thread import DEADLINE_S, FAST, SLOW, World
 from tests.server.world import Clock, SlicingDevice
 
 LONG, OTHER_LONG = 11, 12  # numbers of submissions

@@ -20,7 +20,7 @@ from fusewire_protos.shapes import Spec
 class DeviceInfo(NamedTuple):
     """What a device is, for people and for the planner. `dialect` is the generator's ("c", "cuda") or None where
     nothing is compiled. `is_library_exact`: whether the array library's arithmetic is IEEE 754 to the last bit.
-    `is_host`: whether the device is this processor, so that reading is a copy that any thread may make.
+    `is_host`: whether the device is this processor, so that any thread may use it, though one at a time.
     """
 
     backend: str

@@ -1,0 +1,128 @@
+"""A device thread for tests, with runs at tier 0 that go on until the test lets them end."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_kernels.slots import SlotLayout
+from fusewire_protos import dtypes
+from fusewire_protos.program import build
+from fusewire_protos.shapes import Spec
+from fusewire_server.device_thread import DeviceThread
+from fusewire_server.orders import Lasts, Order, Ran, Report, Run, Write
+from fusewire_server.programs import ProgramEntry
+from fusewire_server.session import Session
+from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
+from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op, session
+
+DEADLINE_S = 10.0
+SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
+
+
+class UntimedQueue(queue.SimpleQueue[Order | None]):
+    """Refuses to wait with a timeout: up to CPython 3.12, if the waiting thread is interrupted, that may never end."""
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT002
+        assert timeout is None, "a wait with a timeout"
+        return super().get(block)
+
+
+@dataclass
+class World:
+    """A device thread whose rows at tier 0 do nothing until `gate`, or that of their session, is open."""
+
+    device: NullDevice
+    gate: threading.Event = field(default_factory=threading.Event)
+    gates: dict[Session, threading.Event] = field(default_factory=dict)
+    begun: threading.Event = field(default_factory=threading.Event)
+    rows_begun: list[Row] = field(default_factory=list)
+    reports: queue.SimpleQueue[Report] = field(default_factory=queue.SimpleQueue)
+
+    def __post_init__(self) -> None:
+        self.thread = DeviceThread(self.device, self.reports.put)
+        self.thread._orders = UntimedQueue()
+        self.tier0 = entry_of(chain())
+        self.tier1 = entry_of(chain())
+        plan = build_plan(self.tier1.program, "c")
+        self.tier1.loaded = self.device.load(plan, ())
+        self.tier1.layout = SlotLayout(plan)
+
+    def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
+        self.rows_begun.append(row)
+        return self._until(self.gates.get(row.session, self.gate))
+
+    def prepare(self, *_: object) -> Generator[None, None, None]:
+        return self._until(self.gate)
+
+    def _until(self, gate: threading.Event) -> Generator[None, None, None]:
+        self.begun.set()
+        while not gate.is_set():
+            yield
+
+    def run(
+        self, number: int, *sessions: Session, released: tuple[Value, ...] = (), at_once: bool = False
+    ) -> list[Row]:
+        """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
+        entry = self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1
+        return self._run(number, entry, sessions, released, at_once=at_once)
+
+    def run_at_tier_0(self, number: int, *sessions: Session) -> list[Row]:
+        return self._run(number, self.tier0, sessions, ())
+
+    def run_without_inputs(self, number: int, size_bytes: int, one: Session) -> Row:
+        """A run at tier 0 of one row, whose result and whose intermediate values take so much each."""
+        spec = Spec(dtypes.float32, (size_bytes // 4,))
+        entry = entry_of(build([spec], [], [op("negative", 0)], (0,)))
+        row = Row(one, entry, 1, [], [Value(2, spec, ValueState.READY)], (), (), 0)
+        self.thread.order(Run(number, Submission(entry, None, (row,), ((),), ())))
+        return row
+
+    def begin_run(self, number: int, size_bytes: int) -> Row:
+        """Such a run, which has begun when this returns; it ends when the gate of its session is opened."""
+        one = session(str(number))
+        self.gates[one] = threading.Event()
+        self.begun.clear()
+        row = self.run_without_inputs(number, size_bytes, one)
+        assert self.begun.wait(DEADLINE_S)
+        return row
+
+    def _run(
+        self,
+        number: int,
+        entry: ProgramEntry,
+        sessions: Sequence[Session],
+        released: tuple[Value, ...],
+        *,
+        at_once: bool = False,
+    ) -> list[Row]:
+        rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
+        submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
+        self.thread.order(Run(number, submission), at_once=at_once)
+        return rows
+
+    def value(self) -> Value:
+        value = Value(1, VECTOR, ValueState.READY)
+        value.block = self.device.allocate(SIZE_BYTES)
+        return value
+
+    def next_report(self) -> Report:
+        """But for those that say that a run lasts, as any may on a busy machine."""
+        while isinstance(report := self.reports.get(timeout=DEADLINE_S), Lasts):
+            pass
+        return report
+
+    def completed(self, count: int) -> list[int]:
+        """The numbers of the next submissions to be completed, all of whose rows succeed."""
+        reports = [self.next_report() for _ in range(count)]
+        assert all(isinstance(report, Ran) and not report.failed for report in reports), reports
+        return [report.number for report in reports if isinstance(report, Ran)]
+
+
+def write(size_bytes: int, owner: Session) -> Write:
+    value = Value(1, Spec(dtypes.uint8, (size_bytes,)), ValueState.READY)
+    return Write(owner, value, bytes(size_bytes), NO_WORK)
