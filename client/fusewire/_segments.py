@@ -18,7 +18,7 @@ from fusewire._tape import FIRST_HANDLE, Integers, Record
 from fusewire_protos import program as programs
 from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
-from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.program import ProgramOp
 from fusewire_protos.shapes import Spec
 
 # How operands read in a structure: signatures are small, values are all the same.
@@ -153,13 +153,15 @@ def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) ->
 def build_template(records: Sequence[Record], structure: Structure, live: tuple[int, ...]) -> Template:
     """Builds the program of a structure met for the first time."""
     signatures = [signature_of(record[0]) for record in records]
-    program = _build_program(signatures, structure, live)
+    scalars = tuple([dtype for signature in signatures for dtype in signature.scalars])
     is_start: list[bool] = []
     for signature in signatures:
         if signature.scalars or signature.starts:
             is_start += [False] * len(signature.scalars) + [True] * signature.starts
     is_scalar = tuple([not each for each in is_start])
-    return Template(programs.encode(program), program.live_bytes, program.scalars, is_scalar, tuple(is_start))
+    live_bytes = sum([signatures[index].result.spec.size_bytes for index in live])
+    raw = _encode(signatures, structure, scalars, live)
+    return Template(raw, live_bytes, scalars, is_scalar, tuple(is_start))
 
 
 def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
@@ -217,12 +219,12 @@ def _first_upload(number: int) -> int:
     return number // HANDLES_PER_RECORDER * HANDLES_PER_RECORDER + FIRST_UPLOAD
 
 
-def _build_program(signatures: list[Signature], structure: Structure, live: tuple[int, ...]) -> Program:
-    """Runs no rule: recording ran them all."""
+def _encode(
+    signatures: list[Signature], structure: Structure, scalars: tuple[DType, ...], live: tuple[int, ...]
+) -> bytes:
+    """The bytes of the program. Runs no rule: recording ran them all."""
     normal = np.frombuffer(structure.key, np.int64)
     inputs = _input_specs(signatures, normal, len(structure.inputs))
-    scalars = [dtype for signature in signatures for dtype in signature.scalars]
-    specs = [*inputs, *(Spec(dtype, ()) for dtype in scalars), *(signature.result.spec for signature in signatures)]
     references = iter(_operand_numbers(normal, len(inputs) + len(scalars)))
     next_scalar = iter(range(len(inputs), len(inputs) + len(scalars)))
     ops: list[ProgramOp] = []
@@ -233,7 +235,7 @@ def _build_program(signatures: list[Signature], structure: Structure, live: tupl
         else:
             operands = tuple(islice(references, len(signature.operands)))
         ops.append(ProgramOp(signature.op, operands, signature.attributes))
-    return Program(tuple(inputs), tuple(scalars), tuple(ops), live, tuple(specs))
+    return programs.encode_parts(inputs, scalars, ops, live)
 
 
 def _operand_numbers(normal: Integers, first_result: int) -> list[int]:

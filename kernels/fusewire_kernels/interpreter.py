@@ -24,17 +24,17 @@ from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature
 
 MOST_OPS = 1024  # that a repertoire remembers, with the plans of their kernels
 MOST_SCALARS = 256  # that a repertoire remembers
-_TURN_OPS = 32  # known ones that are made ready before others have a turn
 
 T = TypeVar("T")
 
 # (op, operand specs, attributes, operand arrays in C order) → the result in C order.
 RunInexact = Callable[[Op, Sequence[Spec], Attributes, Sequence[Any]], Any]
 
-Kernel = Callable[[Sequence[Any]], Any]  # operand arrays in C order → the result in C order
+Kernel = Callable[..., Any]  # (*operand arrays, in any order) → the result in C order
 KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes an op on operands of these specs
 
 
@@ -71,28 +71,20 @@ class Repertoire:
         self.library = library
         self._is_library_exact = is_library_exact
         self._most_ops = most_ops
-        self._steps: OrderedDict[_Call, Step] = OrderedDict()
+        self._steps: OrderedDict[Signature, Step] = OrderedDict()
         self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
     def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, Steps]:
-        """Makes a program ready, a few ops each time it is resumed.
+        """Makes a program ready, one of the ops that differ each time it is resumed.
 
         `kernel_of` is asked for ops whose bits are not the library's, unless they are ready; None stands for a device
         without a compiler.
         """
-        spec_of = program.specs.__getitem__
-        known: dict[_Call, Step] = {}
-        ready: list[Step] = []
-        for op, operands, attributes in program.ops:
-            call = (op, tuple(map(spec_of, operands)), attributes)
-            step = known.get(call)
-            if step is None:
-                step = known[call] = self._step(call, kernel_of)
-                yield
-            elif not len(ready) % _TURN_OPS:
-                yield
-            ready.append(step)
-        return Steps(program, self, ready, _dying(program))
+        steps: dict[Signature, Step] = {}
+        for signature in dict.fromkeys(program.signatures):
+            steps[signature] = self._step(signature, kernel_of)
+            yield
+        return Steps(program, self, [*map(steps.__getitem__, program.signatures)], _dying(program))
 
     def scalar(self, value: int | float, dtype: DType) -> Any:
         """A scalar of a row as an array of rank 0, which nobody may write to."""
@@ -103,28 +95,29 @@ class Repertoire:
     def scalars(self, values: Sequence[int | float], dtypes: Sequence[DType]) -> list[Any]:
         return [self.scalar(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
 
-    def _step(self, call: _Call, kernel_of: KernelOf | None) -> Step:
-        if call[0].most_operands is None:  # nor would then the memory be bounded of what is remembered
-            return self._new_step(*call, kernel_of)
-        step = self._steps.get(call)
+    def _step(self, signature: Signature, kernel_of: KernelOf | None) -> Step:
+        if signature.op.most_operands is None:  # nor would then the memory be bounded of what is remembered
+            return self._new_step(signature, kernel_of)
+        step = self._steps.get(signature)
         if step is None:
-            step = self._steps[call] = self._new_step(*call, kernel_of)
-        self._steps.move_to_end(call)
+            step = self._steps[signature] = self._new_step(signature, kernel_of)
+        self._steps.move_to_end(signature)
         if len(self._steps) > self._most_ops:
             self._steps.popitem(last=False)
         return step
 
-    def _new_step(self, op: Op, specs: tuple[Spec, ...], attributes: Attributes, kernel_of: KernelOf | None) -> Step:
+    def _new_step(self, signature: Signature, kernel_of: KernelOf | None) -> Step:
+        op, specs, attributes = signature.op, signature.operands, signature.attributes
         if op.category is Category.COMPOSITE:
             program, constants = expand(op, specs, attributes)
             return self._program_step(program, self.scalars(constants, program.scalars), kernel_of)
         if kernel_of is not None and needs_kernel(op, is_library_exact=self._is_library_exact):
-            return Step(_of_dense(self.library, kernel_of(op, specs, attributes)))
+            return Step(kernel_of(op, specs, attributes))
         if kernel_of is not None and not self._is_library_exact:
             casts = converted_first(op, specs, attributes)
             if casts:
                 return self._program_step(_behind(casts, op, specs, attributes), (), kernel_of)
-        return Step(reference.prepare(op, self.library, specs, attributes), op.starts(attributes))
+        return Step(reference.prepare(op, self.library, specs, attributes), signature.starts)
 
     def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> Step:
         """The step of an op for which a program stands, whose scalars are `constants`."""
@@ -148,9 +141,7 @@ def execute(
 def _run_steps(steps: Steps, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
     """Runs all ops over `values`, which are by operand number and grow; those that die are let go."""
     value_of = values.__getitem__
-    for (run, count, is_program), (_, operands, _), dying in zip(
-        steps.ready, steps.program.ops, steps.dying, strict=True
-    ):
+    for (run, count, is_program), operands, dying in zip(steps.ready, steps.program.operands, steps.dying, strict=True):
         if is_program:
             values.append((yield from run([*map(value_of, operands)], starts)))
         elif count:
@@ -190,7 +181,7 @@ def run(
     `library` is NumPy or has its interface, `inputs` are its arrays in C order. Bindings fit the program: the caller
     has checked them. `run_inexact` None stands for a device without a compiler; `is_library_exact` is the device's.
     """
-    kernel_of = None if run_inexact is None else partial(partial, run_inexact)
+    kernel_of = None if run_inexact is None else partial(_of_dense, library, run_inexact)
     repertoire = Repertoire(library, is_library_exact=is_library_exact)
     steps = ended(repertoire.prepare(program, kernel_of))
     with np.errstate(all="ignore"):
@@ -221,8 +212,6 @@ def converted_first(op: Op, operands: tuple[Spec, ...], attributes: Attributes) 
     ]
 
 
-_Call = tuple[Op, tuple[Spec, ...], Attributes]
-
 _MOVING = (Category.VIEW, Category.MOVE)
 _ASTYPE = BY_NAME["astype"]
 
@@ -236,24 +225,23 @@ def _behind(casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, .
     return build(specs, (), [*ops, ProgramOp(op, tuple(operands), attributes)], (len(ops),))
 
 
-def _of_dense(library: Any, kernel: Kernel) -> Callable[..., Any]:
+def _of_dense(library: Any, run_inexact: RunInexact, op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Kernel:
     dense = partial(library.asarray, order="C")
-    return lambda *operands: kernel([*map(dense, operands)])
+    return lambda *operands: run_inexact(op, specs, attributes, [*map(dense, operands)])
 
 
 def _dying(program: Program) -> list[tuple[int, ...]]:
     """For each op, the operand numbers that nothing needs after it: an unused result dies at its own op."""
-    first_result = program.first_result
-    last_use: list[int | None] = [*([None] * first_result), *range(len(program.ops))]
-    for index, (_, operands, _) in enumerate(program.ops):
+    first_result, ops = program.first_result, len(program.signatures)
+    last_uses = dict(zip(range(first_result, first_result + ops), range(ops), strict=True))
+    for index, operands in enumerate(program.operands):
         for operand in operands:
-            last_use[operand] = index
+            last_uses[operand] = index
     for index in program.live:
-        last_use[first_result + index] = None
-    dying: list[tuple[int, ...]] = [()] * len(program.ops)
-    for number, last in enumerate(last_use):
-        if last is not None:
-            dying[last] += (number,)
+        del last_uses[first_result + index]
+    dying: list[tuple[int, ...]] = [()] * ops
+    for number, last in last_uses.items():
+        dying[last] += (number,)
     return dying
 
 

@@ -56,6 +56,7 @@ class SlotLayout:
             for index, column in numbered
             if isinstance(column, ScalarColumn)
         ]
+        self._addresses = _in_order(plan)
         self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
 
     def fill(
@@ -68,6 +69,9 @@ class SlotLayout:
         starts: Sequence[int],
     ) -> None:
         """Writes one row: `table_row` is int64[columns], dense; addresses are by input and by live position."""
+        if self._addresses == (len(input_addresses), len(output_addresses)):
+            self._write(table_row, 0, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
+            return
         row = self._template.copy()
         for column in self._arenas:
             row[column] = arena_address
@@ -83,6 +87,14 @@ class SlotLayout:
                 address += starts[start] * stride_bytes
             row[column] = address
         self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
+
+
+def _in_order(plan: Plan) -> tuple[int, int] | None:
+    """How many inputs and outputs there are if the columns are the arena and then each of these; mostly of one op."""
+    inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
+    outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
+    in_order = (ArenaColumn(), *map(InputColumn, range(inputs)), *map(OutputColumn, range(outputs)))
+    return (inputs, outputs) if plan.columns == in_order else None
 
 
 def bits_of(value: int | float, dtype: DType) -> int:

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -103,11 +102,6 @@ class Op:
 
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
-    is_bounded = op.most_operands is not None  # so is then the memory of what is remembered
-    return _infer_once(op, operands, attributes) if is_bounded else _infer(op, operands, attributes)
-
-
-def _infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
     check_arity(op, len(operands), attributes)
     try:
         result = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
@@ -132,9 +126,6 @@ def _described(operands: tuple[Spec, ...]) -> str:
     named = [f"{spec.dtype.name}{list(spec.shape)}" for spec in operands[:_MOST_DESCRIBED]]
     more = [f"… {len(operands)} in all"] if len(operands) > _MOST_DESCRIBED else []
     return ", ".join([*named, *more])
-
-
-_infer_once = lru_cache(1 << 12)(_infer)  # bodies of loops repeat the same few ops
 
 
 def check_arity(op: Op, operands: int, attributes: Attributes) -> None:

@@ -15,21 +15,23 @@ Bytes: msgpack, with shortest integers, no maps, strings or extensions:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from hashlib import blake2b
 from itertools import chain, pairwise
+from operator import attrgetter, itemgetter
 from reprlib import repr as shortened
 from typing import Any, NamedTuple
 
 import msgpack
 
-from fusewire_protos import catalogue, dtypes, shapes
+from fusewire_protos import catalogue, dtypes, shapes, signatures
 from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, CaseError, DtypeError, RequestError, ShapeError
 from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature
 
 DIGEST_BYTES = 16
 _HARMLESS_BYTES = 256  # so few cannot claim lists that take much room before they prove to be cut off
@@ -37,9 +39,10 @@ _HARMLESS_BYTES = 256  # so few cannot claim lists that take much room before th
 _INTEGER = frozenset((int,))  # not bool, which is a subclass
 _TUPLE = frozenset((tuple,))
 
-_MOST_REMEMBERED = 16  # operands of an op, which bounds the memory of what is remembered
-
-_make = tuple.__new__  # of a NamedTuple that every op needs: its own constructor takes twice the time
+_code_of = itemgetter(0)
+_operands_of = itemgetter(1)
+_result_of = attrgetter("result")
+_size_of = attrgetter("size_bytes")
 
 
 class ProgramOp(NamedTuple):
@@ -50,15 +53,28 @@ class ProgramOp(NamedTuple):
     attributes: Attributes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Program:
-    """A well-formed program with every spec inferred. Made by `build` or `decode`, which check it."""
+    """A well-formed program with every spec inferred. Made by `build` or `decode`, which check it.
+
+    Two are the same if their bytes are. What only some need is worked out when it is asked for first.
+    """
 
     inputs: tuple[Spec, ...]
     scalars: tuple[DType, ...]
-    ops: tuple[ProgramOp, ...]
+    signatures: tuple[Signature, ...]  # one an op
+    operands: tuple[tuple[int, ...], ...]  # of each op, as the module describes
     live: tuple[int, ...]
-    specs: tuple[Spec, ...]  # of every operand number: inputs, scalars, results
+
+    @cached_property
+    def ops(self) -> tuple[ProgramOp, ...]:
+        pairs = zip(self.signatures, self.operands, strict=True)
+        return tuple([ProgramOp(signature.op, operands, signature.attributes) for signature, operands in pairs])
+
+    @cached_property
+    def specs(self) -> tuple[Spec, ...]:
+        """Of every operand number: inputs, scalars, results."""
+        return (*_leaf_specs(self.inputs, self.scalars), *map(_result_of, self.signatures))
 
     @property
     def first_result(self) -> int:
@@ -66,17 +82,23 @@ class Program:
         return len(self.inputs) + len(self.scalars)
 
     def result_spec(self, op_index: int) -> Spec:
-        return self.specs[self.first_result + op_index]
+        return self.signatures[op_index].result
 
     @cached_property
     def starts(self) -> int:
         """How many slice starts a binding of this program carries, in op order."""
-        return sum(op.starts(attributes) for op, _, attributes in self.ops)
+        return sum(map(attrgetter("starts"), self.signatures))
 
     @cached_property
     def live_bytes(self) -> int:
         """Bytes of all live results."""
-        return sum(self.result_spec(index).size_bytes for index in self.live)
+        return sum([self.signatures[index].size_bytes for index in self.live])
+
+    @cached_property
+    def all_bytes(self) -> int:
+        """Bytes of inputs, scalars and all results."""
+        results_bytes = sum([signature.size_bytes for signature in self.signatures])
+        return sum([spec.size_bytes for spec in _leaf_specs(self.inputs, self.scalars)]) + results_bytes
 
 
 class ProgramLimits(NamedTuple):
@@ -90,19 +112,29 @@ class ProgramLimits(NamedTuple):
 
 def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[ProgramOp], live: Sequence[int]) -> Program:
     """A program of these parts. Raises CaseError if the parts do not fit together."""
-    specs = _leaf_specs(inputs, scalars)
+    specs, found = _leaf_specs(inputs, scalars), []
     for index, op in enumerate(ops):
-        specs.append(_infer(index, op, specs))
+        signature = _signature(index, op, specs)
+        found.append(signature)
+        specs.append(signature.result)
     _check_live(live, len(ops))
-    return Program(tuple(inputs), tuple(scalars), tuple(ops), tuple(live), tuple(specs))
+    operands = tuple([tuple(op.operands) for op in ops])
+    return Program(tuple(inputs), tuple(scalars), tuple(found), operands, tuple(live))
 
 
 def encode(program: Program) -> bytes:
     """The canonical bytes of a program."""
-    inputs = [[spec.dtype.code, *spec.shape] for spec in program.inputs]
-    scalars = [dtype.code for dtype in program.scalars]
-    ops = [[op.code, operands, *attributes] for op, operands, attributes in program.ops]
-    raw: bytes = msgpack.packb([inputs, scalars, ops, program.live])
+    return encode_parts(program.inputs, program.scalars, program.ops, program.live)
+
+
+def encode_parts(
+    inputs: Iterable[Spec], scalars: Iterable[DType], ops: Iterable[ProgramOp], live: Sequence[int]
+) -> bytes:
+    """The canonical bytes of the program that `build` would make of these parts, which are not checked."""
+    listed_inputs = [[spec.dtype.code, *spec.shape] for spec in inputs]
+    listed_scalars = [dtype.code for dtype in scalars]
+    listed_ops = [[op.code, operands, *attributes] for op, operands, attributes in ops]
+    raw: bytes = msgpack.packb([listed_inputs, listed_scalars, listed_ops, live])
     return raw
 
 
@@ -111,11 +143,11 @@ def decode(raw: bytes, limits: ProgramLimits) -> Program:
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     parts = _parts(raw, limits)
-    program = _quickly(parts, limits)
-    if program is not None and encode(program) == raw:
-        _check_sizes(program, limits)
-        return program
-    return _carefully(parts, raw, limits)
+    program = _quickly(parts, raw, limits)
+    if program is None:
+        return _carefully(parts, raw, limits)
+    _check_sizes(program, limits)
+    return program
 
 
 def digest(raw: bytes) -> bytes:
@@ -183,29 +215,50 @@ def _check_operands(parts: tuple[Any, ...], most: int) -> None:
         raise CaseError("quota_program", text)
 
 
-def _quickly(parts: tuple[Any, ...], limits: ProgramLimits) -> Program | None:
+def _quickly(parts: tuple[Any, ...], raw: bytes, limits: ProgramLimits) -> Program | None:
     """The program of the parts, each distinct op checked once; None if anything is wrong with them.
 
-    What is remembered of one program's ops serves the next. True and 1 find the same entry there, so the program is
-    that of the parts only if its bytes are theirs.
+    What is known of one program's ops serves the next: nothing is looked into but types and signatures.
     """
     inputs, scalars, items, live = parts
     try:
-        operands = [item[1] for item in items]
-        if not _are_lists_of_numbers(operands):
+        operands = tuple(map(_operands_of, items))
+        if not _are_ops_of_numbers(items, operands) or msgpack.packb(parts) != raw:
             return None
         input_specs = tuple([_spec(item, limits) for item in inputs])
         scalar_dtypes = tuple([_dtype(code) for code in scalars])
-        specs, ops = _leaf_specs(input_specs, scalar_dtypes), []
-        spec_of = specs.__getitem__
-        for item, numbers in zip(items, operands, strict=True):
-            op, attributes, spec = _known(item[0], item[2:], tuple(map(spec_of, numbers)))
-            ops.append(_make(ProgramOp, (op, numbers, attributes)))
-            specs.append(spec)
-        _check_live(_integers(live, "live"), len(ops))
-    except (CaseError, RequestError, LookupError, TypeError):
+        found = _known_signatures(items, operands, _leaf_specs(input_specs, scalar_dtypes))
+        _check_live(_integers(live, "live"), len(found))
+    except (CaseError, RequestError, LookupError, TypeError, ValueError):
         return None
-    return Program(input_specs, scalar_dtypes, tuple(ops), live, tuple(specs))
+    return Program(input_specs, scalar_dtypes, tuple(found), operands, live)
+
+
+def _known_signatures(items: Sequence[Any], operands: Sequence[tuple[int, ...]], leaves: list[Spec]) -> list[Signature]:
+    """The signature of each op. Raises LookupError, CaseError or RequestError if one has none.
+
+    A hot path: all that a new program costs the server for each op is in this loop and in what C code does beside it.
+    """
+    kinds = [*map(signatures.kind_of, leaves)]
+    kind_of, known, append_kind = kinds.__getitem__, signatures.known, kinds.append
+    found: list[Signature] = []
+    append = found.append
+    for item, numbers in zip(items, operands, strict=True):
+        key = (item[0], b"" if len(item) == 2 else msgpack.packb(item[2:]), *map(kind_of, numbers))
+        signature = known(key)
+        if signature is None:
+            signature = _new_signature(item, numbers, leaves, found)
+        append(signature)
+        append_kind(signature.kind)
+    return found
+
+
+def _new_signature(item: Any, numbers: tuple[int, ...], leaves: list[Spec], found: list[Signature]) -> Signature:
+    """Of an op on operands that `leaves` and the signatures before it give."""
+    first = len(leaves)
+    specs = tuple([leaves[number] if number < first else found[number - first].result for number in numbers])
+    op, _, attributes = _op(0, (item[0], (), *item[2:]))
+    return signatures.signature_of(op, specs, attributes)
 
 
 def _carefully(parts: tuple[Any, ...], raw: bytes, limits: ProgramLimits) -> Program:
@@ -223,24 +276,12 @@ def _carefully(parts: tuple[Any, ...], raw: bytes, limits: ProgramLimits) -> Pro
     return program
 
 
-def _are_lists_of_numbers(operands: list[Any]) -> bool:
-    """Whether these are lists of numbers from 0 on."""
-    if not _TUPLE.issuperset(map(type, operands)):
+def _are_ops_of_numbers(items: Sequence[Any], operands: Sequence[Any]) -> bool:
+    """Whether these are lists that begin with a number, and lists of numbers from 0 on."""
+    if not _TUPLE.issuperset(map(type, chain(items, operands))):
         return False
-    numbers = [*chain.from_iterable(operands)]
-    return _INTEGER.issuperset(map(type, numbers)) and min(numbers, default=0) >= 0
-
-
-@lru_cache(1 << 12)
-def _known(code: Any, attributes: Attributes, operands: tuple[Spec, ...]) -> tuple[Op, Attributes, Spec]:
-    """An op over operands of these specs and the spec of its result.
-
-    Raises CaseError or RequestError if that is no op, LookupError if it is too long to be remembered.
-    """
-    if len(operands) > _MOST_REMEMBERED:
-        raise LookupError
-    op, _, attributes = _op(0, (code, (), *attributes))
-    return op, attributes, catalogue.infer(op, operands, attributes)
+    numbers = [*chain.from_iterable(operands), *map(_code_of, items)]
+    return _INTEGER.issuperset(map(type, numbers)) and min(numbers) >= 0
 
 
 def _spec(item: Any, limits: ProgramLimits) -> Spec:
@@ -274,7 +315,7 @@ def _op(index: int, item: Any) -> ProgramOp:
     return ProgramOp(op, _integers(item[1], f"operands of op {index}"), item[2:])
 
 
-def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
+def _signature(index: int, op: ProgramOp, specs: list[Spec]) -> Signature:
     known = len(specs)
     for operand in op.operands:
         if not 0 <= operand < known:
@@ -282,7 +323,7 @@ def _infer(index: int, op: ProgramOp, specs: list[Spec]) -> Spec:
                 "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are known"
             )
     try:
-        return catalogue.infer(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
+        return signatures.signature_of(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
     except ShapeError as error:
         raise CaseError("bad_shape", f"op {index} {error}") from None
     except DtypeError as error:
@@ -300,7 +341,8 @@ def _check_live(live: Sequence[int], ops: int) -> None:
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:
-    if any(spec.size_bytes > limits.array_bytes for spec in dict.fromkeys(program.specs)):
+    largest_bytes = max(map(_size_of, chain(program.inputs, program.signatures)))
+    if largest_bytes > limits.array_bytes:
         raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
 
 

@@ -10,6 +10,7 @@ from fusewire_kernels.interpreter import converted_first, needs_kernel
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build, encode
 from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature, signature_of
 
 
 class OneOpCall(NamedTuple):
@@ -25,8 +26,7 @@ class OneOpCall(NamedTuple):
         return encode(build(self.operands, (), [op], (0,)))
 
     def result(self) -> Spec:
-        op = ProgramOp(self.op, tuple(range(len(self.operands))), self.attributes)
-        return build(self.operands, (), [op], (0,)).result_spec(0)
+        return signature_of(*self).result
 
 
 class Calls:
@@ -36,15 +36,15 @@ class Calls:
         """`is_library_exact`: whether the device's array library is."""
         self.found: list[OneOpCall] = []
         self._known: set[OneOpCall] = set()
-        self._ops = _distinct_ops(program, is_library_exact=is_library_exact)
+        self._signatures = _distinct(program, is_library_exact=is_library_exact)
         self._is_library_exact = is_library_exact
 
     def look_on(self) -> bool:
         """Looks into one more op; False if there is none."""
-        following = next(self._ops, None)
+        following = next(self._signatures, None)
         if following is None:
             return False
-        new = _calls_of_op(*following, is_library_exact=self._is_library_exact) - self._known
+        new = _calls_of(following, is_library_exact=self._is_library_exact) - self._known
         self._known |= new
         self.found += new
         return True
@@ -58,7 +58,8 @@ def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
     return set(calls.found)
 
 
-def _calls_of_op(op: Op, specs: tuple[Spec, ...], attributes: Attributes, *, is_library_exact: bool) -> set[OneOpCall]:
+def _calls_of(signature: Signature, *, is_library_exact: bool) -> set[OneOpCall]:
+    op, specs, attributes = signature.op, signature.operands, signature.attributes
     if op.category is Category.COMPOSITE:
         return calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
     if op.category is Category.MOVE:
@@ -67,21 +68,13 @@ def _calls_of_op(op: Op, specs: tuple[Spec, ...], attributes: Attributes, *, is_
     return {OneOpCall(op, specs, attributes)}
 
 
-def _distinct_ops(program: Program, *, is_library_exact: bool) -> Iterator[tuple[Op, tuple[Spec, ...], Attributes]]:
+def _distinct(program: Program, *, is_library_exact: bool) -> Iterator[Signature]:
     """What no library does, or not all of, each once: a loop's body repeats few ops on operands of few specs."""
-    specs, seen = program.specs, set()
-    wanted = {
-        op
-        for op in {op for op, _, _ in program.ops}
-        if op.category in _looked_into(is_library_exact=is_library_exact)
-        or needs_kernel(op, is_library_exact=is_library_exact)
-    }
-    for op, operands, attributes in program.ops:
-        if op in wanted:
-            each = (op, tuple([specs[operand] for operand in operands]), attributes)
-            if each not in seen:
-                seen.add(each)
-                yield each
+    looked_into = _looked_into(is_library_exact=is_library_exact)
+    for signature in dict.fromkeys(program.signatures):
+        op = signature.op
+        if op.category in looked_into or needs_kernel(op, is_library_exact=is_library_exact):
+            yield signature
 
 
 def _looked_into(*, is_library_exact: bool) -> tuple[Category, ...]:

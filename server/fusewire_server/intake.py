@@ -208,14 +208,14 @@ class Intake:
         return self._admit_failed(session, segment, failures, claim.amount, taken)
 
     def _outputs(self, session: Session, base: int, program: Program) -> list[Value]:
-        specs, first = program.specs, program.first_result
-        return [mint(session, base + index, specs[first + index], ValueState.AWAITED) for index in program.live]
+        result_spec = program.result_spec
+        return [mint(session, base + index, result_spec(index), ValueState.AWAITED) for index in program.live]
 
     def _admit(self, session: Session, segment: frames.Segment, row: Row, taken: Taken) -> None:
         """A row takes its credit and its inputs, and its results come into being."""
         row.outputs = self._outputs(session, row.base, row.entry.program)
         session.admit(row.entry.amount)
-        session.ops_total += len(row.entry.program.ops)
+        session.ops_total += row.entry.amount.ops
         for value in row.inputs:
             value.readers += 1
         if segment.dying:

@@ -9,6 +9,7 @@ from fusewire_kernels.expand import expand
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp
 from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature
 
 
 def intermediate_bytes(program: Program) -> int:
@@ -23,7 +24,8 @@ def intermediate_bytes(program: Program) -> int:
     for index, op in enumerate(program.ops):
         number = program.first_result + index
         own_bytes = storage.own_bytes(number)
-        peak_bytes = max(peak_bytes, held_bytes + max(own_bytes + storage.copied_bytes(op), _within(program, op)))
+        within = _within(program.signatures[index])
+        peak_bytes = max(peak_bytes, held_bytes + max(own_bytes + storage.copied_bytes(op), within))
         held_bytes += own_bytes
         ending = {storage.owners[operand] for operand in (*op.operands, number)}
         held_bytes -= sum(storage.own_bytes(owner) for owner in ending if last_use[owner] == index)
@@ -33,9 +35,9 @@ def intermediate_bytes(program: Program) -> int:
 
 def most_intermediate_bytes(program: Program) -> int:
     """No less than `intermediate_bytes`, at a tenth of its cost: as if nothing were freed, and all were copied."""
-    composites = (op for op in program.ops if op.op.category is Category.COMPOSITE)
-    within = max((_within(program, op) for op in composites), default=0)
-    return 2 * sum(spec.size_bytes for spec in program.specs) + within
+    composites = (each for each in set(program.signatures) if each.op.category is Category.COMPOSITE)
+    within = max(map(_within, composites), default=0)
+    return 2 * program.all_bytes + within
 
 
 class _Storage:
@@ -83,11 +85,11 @@ class _Storage:
             yield self.owners[first + index], len(self._program.ops)
 
 
-def _within(program: Program, op: ProgramOp) -> int:
+def _within(signature: Signature) -> int:
     """What the ops take that a composite op is made of, its result included."""
-    if op.op.category is not Category.COMPOSITE:
+    if signature.op.category is not Category.COMPOSITE:
         return 0
-    return _expanded_bytes(op.op, tuple([program.specs[operand] for operand in op.operands]), op.attributes)
+    return _expanded_bytes(signature.op, signature.operands, signature.attributes)
 
 
 @lru_cache(1024)  # a loop's body repeats few ops on operands of few specs

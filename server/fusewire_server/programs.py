@@ -82,15 +82,15 @@ class ProgramEntry:
     @cached_property
     def size_bytes(self) -> int:
         """What the program takes of memory, about."""
-        ops, leaves = self.program.ops, self.program.first_result
-        operands = sum(len(op.operands) for op in ops)
-        parts_bytes = OP_BYTES * len(ops) + OPERAND_BYTES * operands + LEAF_BYTES * leaves
+        program = self.program
+        operands = sum(map(len, program.operands))
+        parts_bytes = OP_BYTES * len(program.signatures) + OPERAND_BYTES * operands + LEAF_BYTES * program.first_result
         return ENTRY_BYTES + len(self.raw) + parts_bytes
 
     @cached_property
     def amount(self) -> Amount:
         """What a segment of the program takes of its session's credit."""
-        return Amount(len(self.program.ops), self.program.live_bytes, 1)
+        return Amount(len(self.program.signatures), self.program.live_bytes, 1)
 
     @property
     def row_ns(self) -> int:
@@ -257,7 +257,7 @@ def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
     try:
         if rejection.exception is QuotaExceeded:
             program = decode(raw, limits._replace(array_bytes=sys.maxsize))
-            return Claim.of(program.live, Amount(len(program.ops), program.live_bytes, 1))
+            return Claim.of(program.live, Amount(len(program.signatures), program.live_bytes, 1))
     except CaseError:
         pass
     return Claim.of(_claimed_live(raw), Amount(0, 0, 1))

@@ -12,8 +12,6 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.interpreter import Kernel, Repertoire, Steps
@@ -78,23 +76,8 @@ def _apart(library: Any, result: Any, overwritten: Sequence[Any]) -> Any:
 def _kernel(
     device: Device, one_ops: Mapping[OneOpCall, OneOp], op: Op, operands: tuple[Spec, ...], attributes: Attributes
 ) -> Kernel:
-    return _launching(device, one_ops[OneOpCall(op, operands, attributes)])
-
-
-def _launching(device: Device, one_op: OneOp) -> Kernel:
-    loaded, layout = one_op.loaded, one_op.layout
-    arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
-    table = np.zeros((1, len(loaded.plan.columns)), np.int64)
-    table_row = table[0]
-
-    def run(arrays: Sequence[Any]) -> Any:
-        result = device.empty(one_op.result)
-        addresses = [*map(device.address, arrays)]
-        layout.fill(table_row, arena_address, addresses, [device.address(result)], (), ())
-        device.launch(loaded, table)
-        return result
-
-    return run
+    one_op = one_ops[OneOpCall(op, operands, attributes)]
+    return device.as_function(one_op.loaded, one_op.layout, one_op.result)
 
 
 def _block(value: Value) -> Block:

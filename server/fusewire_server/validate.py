@@ -59,8 +59,8 @@ def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, 
     """The op indices whose results depend on any of `failed_operands` (operand numbers), with the first of these."""
     first = program.first_result
     cause = {operand: operand for operand in failed_operands}
-    for index, op in enumerate(program.ops):
-        causes = [cause[operand] for operand in op.operands if operand in cause]
+    for index, operands in enumerate(program.operands):
+        causes = [cause[operand] for operand in operands if operand in cause]
         if causes:
             cause[first + index] = min(causes)
     return {number - first: operand for number, operand in cause.items() if number >= first}
@@ -77,13 +77,13 @@ def _fits(dtype: DType, value: Scalar) -> bool:
 
 def _check_starts(program: Program, starts: tuple[int, ...]) -> None:
     position = 0
-    for index, (op, operands, attributes) in enumerate(program.ops):
-        count = op.starts(attributes)
+    for index, signature in enumerate(program.signatures):
+        count = signature.starts
         if count == 0:
             continue
-        shape = program.specs[operands[0]].shape
+        shape, region = signature.operands[0].shape, catalogue.region_of(signature.attributes)
         try:
-            shapes.check_starts(shape, catalogue.region_of(attributes), starts[position : position + count])
+            shapes.check_starts(shape, region, starts[position : position + count])
         except ArgumentError as error:
-            raise CaseError("bad_binding", f"op {index} {op.name}: {error}") from None
+            raise CaseError("bad_binding", f"op {index} {signature.op.name}: {error}") from None
         position += count

@@ -51,7 +51,7 @@ class Failure(_FailureFields):
             return self
         if self.text.startswith("op "):  # it names the op that is at fault
             return self._replace(op_index=op_index)
-        text = f"op {op_index} {program.ops[op_index].op.name}: {self.text}"
+        text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
         return Failure(self.case, text, base, op_index)
 
 

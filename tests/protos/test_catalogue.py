@@ -154,13 +154,6 @@ def test_every_op_infers_a_spec_for_operands_that_fit(op: Op, data: st.DataObjec
     assert all(dim >= 0 for dim in spec.shape)
 
 
-def test_operands_of_an_op_that_takes_any_number_are_not_remembered() -> None:
-    remembered = catalogue._infer_once.cache_info().currsize
-    _infer("concat", *[(dtypes.float32, (1,))] * 1000, attributes=(0,))
-    assert catalogue._infer_once.cache_info().currsize == remembered
-    assert not hasattr(catalogue.infer, "cache_info")
-
-
 @pytest.mark.parametrize("op", catalogue.OPS, ids=lambda op: op.name)
 def test_a_wrong_number_of_operands_is_refused(op: Op) -> None:
     one = Spec(dtypes.int32, (2,))

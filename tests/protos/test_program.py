@@ -46,6 +46,10 @@ def _packed(inputs: Any, scalars: Any, ops: Any, live: Any) -> bytes:
     return raw
 
 
+def _parts(known: Program) -> tuple[Any, ...]:
+    return known.inputs, known.scalars, known.ops, known.live
+
+
 def _refusal(raw: bytes, limits: ProgramLimits = LIMITS) -> str:
     with pytest.raises(CaseError) as caught:
         program.decode(raw, limits)
@@ -62,7 +66,9 @@ def test_the_bytes_of_a_program_never_change_unnoticed() -> None:
 @given(strategies.programs())
 def test_every_program_comes_back_from_its_bytes(work: strategies.Work) -> None:
     raw = program.encode(work.program)
-    assert program.decode(raw, LIMITS) == work.program
+    again = program.decode(raw, LIMITS)
+    assert (again.inputs, again.scalars, again.ops, again.live) == _parts(work.program)
+    assert again.specs == work.program.specs
 
 
 def test_specs_of_every_operand_are_inferred() -> None:

@@ -34,10 +34,10 @@ def _read_by_fields(raw: bytes) -> list[Entry]:
         return _read(raw)
 
 
-def _outcome(decode: Callable[[bytes], list[Entry]], raw: bytes) -> list[Entry] | None:
-    """None for a refusal."""
+def _outcome(decode: Callable[[bytes], list[Entry]], raw: bytes) -> str | None:
+    """The entries in words, for a NaN among them equals nothing; None for a refusal."""
     try:
-        return decode(raw)
+        return repr(decode(raw))
     except CaseError:
         return None
 

@@ -6,7 +6,7 @@ because everything told later runs later. Methods are called from one thread, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.plan import Plan
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos.shapes import Spec
 
 
@@ -143,6 +144,12 @@ class Device(Protocol):
 
         `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory, and ServerFault
         for a file that is none.
+        """
+
+    def as_function(self, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        """A loaded plan of one op as a function: of operand arrays in any order, giving a new array in C order.
+
+        Whoever holds it holds the plan. It raises OutOfMemory, as does this.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:

@@ -14,6 +14,7 @@ import platform
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,9 @@ from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
+from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import Launch, Plan
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec
@@ -37,6 +40,9 @@ _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python names it from 3.13 on
 _SMALL_BYTES = 4096  # are copied sooner than NumPy is asked to, while no other thread runs
 _UNBOUNDED_ROWS = 1 << 31  # rows share the arena
+
+_view = ctypes.c_char.from_buffer
+_addressof = ctypes.addressof
 
 
 class ReachedFence:
@@ -174,6 +180,29 @@ class CpuDevice:
         loaded = CpuPlan(plan, launches, integers, launches.ctypes.data, len(launches), Divisions(plan.launches))
         self._libraries.hold(loaded, binaries)
         return loaded
+
+    def as_function(self, loaded: CpuPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        """A hot path: tier 0 calls it for most ops. What is asked of arrays here is asked in C code alone."""
+        as_any_array_needs = as_function(self, loaded, layout, result)
+        shape, dtype = result.shape, dtypes.to_numpy(result.dtype)
+        table = np.zeros((1, len(loaded.plan.columns)), np.int64)
+        table_row = table[0]
+        arena_address = self.arena_address(loaded.plan.arena_bytes, 0)
+        assert self._run is not None
+        launch = partial(self._run, loaded.launches_address, loaded.launch_count, address_of(table), *table.shape)
+
+        def run(*operands: Any) -> Any:
+            try:
+                created: Any = np.empty(shape, dtype)
+                addresses = [*map(_addressof, map(_view, operands))]
+                created_address = _addressof(_view(created))
+            except (MemoryError, TypeError, ValueError):  # TypeError: it is read-only, or not in C order
+                return as_any_array_needs(*operands)
+            layout.fill(table_row, arena_address, addresses, (created_address,), (), ())
+            launch()
+            return created
+
+        return run
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if arena_bytes > len(self._arena):

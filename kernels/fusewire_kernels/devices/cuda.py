@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -32,7 +32,9 @@ from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream
 from fusewire_kernels.devices.loaded_files import LoadedFiles
+from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec
@@ -200,6 +202,9 @@ class CudaDevice:
         )
         self._modules.hold(loaded, binaries)
         return loaded
+
+    def as_function(self, loaded: CudaPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        return as_function(self, loaded, layout, result)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
+from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import Plan
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.shapes import Spec
@@ -110,6 +112,9 @@ class NullDevice:
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         return NullPlan(plan)
+
+    def as_function(self, loaded: NullPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        return as_function(self, loaded, layout, result)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         return row * arena_bytes

@@ -1,0 +1,30 @@
+"""A loaded plan of one op as a function of arrays: how tier 0 has a kernel compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.slots import SlotLayout
+from fusewire_protos.shapes import Spec
+
+
+def as_function(device: Device, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+    """What `Device.as_function` asks for, with what every device can do."""
+    arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
+    table = np.zeros((1, len(loaded.plan.columns)), np.int64)
+    table_row = table[0]
+    dense = partial(device.array_library.asarray, order="C")
+
+    def run(*operands: Any) -> Any:
+        arrays = [*map(dense, operands)]  # copies among them stay until the device has been told to use them
+        created = device.empty(result)
+        layout.fill(table_row, arena_address, [*map(device.address, arrays)], [device.address(created)], (), ())
+        device.launch(loaded, table)
+        return created
+
+    return run
