@@ -52,11 +52,11 @@ class SlotLayout:
         self._inputs = [(index, column.input) for index, column in numbered if isinstance(column, InputColumn)]
         self._outputs = [(index, column.position) for index, column in numbered if isinstance(column, OutputColumn)]
         self._scalars = [
-            (index, column.scalar, _packer(column.dtype))
+            (index, column.scalar, packer(column.dtype))
             for index, column in numbered
             if isinstance(column, ScalarColumn)
         ]
-        self._addresses = _in_order(plan)
+        self._addresses = addresses_in_order(plan)
         self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
 
     def fill(
@@ -89,7 +89,7 @@ class SlotLayout:
         self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
 
 
-def _in_order(plan: Plan) -> tuple[int, int] | None:
+def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
     """How many inputs and outputs there are if the columns are the arena and then each of these; mostly of one op."""
     inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
     outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
@@ -103,7 +103,7 @@ def bits_of(value: int | float, dtype: DType) -> int:
     return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)
 
 
-def _packer(dtype: DType) -> Callable[[int | float], int]:
+def packer(dtype: DType) -> Callable[[int | float], int]:
     """`bits_of` for one dtype, faster for the values that are usual."""
     fast = _FAST.get(dtype)
     if fast is None:

@@ -1,12 +1,12 @@
-"""Which ops of a program tier 0 cannot leave to the array library. Pure."""
+"""Which ops of a program tier 0 cannot leave to the array library, and which it had rather not. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
 from fusewire_kernels.interpreter import converted_first, needs_kernel
+from fusewire_kernels.link import may_be_linked
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build, encode
 from fusewire_protos.shapes import Spec
@@ -30,23 +30,30 @@ class OneOpCall(NamedTuple):
 
 
 class Calls:
-    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once."""
+    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once.
 
-    def __init__(self, program: Program, *, is_library_exact: bool) -> None:
-        """`is_library_exact`: whether the device's array library is."""
+    `welcome`: those of ops that the library computes too, where the program would be linked if it had them.
+    """
+
+    def __init__(self, program: Program, *, is_library_exact: bool, links: bool = False) -> None:
+        """`is_library_exact`: whether the device's array library is. `links`: whether the device links programs."""
         self.found: list[OneOpCall] = []
+        self.welcome: list[OneOpCall] = []
         self._known: set[OneOpCall] = set()
-        self._signatures = _distinct(program, is_library_exact=is_library_exact)
+        self._signatures = iter(dict.fromkeys(program.signatures))  # a loop's body repeats few
         self._is_library_exact = is_library_exact
+        self._is_for_linking = links and may_be_linked(program)
 
     def look_on(self) -> bool:
         """Looks into one more op; False if there is none."""
         following = next(self._signatures, None)
         if following is None:
             return False
-        new = _calls_of(following, is_library_exact=self._is_library_exact) - self._known
-        self._known |= new
-        self.found += new
+        calls = _calls_of(following, is_library_exact=self._is_library_exact)
+        self.found += calls - self._known
+        self._known |= calls
+        if self._is_for_linking and not calls:
+            self.welcome.append(OneOpCall(following.op, following.operands, following.attributes))
         return True
 
 
@@ -59,23 +66,13 @@ def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
 
 
 def _calls_of(signature: Signature, *, is_library_exact: bool) -> set[OneOpCall]:
+    """Of what no library does, or not all of."""
     op, specs, attributes = signature.op, signature.operands, signature.attributes
     if op.category is Category.COMPOSITE:
         return calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)
-    if op.category is Category.MOVE:
+    if op.category is Category.MOVE and not is_library_exact:
         casts = converted_first(op, specs, attributes)
         return {OneOpCall(cast.op, (specs[position],), cast.attributes) for position, cast in casts}
-    return {OneOpCall(op, specs, attributes)}
-
-
-def _distinct(program: Program, *, is_library_exact: bool) -> Iterator[Signature]:
-    """What no library does, or not all of, each once: a loop's body repeats few ops on operands of few specs."""
-    looked_into = _looked_into(is_library_exact=is_library_exact)
-    for signature in dict.fromkeys(program.signatures):
-        op = signature.op
-        if op.category in looked_into or needs_kernel(op, is_library_exact=is_library_exact):
-            yield signature
-
-
-def _looked_into(*, is_library_exact: bool) -> tuple[Category, ...]:
-    return (Category.COMPOSITE,) if is_library_exact else (Category.COMPOSITE, Category.MOVE)
+    if needs_kernel(op, is_library_exact=is_library_exact):
+        return {OneOpCall(op, specs, attributes)}
+    return set()

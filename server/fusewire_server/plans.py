@@ -3,12 +3,16 @@
 A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
 request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:
 its rows fail, since whatever stood in for the kernel would have other bits, and whoever sends it again asks again.
+
+Where the device links programs, a call that many programs bring is asked for although the library computes it: new
+programs keep coming, and with the plans of all their calls they run in few steps.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -31,6 +35,8 @@ log = logging.getLogger("fusewire.plans")
 
 MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
 MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
+WELCOME_AFTER = 8  # programs that have brought a call; a new loop is some seven
+MOST_COUNTED = 4096  # calls of which is known how many have
 
 Key = ProgramEntry | OneOpCall  # what a plan is asked for
 
@@ -67,7 +73,10 @@ class Plans:
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
-        self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
+        self._programs_with: OrderedDict[OneOpCall, int] = OrderedDict()  # the call brought last stands last
+        self._preparations = Preparations(
+            self._take_call, self._welcome_calls, self._has_none_waiting, _in_the_next_turn, retry
+        )
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the plan of a program, or gives the request that is under way a turn of this session too."""
@@ -91,7 +100,8 @@ class Plans:
         if self._planner is None:
             return
         if entry.calls is None:
-            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
+            is_exact, links = self._device.info.is_library_exact, self._device.linker is not None
+            entry.calls = Calls(entry.program, is_library_exact=is_exact, links=links)
         if not entry.is_prepared:
             entry.is_prepared = True
             entry.fault = None
@@ -138,7 +148,8 @@ class Plans:
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
             for entry in self._no_longer_awaited(key):
-                self._give_up(entry, failure)
+                if key in entry.missing_calls:
+                    self._give_up(entry, failure)
 
     def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
         """The plan of a call is the program's, or on its way; False if the session already waits for too many."""
@@ -154,8 +165,26 @@ class Plans:
             self._give_up(entry, failure)
             return False
         entry.missing_calls.add(call)
-        self._await(self._planner, call, entry, session)
+        self._await(self._planner, call, entry, session, is_urgent=True)
         return True
+
+    def _welcome_calls(self, entry: ProgramEntry, session: Session) -> None:
+        """The plans of calls that the program need not have are its if they are there; many programs' are asked for."""
+        assert self._planner is not None, "nothing is readied without one"
+        assert entry.calls is not None, "all its calls are known"
+        for call in entry.calls.welcome:
+            one_op = self._one_ops.get(call)
+            if one_op is not None:
+                entry.one_ops[call] = one_op
+            elif self._count(call) >= WELCOME_AFTER:
+                self._await(self._planner, call, entry, session, is_urgent=False)
+
+    def _count(self, call: OneOpCall) -> int:
+        """How many programs have brought a call, one more than before."""
+        count = self._programs_with[call] = self._programs_with.pop(call, 0) + 1
+        if len(self._programs_with) > MOST_COUNTED:
+            self._programs_with.popitem(last=False)
+        return count
 
     def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
         entry.cannot_run(failure)
@@ -164,10 +193,12 @@ class Plans:
     def _has_none_waiting(self, session: Session) -> bool:
         return self._planner is not None and self._planner.waiting(session, is_urgent=True) == 0
 
-    def _await(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
+    def _await(
+        self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_urgent: bool
+    ) -> None:
         awaited = self._awaited.get(call)
         if awaited is None or awaited.request.answer.cancelled():
-            request = planner.request(call.raw(), session, is_urgent=True)
+            request = planner.request(call.raw(), session, is_urgent=is_urgent)
             request.answer.add_done_callback(partial(self._answered, call))
             awaited = self._awaited[call] = _Awaited(request, awaited.entries if awaited is not None else set())
         planner.join(awaited.request, session)

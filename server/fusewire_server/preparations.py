@@ -42,17 +42,20 @@ class _Preparation:
 class Preparations:
     """Which programs are being readied, and for whom. Owned by the loop thread.
 
-    `later` calls a function in the next turn of the loop; `on_turn` is called after one that had something to do.
+    `ready` is called when somebody has come to a program's last call. `later` calls a function in the next turn of the
+    loop; `on_turn` is called after one that had something to do.
     """
 
     def __init__(
         self,
         take: TakeCall,
+        ready: Callable[[ProgramEntry, Session], None],
         is_idle: Callable[[Session], bool],
         later: Callable[[Callable[[], None]], object],
         on_turn: Callable[[], None],
     ) -> None:
         self._take = take
+        self._ready = ready
         self._is_idle = is_idle
         self._later = later
         self._on_turn = on_turn
@@ -130,6 +133,7 @@ class Preparations:
 
     def _finish(self, preparation: _Preparation) -> None:
         entry = preparation.entry
+        self._ready(entry, preparation.session)
         entry.missing_calls.discard(NOT_LISTED)
         if not entry.missing_calls:
             self.end(entry)

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from fusewire_kernels import interpreter
-from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.devices.base import Block, Device, LinkedProgram, Linker
 from fusewire_kernels.interpreter import Kernel, Repertoire, Steps
+from fusewire_kernels.link import may_be_linked
 from fusewire_kernels.plan import Donation
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
@@ -33,6 +34,17 @@ def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Gene
     """Makes a program ready whose one-op plans are all there, a few ops each time it is resumed. Device thread."""
     kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
     return repertoire.prepare(entry.program, kernel_of)
+
+
+def link_if_all_is_there(linker: Linker, entry: ProgramEntry) -> LinkedProgram | None:
+    """A program linked, if it may be and the one-op plans of all its ops are there. Device thread."""
+    program = entry.program
+    distinct = set(program.signatures)
+    if len(entry.one_ops) < len(distinct) or not may_be_linked(program):
+        return None
+    one_ops = {each: entry.one_ops.get(OneOpCall(each.op, each.operands, each.attributes)) for each in distinct}
+    loaded = {signature: one_op.loaded for signature, one_op in one_ops.items() if one_op is not None}
+    return linker.link(program, loaded) if len(loaded) == len(distinct) else None
 
 
 def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,24 @@ import numpy.typing as npt
 from fusewire_kernels.plan import Launch
 from fusewire_protos.errors import OutOfMemory
 
-if TYPE_CHECKING:
-    from fusewire_kernels.devices.cpu import CpuPlan
+
+class InPieces(Protocol):
+    """Launches, in the layout of runtime.c, and how they are run in pieces."""
+
+    @property
+    def launches_address(self) -> int: ...
+
+    @property
+    def launch_count(self) -> int: ...
+
+    @property
+    def divisions(self) -> Divisions | JoinedDivisions: ...
 
 
 class CpuPlanInSlices:
     """Implements `PlanInSlices`. `run_slice` is `fw_run_slice` of runtime.c."""
 
-    def __init__(self, run_slice: Callable[..., None], loaded: CpuPlan, slots: npt.NDArray[np.int64]) -> None:
+    def __init__(self, run_slice: Callable[..., None], loaded: InPieces, slots: npt.NDArray[np.int64]) -> None:
         self._run_slice = run_slice
         self._loaded = loaded  # its kernels stay loaded for as long as this is under way
         self._slots = slots
@@ -49,17 +59,27 @@ class Divisions:
 
     def __init__(self, launches: Sequence[Launch]) -> None:
         self._moves_bytes: list[npt.NDArray[np.int64]] = []
-        self._divisions = np.zeros((max(len(launches), 1), 3), np.int64)  # fw_division a launch
+        self.table = np.zeros((max(len(launches), 1), 3), np.int64)  # fw_division a launch
         self.most_sizes = self.most_operands = 0
         for number, launch in enumerate(launches):
             division = launch.division
             if division is not None:
                 moves_bytes = np.array(division.moves_bytes, np.int64)
                 self._moves_bytes.append(moves_bytes)
-                self._divisions[number] = moves_bytes.ctypes.data, division.steps, len(launch.sizes)
+                self.table[number] = moves_bytes.ctypes.data, division.steps, len(launch.sizes)
                 self.most_sizes = max(self.most_sizes, len(launch.sizes))
                 self.most_operands = max(self.most_operands, len(moves_bytes))
-        self.address = address_of(self._divisions)
+        self.address = address_of(self.table)
+
+
+class JoinedDivisions:
+    """Those of several plans of one launch each, which stay as they are: launch i is that of plan `positions[i]`."""
+
+    def __init__(self, parts: Sequence[Divisions], positions: Sequence[int]) -> None:
+        self.most_sizes = max(part.most_sizes for part in parts)
+        self.most_operands = max(part.most_operands for part in parts)
+        self._table = np.concatenate([part.table for part in parts])[positions]
+        self.address = address_of(self._table)
 
 
 class CpuSlices:
@@ -75,7 +95,7 @@ class CpuSlices:
             raise too_large(arena_bytes, len(self._arena))
         return self._arena_address
 
-    def begin(self, loaded: CpuPlan, slots: npt.NDArray[np.int64]) -> CpuPlanInSlices:
+    def begin(self, loaded: InPieces, slots: npt.NDArray[np.int64]) -> CpuPlanInSlices:
         return CpuPlanInSlices(self._run_slice, loaded, slots)
 
 

@@ -134,6 +134,10 @@ class CudaDevice:
         return None
 
     @property
+    def linker(self) -> None:
+        return None
+
+    @property
     def array_library(self) -> Any:
         return cupy
 

@@ -73,6 +73,10 @@ class NullDevice:
         return None
 
     @property
+    def linker(self) -> None:
+        return None
+
+    @property
     def array_library(self) -> Any:
         return np
 
