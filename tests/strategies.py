@@ -332,12 +332,12 @@ _ATTRIBUTES_OF: dict[str, Callable[[Shape, Sequence[Spec]], SearchStrategy[Attri
 
 
 @st.composite
-def programs(draw: DrawFn, *, most_ops: int = 12, most_live: int = 4) -> Work:
+def programs(draw: DrawFn, *, most_ops: int = 12, most_live: int = 4, of: Sequence[Op] = catalogue.OPS) -> Work:
     """A graph over all categories: each op takes earlier values or new inputs and scalars, several results live."""
     draft = _Draft()
     draft.add_input(draw(specs()))
     for _ in range(draw(st.integers(1, most_ops))):
-        draw(_grown(draft, draw(st.sampled_from(catalogue.OPS))))
+        draw(_grown(draft, draw(st.sampled_from(of))))
     if not draft.ops:
         draw(_grown_afresh(draft, catalogue.BY_NAME["negative"]))
     ops = len(draft.ops)

@@ -56,14 +56,11 @@ def may_be_linked(program: Program) -> bool:
     )
 
 
-def is_one_launch(plan: Plan) -> bool:
-    """Whether a one-op plan is one launch over its operands and its result, in this order."""
-    if plan.arena_bytes or len(plan.launches) != 1:
+def is_one_launch(plan: Plan, operands: int) -> bool:
+    """Whether a plan is one launch over so many inputs and one result, in this order: what an op's plan mostly is."""
+    if plan.arena_bytes or len(plan.launches) != 1 or addresses_in_order(plan) != (operands, 1):
         return False
-    inputs_and_outputs = addresses_in_order(plan)
-    if inputs_and_outputs is None:
-        return False
-    columns = range(ARENA_COLUMN + 1, ARENA_COLUMN + 1 + sum(inputs_and_outputs))
+    columns = range(ARENA_COLUMN + 1, ARENA_COLUMN + 1 + operands + 1)
     return plan.launches[0].instances == (tuple([OperandRef(column, 0) for column in columns]),)
 
 

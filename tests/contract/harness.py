@@ -17,6 +17,7 @@ import numpy.typing as npt
 from fusewire_kernels import interpreter
 from fusewire_kernels.build import design, design_separately, written_in
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
+from fusewire_kernels.link import may_be_linked
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.toolchains import compiler_of
@@ -24,6 +25,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program, ProgramLimits, decode, encode
 from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature
 from fusewire_server.calls import OneOpCall, calls_of
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
@@ -148,6 +150,29 @@ class Runner:
             )
             return [self._to_host(result, buffers) for result in results]
 
+    def may_link(self, program: Program) -> bool:
+        """Whether the device runs a program in one call at tier 0 too, once all its one-op plans are there."""
+        return self.device.linker is not None and may_be_linked(program)
+
+    def run_linked(self, work: Work) -> list[Array] | None:
+        """Tier 0 in one call, each slice as short as can be; None if a one-op plan is no part of such a program."""
+        program = work.program
+        assert self.device.linker is not None, "the device links no programs"
+        plans = {each: self._plan(_one_op_program(_call_of(each)), is_fused=True).loaded for each in program.signatures}
+        linked = self.device.linker.link(program, plans)
+        if linked is None:
+            return None
+        with _Buffers(self.device, 0) as buffers:
+            row = linked.begin([buffers.filled(array) for array in work.inputs], work.scalars)
+            while not row.go_on(0):
+                pass
+            results = [bytes(row.result(position)) for position in range(len(program.live))]
+        specs = [program.result_spec(index) for index in program.live]
+        return [
+            np.frombuffer(raw, dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
+            for raw, spec in zip(results, specs, strict=True)
+        ]
+
     def run_pieces(self, work: Work, pieces: Sequence[Piece], manner: Manner = FUSED) -> list[Array]:
         """The program cut into pieces, each with a plan of its own."""
         return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
@@ -201,10 +226,8 @@ class Runner:
 
     def _run_one_op(self, op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
         call = OneOpCall(op, tuple(operands), attributes)
-        result = self.device.empty(call.result())
-        addresses = _Addresses([self.device.address(array) for array in arrays], [self.device.address(result)])
-        self._launch(self._plan(_one_op_program(call), is_fused=True), [addresses])
-        return result
+        ready = self._plan(_one_op_program(call), is_fused=True)
+        return self.device.as_function(ready.loaded, ready.layout, call.result())(*arrays)
 
     def _to_host(self, result: Any, buffers: _Buffers) -> Array:
         spec = Spec(dtypes.from_numpy(result.dtype), tuple(result.shape))
@@ -259,19 +282,25 @@ class _Buffers:
 
 def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:
     """Each program gives the same bytes in every manner. Compiles what all of them need at once."""
-    runner.prepare(job for work in works for job in _jobs(work.program, runner.device))
+    runner.prepare(job for work in works for job in _jobs(runner, work.program))
     for work in works:
         expected = runner.run(work)
         for name, run in _manners(runner, work):
             _assert_same(run(), expected, work, name)
+        if runner.may_link(work.program):
+            linked = runner.run_linked(work)
+            _assert_same(expected if linked is None else linked, expected, work, "linked")
         _assert_rows_alike(runner, work)
 
 
-def _jobs(program: Program, device: Device) -> Iterator[Job]:
+def _jobs(runner: Runner, program: Program) -> Iterator[Job]:
     """Every plan that a program needs in all manners."""
     yield Job(program, is_fused=True)
     yield Job(program, is_fused=False)
-    for call in calls_of(program, is_library_exact=device.info.is_library_exact):
+    calls = calls_of(program, is_library_exact=runner.device.info.is_library_exact)
+    if runner.may_link(program):
+        calls |= {*map(_call_of, program.signatures)}
+    for call in calls:
         yield Job(_one_op_program(call), is_fused=True)
     for most_ops in _piece_sizes(program):
         for piece in pieces_of(program, most_ops):
@@ -325,6 +354,10 @@ def _described(work: Work) -> str:
         live = " (live)" if index in program.live else ""
         lines.append(f"%{first + index} = {op.name}({told}) -> {program.result_spec(index)}{live}")
     return "\n".join(lines)
+
+
+def _call_of(signature: Signature) -> OneOpCall:
+    return OneOpCall(signature.op, signature.operands, signature.attributes)
 
 
 def _one_op_program(call: OneOpCall) -> Program:

@@ -29,7 +29,7 @@ class CpuLinker:
         self._run_slice = run_slice
 
     def link(self, program: Program, plans: Mapping[Signature, CpuPlan]) -> CpuLinkedProgram | None:
-        if not all(is_one_launch(loaded.plan) for loaded in plans.values()):
+        if not all(is_one_launch(loaded.plan, len(signature.operands)) for signature, loaded in plans.items()):
             return None
         return CpuLinkedProgram(self._run_slice, program, plans)
 
