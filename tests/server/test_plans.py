@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,12 +13,12 @@ import pytest
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import MOST_TEXT
-from fusewire_protos.program import build
+from fusewire_protos.program import ProgramLimits, build, decode
 from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
 from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import PlannerRefusal
-from fusewire_server.plans import MOST_PROGRAMS_WAITING, Plans
+from fusewire_server.plans import MOST_PROGRAMS_WAITING, WELCOME_AFTER, Plans
 from fusewire_server.programs import PlanState, ProgramEntry
 from tests.server.parts import chain, entry_of, op, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned, run
@@ -244,3 +245,153 @@ def test_a_session_has_a_bounded_number_of_calls_waiting(monkeypatch: pytest.Mon
         assert entry.fault is None
 
     in_world(test)
+
+
+class LinkingDevice(WatchedDevice):
+    """Links programs, as far as anybody is told."""
+
+    @property
+    def linker(self) -> Any:
+        return object()
+
+
+def linking_world(test: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+    async def begin() -> None:
+        await test(World(LinkingDevice()))
+
+    run(begin())
+
+
+def bring(here: World, *names: str, times: int = 1) -> list[ProgramEntry]:
+    """As many new programs of these ops, each used by a session of its own."""
+    entries = [held(*names) for _ in range(times)]
+    for number, entry in enumerate(entries):
+        here.plans.prepare_tier0(entry, session(f"session {number}"))
+    return entries
+
+
+def test_a_call_that_the_library_computes_is_asked_for_once_many_programs_have_brought_it() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER - 1)
+        assert not here.asked
+        bring(here, "negative", times=3)
+        assert [(decode(raw, ProgramLimits()).signatures[0].op.name) for raw in here.asked] == ["negative"]
+        assert [is_urgent for _, is_urgent in here.planner.requests] == [False]
+
+    linking_world(test)
+
+
+def test_no_row_waits_for_a_plan_that_is_only_welcome() -> None:
+    async def test(here: World) -> None:
+        entries = bring(here, "negative", times=WELCOME_AFTER + 1)
+        assert here.asked
+        assert [(entry.is_prepared, entry.missing_calls, entry.fault) for entry in entries] == (
+            [(True, set(), None)] * len(entries)
+        )
+
+    linking_world(test)
+
+
+def test_rows_wait_for_the_plans_that_the_program_needs_beside_those_that_are_welcome() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER - 1)
+        (entry,) = bring(here, "negative", "exp")
+        assert [is_urgent for _, is_urgent in here.planner.requests] == [True, False]
+        assert [call.op.name for call in entry.missing_calls] == ["exp"]
+        await here.answer(0)
+        assert (entry.missing_calls, len(entry.one_ops)) == (set(), 1)
+        await here.answer(1)
+        assert {call.op.name for call in entry.one_ops} == {"negative", "exp"}
+
+    linking_world(test)
+
+
+def test_a_welcome_plan_that_comes_is_that_of_all_programs_that_awaited_it() -> None:
+    async def test(here: World) -> None:
+        before = bring(here, "negative", times=WELCOME_AFTER - 1)
+        awaiting = bring(here, "negative", times=3)
+        await here.answer(0)
+        assert [len(entry.one_ops) for entry in before] == [0] * len(before)
+        assert [len(entry.one_ops) for entry in awaiting] == [1, 1, 1]
+        assert len({one_op for entry in awaiting for one_op in entry.one_ops.values()}) == 1
+
+    linking_world(test)
+
+
+def test_a_welcome_plan_is_later_programs_too_for_as_long_as_one_has_it() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER - 1)
+        holding = bring(here, "negative")
+        await here.answer(0)
+        holding = bring(here, "negative", "negative", times=2)
+        assert [len(entry.one_ops) for entry in holding] == [1, 1]
+        assert len(here.asked) == 1
+        del holding
+        gc.collect()
+        (entry,) = bring(here, "negative")
+        assert (len(here.asked), len(entry.one_ops)) == (2, 0)
+        await here.answer(1)
+        assert len(entry.one_ops) == 1
+
+    linking_world(test)
+
+
+def test_a_program_whose_welcome_plan_is_refused_can_run() -> None:
+    async def test(here: World) -> None:
+        (*_, entry) = bring(here, "negative", times=WELCOME_AFTER)
+        await here.answer(0, refusal="too long")
+        assert (entry.is_prepared, entry.missing_calls, entry.fault, entry.one_ops) == (True, set(), None, {})
+
+    linking_world(test)
+
+
+def test_a_program_whose_welcome_plan_finds_no_arena_can_run() -> None:
+    async def test(here: World) -> None:
+        here.device.arena_limit_bytes = -1
+        (*_, entry) = bring(here, "negative", times=WELCOME_AFTER)
+        await here.answer(0)
+        assert (entry.is_prepared, entry.missing_calls, entry.fault, entry.one_ops) == (True, set(), None, {})
+
+    linking_world(test)
+
+
+def test_a_welcome_plan_that_nobody_waits_for_any_more_is_asked_for_anew_by_the_next() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER - 1)
+        one = session("one")
+        here.plans.prepare_tier0(held("negative"), one)
+        here.plans.leave(one)
+        await called_back()
+        (entry,) = bring(here, "negative")
+        assert len(here.asked) == 2
+        await here.answer(1)
+        assert len(entry.one_ops) == 1
+
+    linking_world(test)
+
+
+def test_where_nothing_is_linked_no_plan_is_asked_for_that_no_program_needs() -> None:
+    async def test(here: World) -> None:
+        entries = bring(here, "negative", times=2 * WELCOME_AFTER)
+        assert (here.asked, [entry.is_prepared for entry in entries]) == ([], [True] * len(entries))
+
+    in_world(test)
+
+
+def test_calls_are_counted_in_bounded_number_the_one_brought_longest_ago_forgotten_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fusewire_server.plans.MOST_COUNTED", 2)
+    monkeypatch.setattr("fusewire_server.plans.WELCOME_AFTER", 3)
+
+    async def test(here: World) -> None:
+        for name in ("negative", "abs", "negative", "sqrt", "abs", "negative"):
+            bring(here, name)
+        assert not here.asked
+        assert [call.op.name for call in here.plans._programs_with] == ["abs", "negative"]
+        for _ in range(2):
+            bring(here, "negative")
+            bring(here, "abs")
+        assert len(here.asked) == 2
+
+    linking_world(test)
