@@ -6,7 +6,9 @@ summation matters.
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -31,6 +33,7 @@ from fusewire_kernels.plan import (
     Plan,
     ScalarColumn,
 )
+from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import OutOfMemory
@@ -260,6 +263,36 @@ class DeviceConformance:
         assert all(address % ARENA_ALIGNMENT_BYTES == addresses[0] % ARENA_ALIGNMENT_BYTES for address in addresses)
         assert addresses[0] % 64 == 0
 
+    # ---- plans of one op as functions ----
+
+    def test_a_function_gives_a_new_array_each_time(self, machine: Machine) -> None:
+        add, x, y = _addition(machine, 10), *_vectors(machine, 10)
+        first, second = add(x, y), add(y, x)
+        third = add(first, second)
+        assert [_host(array) for array in (first, second, third)] == [[11.0] * 10, [11.0] * 10, [22.0] * 10]
+
+    def test_a_function_takes_operands_in_any_order(self, machine: Machine) -> None:
+        x, y = _vectors(machine, 20)
+        every_other, backwards = x[::2], y[10:][::-1]
+        expected = [every + back for every, back in zip(_host(every_other), _host(backwards), strict=True)]
+        assert _host(_addition(machine, 10)(every_other, backwards)) == expected
+        assert _host(x) == _host(_vectors(machine, 20)[0])
+
+    def test_a_function_of_nothing_gives_nothing(self, machine: Machine) -> None:
+        x, y = _vectors(machine, 0)
+        assert _addition(machine, 0)(x, y).shape == (0,)
+
+    def test_a_function_holds_its_plan(self, machine: Machine) -> None:
+        loaded = _load_addition(machine, 10)
+        held = weakref.ref(loaded)
+        add = machine.device.as_function(loaded, SlotLayout(loaded.plan), Spec(dtypes.float32, (10,)))
+        del loaded
+        gc.collect()
+        assert held() is not None
+        del add
+        gc.collect()
+        assert held() is None
+
     # ---- slices ----
 
     def test_a_plan_in_slices_gives_the_bytes_of_the_whole_and_stops_between_instances(self, machine: Machine) -> None:
@@ -309,6 +342,30 @@ class DeviceConformance:
 def _pointwise(op: str, first: Argument, second: Argument) -> LoopKernel:
     node = Node(op, (0, 1), dtypes.float32, dtypes.float32, is_inner=True)
     return LoopKernel(1, False, (first, second), (node,), (Store(2, _VECTOR),))
+
+
+def _load_addition(machine: Machine, length: int) -> Any:
+    operands = tuple(OperandRef(column, 0) for column in (1, 2, 3))
+    columns = (ArenaColumn(), InputColumn(0), InputColumn(1), OutputColumn(0))
+    return _load(machine, [_ADDING], [Launch(0, (length,), (operands,))], columns)
+
+
+def _addition(machine: Machine, length: int) -> Callable[..., Any]:
+    """Two vectors to their sum."""
+    loaded = _load_addition(machine, length)
+    return machine.device.as_function(loaded, SlotLayout(loaded.plan), Spec(dtypes.float32, (length,)))
+
+
+def _vectors(machine: Machine, length: int) -> tuple[Any, Any]:
+    """1, 2, … 10, 1, … and 10, 9, … 1, 10, …, as the device's library has arrays."""
+    library = machine.device.array_library
+    rising = library.asarray(np.arange(length) % 10 + 1, dtype="float32")
+    return rising, 11 - rising
+
+
+def _host(array: Any) -> list[float]:
+    numbers: list[float] = array.tolist()
+    return numbers
 
 
 def _load_scaled_sum(machine: Machine, length: int) -> Any:
