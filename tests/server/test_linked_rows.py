@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fusewire_kernels.devices.base import Block, Device
+from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
@@ -76,8 +76,7 @@ class World:
         line.admit(Release(frozenset(), ()), [session("other")], goes_in_slices=True)
         self.room = Room(self.device, line)
         self.linked = FakeLinked(self.program)
-        device: Device = self.device
-        self.rows = LinkedRows(device, self.room, self.linked)
+        self.rows = LinkedRows(self.device, self.room, self.linked)
 
     @property
     def reserved_bytes(self) -> int:
@@ -258,7 +257,7 @@ def test_a_run_that_leaves_takes_its_reservation_with_it() -> None:
     assert here.rows.is_under_way
 
 
-def test_a_row_of_nothing_in_has_its_results(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_without_inputs_has_its_results() -> None:
     here = World(build([], [dtypes.float32], [op("negative", 0)], (0,)))
     row = here.begin(1.0)
     here.go_on_to_the_end()
