@@ -1,4 +1,4 @@
-"""Tier 0 writes results when all ops have run, over inputs that die if there are any, and launches loaded plans, linked if it can."""
+"""Tier 0 writes results when all ops have run, over inputs that die if any do, and launches or links loaded plans."""
 
 from __future__ import annotations
 
