@@ -39,6 +39,7 @@ class Calls:
         """`is_library_exact`: whether the device's array library is. `links`: whether the device links programs."""
         self.found: list[OneOpCall] = []
         self.welcome: list[OneOpCall] = []
+        self.are_counted = False  # whether the program is among those that have brought them
         self._known: set[OneOpCall] = set()
         self._signatures = iter(dict.fromkeys(program.signatures))  # a loop's body repeats few
         self._is_library_exact = is_library_exact

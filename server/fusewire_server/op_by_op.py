@@ -18,6 +18,8 @@ from fusewire_server.room import Demand, Room
 from fusewire_server.tier0 import link_if_all_is_there, prepare, repertoire_of, run_op_by_op
 from fusewire_server.work import Row
 
+ROOM_FOR_LINKED = 8  # times its scratch memory: where room is short a program takes less op by op
+
 
 @dataclass(eq=False, slots=True)
 class _Known:
@@ -43,7 +45,9 @@ class Tier0:
     def way(self, entry: ProgramEntry) -> OpByOp | LinkedRows:
         """How a run computes rows of this program."""
         linked = self._linked(entry)
-        return OpByOp(self, self._room, entry) if linked is None else LinkedRows(self._device, self._room, linked)
+        if linked is not None and self._room.may_hold(ROOM_FOR_LINKED * linked.scratch_bytes):
+            return LinkedRows(self._device, self._room, linked)
+        return OpByOp(self, self._room, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:
         known = self._known.get(entry)

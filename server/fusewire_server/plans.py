@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -35,6 +35,7 @@ log = logging.getLogger("fusewire.plans")
 
 MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
 MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
+MOST_WAITING_TO_WELCOME = 16  # of a session: what is more leaves its programs' plans their turn
 WELCOME_AFTER = 8  # programs that have brought a call; a new loop is some seven
 MOST_COUNTED = 4096  # calls of which is known how many have
 
@@ -147,6 +148,7 @@ class Plans:
             key.refusal = text
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
+            self._programs_with.pop(key, None)
             for entry in self._no_longer_awaited(key):
                 if key in entry.missing_calls:
                     self._give_up(entry, failure)
@@ -172,19 +174,25 @@ class Plans:
         """The plans of calls that the program need not have are its if they are there; many programs' are asked for."""
         assert self._planner is not None, "nothing is readied without one"
         assert entry.calls is not None, "all its calls are known"
+        if not entry.calls.are_counted:
+            entry.calls.are_counted = True
+            self._count(entry.calls.welcome)
         for call in entry.calls.welcome:
             one_op = self._one_ops.get(call)
             if one_op is not None:
                 entry.one_ops[call] = one_op
-            elif self._count(call) >= WELCOME_AFTER:
+            elif (
+                self._programs_with.get(call, 0) >= WELCOME_AFTER
+                and self._planner.waiting(session, is_urgent=False) < MOST_WAITING_TO_WELCOME
+            ):
                 self._await(self._planner, call, entry, session, is_urgent=False)
 
-    def _count(self, call: OneOpCall) -> int:
-        """How many programs have brought a call, one more than before."""
-        count = self._programs_with[call] = self._programs_with.pop(call, 0) + 1
-        if len(self._programs_with) > MOST_COUNTED:
-            self._programs_with.popitem(last=False)
-        return count
+    def _count(self, calls: Iterable[OneOpCall]) -> None:
+        """One more program has brought these."""
+        for call in calls:
+            self._programs_with[call] = self._programs_with.pop(call, 0) + 1
+            if len(self._programs_with) > MOST_COUNTED:
+                self._programs_with.popitem(last=False)
 
     def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
         entry.cannot_run(failure)

@@ -18,7 +18,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
 from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import PlannerRefusal
-from fusewire_server.plans import MOST_PROGRAMS_WAITING, WELCOME_AFTER, Plans
+from fusewire_server.plans import MOST_PROGRAMS_WAITING, MOST_WAITING_TO_WELCOME, WELCOME_AFTER, Plans
 from fusewire_server.programs import PlanState, ProgramEntry
 from tests.server.parts import chain, entry_of, op, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned, run
@@ -393,5 +393,51 @@ def test_calls_are_counted_in_bounded_number_the_one_brought_longest_ago_forgott
             bring(here, "negative")
             bring(here, "abs")
         assert len(here.asked) == 2
+
+    linking_world(test)
+
+
+def test_a_program_that_many_sessions_use_is_one_program() -> None:
+    async def test(here: World) -> None:
+        entry = held("exp", "negative")
+        for number in range(WELCOME_AFTER):
+            here.plans.prepare_tier0(entry, session(f"session {number}"))
+        assert [is_urgent for _, is_urgent in here.planner.requests] == [True]
+
+    linking_world(test)
+
+
+def test_a_program_that_is_sent_again_after_refusals_is_one_program() -> None:
+    async def test(here: World) -> None:
+        entry = held("exp", "negative")
+        for number in range(WELCOME_AFTER):
+            here.plans.prepare_tier0(entry, session())
+            await here.answer(number, refusal="no")
+        assert {is_urgent for _, is_urgent in here.planner.requests} == {True}
+
+    linking_world(test)
+
+
+def test_welcome_calls_leave_a_session_its_turn_for_programs() -> None:
+    async def test(here: World) -> None:
+        inputs, one = [Spec(dtypes.float32, (dim,)) for dim in range(1, 201)], session()
+        for _ in range(WELCOME_AFTER):
+            here.plans.prepare_tier0(entry_of(build(inputs, (), [op("negative", n) for n in range(200)], (0,))), one)
+            for _ in range(20):
+                await called_back()
+        assert len(here.asked) == MOST_WAITING_TO_WELCOME
+        entry = held("negative")
+        here.plans.plan(entry, one)
+        assert entry.state is PlanState.PLANNING
+
+    linking_world(test)
+
+
+def test_a_welcome_call_that_was_refused_is_not_asked_for_by_each_program() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER)
+        await here.answer(0, refusal="no")
+        bring(here, "negative")
+        assert len(here.asked) == 1
 
     linking_world(test)

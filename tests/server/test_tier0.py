@@ -15,6 +15,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, DeviceInfo, LinkedRow
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.interpreter import Repertoire, ended
+from fusewire_kernels.link import link
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
@@ -252,3 +253,12 @@ def test_what_was_linked_goes_with_its_program() -> None:
     device.fake_linker.given.clear()
     gc.collect()
     assert linked() is None
+
+
+def test_a_program_that_may_be_linked_runs_op_by_op_where_room_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    device, program = LinkingDevice(), chain(["negative"] * 20)
+    monkeypatch.setattr(FakeLinked, "scratch_bytes", link(program).scratch_bytes)
+    device._memory_bytes = 20 * VECTOR.size_bytes
+    room = Room(device, Line[Order]())
+    row = Row(session(), entry_of(program), 1, [value_in(device, VECTOR)], [value_in(device, VECTOR)], (), (), 0)
+    assert Tier0(device, room).way(entry_with_all(device, program)).begin(row)

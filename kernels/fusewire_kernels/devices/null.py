@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, DeviceInfo, Linker, PlansInSlices, Staged
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
@@ -73,7 +73,7 @@ class NullDevice:
         return None
 
     @property
-    def linker(self) -> None:
+    def linker(self) -> Linker | None:
         return None
 
     @property
