@@ -23,6 +23,7 @@ from fusewire_protos.program import Program
 from fusewire_protos.signatures import Signature
 
 MOST_BYTES = 4 << 20  # that the values of a linked program may take
+MOST_OPS = 2048  # which take half a millisecond to link
 MOST_DISTINCT = 256  # of its ops
 SCALAR_BYTES = 8  # a slot
 
@@ -50,7 +51,8 @@ def may_be_linked(program: Program) -> bool:
     """Whether one-op plans of its ops, if they were there, would be linked."""
     distinct = set(program.signatures)
     return (
-        len(distinct) <= MOST_DISTINCT
+        len(program.signatures) <= MOST_OPS
+        and len(distinct) <= MOST_DISTINCT
         and program.all_bytes <= MOST_BYTES
         and all(_is_one_kernel(signature) for signature in distinct)
     )

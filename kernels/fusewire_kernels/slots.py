@@ -94,7 +94,8 @@ def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
     inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
     outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
     in_order = (ArenaColumn(), *map(InputColumn, range(inputs)), *map(OutputColumn, range(outputs)))
-    return (inputs, outputs) if plan.columns == in_order else None
+    is_in_order = plan.columns == in_order and [*map(type, plan.columns)] == [*map(type, in_order)]  # equal by fields
+    return (inputs, outputs) if is_in_order else None
 
 
 def bits_of(value: int | float, dtype: DType) -> int:

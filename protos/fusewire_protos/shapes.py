@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
+from reprlib import repr as shortened
 from typing import NamedTuple
 
 from fusewire_protos.dtypes import DType
@@ -38,7 +39,9 @@ def check(shape: Sequence[object]) -> Shape:
         raise ShapeError(f"rank {len(shape)} exceeds the limit of {MAX_RANK}")
     for dim in shape:
         if type(dim) is not int or not 0 <= dim <= MAX_DIM:
-            raise ShapeError(f"dim {dim!r} of shape {tuple(shape)} is not an integer in 0..{MAX_DIM}")
+            raise ShapeError(
+                f"dim {shortened(dim)} of shape {shortened(tuple(shape))} is not an integer in 0..{MAX_DIM}"
+            )
     dims: Shape = tuple(shape)  # type: ignore[arg-type]  # each dim was checked above
     if prod(dims) > MAX_ELEMENTS:
         raise ShapeError(f"shape {dims} has {prod(dims)} elements; the limit is {MAX_ELEMENTS}")

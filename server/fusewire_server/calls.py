@@ -54,8 +54,13 @@ class Calls:
         self.found += calls - self._known
         self._known |= calls
         if self._is_for_linking and not calls:
-            self.welcome.append(OneOpCall(following.op, following.operands, following.attributes))
+            self._welcome(OneOpCall(following.op, following.operands, following.attributes))
         return True
+
+    def _welcome(self, call: OneOpCall) -> None:
+        if call not in self._known:
+            self._known.add(call)
+            self.welcome.append(call)
 
 
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:

@@ -242,10 +242,10 @@ class Engine:
             self.uploads.declare(session, value)
         for failure in taken.failures:
             self.counters.failed(failure.case)
-        for entry in taken.used:
-            self._plans.prepare_tier0(entry, session)
         for entry in taken.to_plan:
             self._plans.plan(entry, session)
+        for entry in taken.used:
+            self._plans.prepare_tier0(entry, session)
         self._reads.tell(taken)
         self._order_releases([session], taken.released)
         self._reads.go_on(session)

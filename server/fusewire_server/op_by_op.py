@@ -1,4 +1,4 @@
-"""Runs at tier 0: rows computed op by op, which reserve room and give it back to whoever needs it. Device thread."""
+"""Runs at tier 0: linked where they may be, else op by op, in room that goes to whoever needs it. Device thread."""
 
 from __future__ import annotations
 

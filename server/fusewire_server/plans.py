@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.slots import SlotLayout
@@ -35,7 +35,7 @@ log = logging.getLogger("fusewire.plans")
 
 MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
 MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
-MOST_WAITING_TO_WELCOME = 16  # of a session: what is more leaves its programs' plans their turn
+MOST_WELCOMED = 16  # calls that a session waits for without need: its programs' plans stand in the same line
 WELCOME_AFTER = 8  # programs that have brought a call; a new loop is some seven
 MOST_COUNTED = 4096  # calls of which is known how many have
 
@@ -43,10 +43,14 @@ Key = ProgramEntry | OneOpCall  # what a plan is asked for
 
 
 class _Awaited(NamedTuple):
-    """A one-op plan on its way, and the programs that need it."""
+    """A one-op plan on its way, and the programs that get it, as far as others hold them.
+
+    `asked_by` is the session for which one is asked for that no row waits for.
+    """
 
     request: PlanRequest
-    entries: set[ProgramEntry]
+    entries: WeakSet[ProgramEntry]
+    asked_by: Session | None
 
 
 class Plans:
@@ -74,6 +78,7 @@ class Plans:
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
+        self._welcomed: Counter[Session] = Counter()  # calls that a session waits for without need
         self._programs_with: OrderedDict[OneOpCall, int] = OrderedDict()  # the call brought last stands last
         self._preparations = Preparations(
             self._take_call, self._welcome_calls, self._has_none_waiting, _in_the_next_turn, retry
@@ -167,7 +172,7 @@ class Plans:
             self._give_up(entry, failure)
             return False
         entry.missing_calls.add(call)
-        self._await(self._planner, call, entry, session, is_urgent=True)
+        self._await(self._planner, call, entry, session)
         return True
 
     def _welcome_calls(self, entry: ProgramEntry, session: Session) -> None:
@@ -181,11 +186,17 @@ class Plans:
             one_op = self._one_ops.get(call)
             if one_op is not None:
                 entry.one_ops[call] = one_op
-            elif (
-                self._programs_with.get(call, 0) >= WELCOME_AFTER
-                and self._planner.waiting(session, is_urgent=False) < MOST_WAITING_TO_WELCOME
-            ):
-                self._await(self._planner, call, entry, session, is_urgent=False)
+            elif call in self._awaited:
+                self._awaited[call].entries.add(entry)
+            elif self._programs_with.get(call, 0) >= WELCOME_AFTER and self._welcomed[session] < MOST_WELCOMED:
+                self._welcome(self._planner, call, entry, session)
+
+    def _welcome(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
+        entries = WeakSet((entry,))
+        request = planner.request(call.raw(), session, is_urgent=False, is_wanted=lambda: bool(entries))
+        request.answer.add_done_callback(partial(self._answered, call))
+        self._awaited[call] = _Awaited(request, entries, session)
+        self._welcomed[session] += 1
 
     def _count(self, calls: Iterable[OneOpCall]) -> None:
         """One more program has brought these."""
@@ -201,14 +212,13 @@ class Plans:
     def _has_none_waiting(self, session: Session) -> bool:
         return self._planner is not None and self._planner.waiting(session, is_urgent=True) == 0
 
-    def _await(
-        self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_urgent: bool
-    ) -> None:
+    def _await(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
         awaited = self._awaited.get(call)
         if awaited is None or awaited.request.answer.cancelled():
-            request = planner.request(call.raw(), session, is_urgent=is_urgent)
+            request = planner.request(call.raw(), session, is_urgent=True)
             request.answer.add_done_callback(partial(self._answered, call))
-            awaited = self._awaited[call] = _Awaited(request, awaited.entries if awaited is not None else set())
+            entries = awaited.entries if awaited is not None else WeakSet[ProgramEntry]()
+            awaited = self._awaited[call] = _Awaited(request, entries, None)
         planner.join(awaited.request, session)
         awaited.entries.add(entry)
 
@@ -242,7 +252,11 @@ class Plans:
 
     def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
         awaited = self._awaited.pop(call, None)
-        return awaited.entries if awaited is not None else set()
+        if awaited is None:
+            return set()
+        if awaited.asked_by is not None:
+            self._welcomed -= Counter((awaited.asked_by,))
+        return set(awaited.entries)
 
 
 def _in_the_next_turn(function: Callable[[], None]) -> None:

@@ -3,6 +3,9 @@
 The array library computes where its bits are ours. Every other op runs as the plan of a program of that one op,
 which the planner prepares (and the disk cache keeps); until those plans are there the row waits. On a device for which
 nothing can be compiled the array library's twin computes it, for the process's whole life.
+
+Where the device links programs and the plans of all ops are there, those the library computes included, the row is one
+call of the program linked.
 """
 
 from __future__ import annotations
@@ -39,9 +42,9 @@ def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Gene
 def link_if_all_is_there(linker: Linker, entry: ProgramEntry) -> LinkedProgram | None:
     """A program linked, if it may be and the one-op plans of all its ops are there. Device thread."""
     program = entry.program
-    distinct = set(program.signatures)
-    if len(entry.one_ops) < len(distinct) or not may_be_linked(program):
+    if not may_be_linked(program):
         return None
+    distinct = set(program.signatures)
     one_ops = {each: entry.one_ops.get(OneOpCall(each.op, each.operands, each.attributes)) for each in distinct}
     loaded = {signature: one_op.loaded for signature, one_op in one_ops.items() if one_op is not None}
     return linker.link(program, loaded) if len(loaded) == len(distinct) else None

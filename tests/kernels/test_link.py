@@ -103,6 +103,12 @@ def test_large_values_are_not() -> None:
     assert not may_be_linked(_chain(Spec(dtypes.float32, (fitting + 1,)), "exp"))
 
 
+def test_long_programs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linking, "MOST_OPS", 3)
+    assert may_be_linked(_chain(VECTOR, *["exp"] * 3))
+    assert not may_be_linked(_chain(VECTOR, *["exp"] * 4))
+
+
 def test_many_ops_that_differ_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linking, "MOST_DISTINCT", 2)
     assert may_be_linked(_chain(VECTOR, "exp", "log", "exp", "log"))

@@ -44,6 +44,18 @@ def test_addresses_are_those_of_the_arena_inputs_and_results() -> None:
     assert _row(plan) == [1000, 3000, 4000, 2000, 5000]
 
 
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ((InputColumn(0), InputColumn(1), OutputColumn(0), OutputColumn(1)), [2000, 3000, 4000, 5000]),
+        ((OutputColumn(0), OutputColumn(1), InputColumn(0), InputColumn(1)), [4000, 5000, 2000, 3000]),
+    ],
+    ids=["inputs first", "results first"],
+)
+def test_columns_in_any_order_have_their_own_addresses(columns: tuple[Column, ...], expected: list[int]) -> None:
+    assert _row(_plan(*columns)) == [1000, *expected]
+
+
 def test_views_lie_in_another_column_moved_by_starts() -> None:
     inside = ViewColumn(0, 64, (Term(1, 8),))
     of_input = ViewColumn(1, 0, (Term(0, 100), Term(2, -4)))

@@ -284,6 +284,13 @@ def test_deep_nesting_is_refused(depth: int) -> None:
     assert _refusal(b"\x91" * depth + b"\x00") == "undecodable_frame"
 
 
+@pytest.mark.parametrize("depth", [100, 500, 1000])
+def test_a_dim_that_is_a_deep_nest_is_refused_in_few_words(depth: int) -> None:
+    nest = b"\x91" * depth + b"\x00"
+    raw = b"\x94\x91\x92" + bytes([F32]) + nest + b"\x90\x91" + msgpack.packb([ADD, [0, 0]]) + b"\x91\x00"
+    assert _refusal(raw) == "bad_shape"
+
+
 @pytest.mark.parametrize("head", [b"\xdd\xff\xff\xff\xff", b"\xdd\x00\x0f\xff\x00", b"\xc6\xff\xff\xff\xff"])
 def test_a_length_without_its_items_takes_no_memory(head: bytes) -> None:
     raw = (head * 500).ljust(LIMITS.program_bytes, b"\xc1")

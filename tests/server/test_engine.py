@@ -135,7 +135,8 @@ def test_rows_whose_kernel_is_refused_fail_at_once_and_others_go_on() -> None:
             client = here.client()
             exponential = frames.encode_programs([new(4, chain(("exp",)), is_fragment=True)])
             client.send(segment(4, 100, 10), segment(NEGATE, 200, 10), Fetch(1, 100), programs=exponential)
-            planner.withheld[0].set_exception(PlannerRefusal("the worker died"))
+            kernel = [is_urgent for _, is_urgent in planner.requests].index(True)
+            planner.withheld[kernel].set_exception(PlannerRefusal("the worker died"))
             assert await client.failure(1) == "server_fault"
             client.send(Fetch(2, 200))
             assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
 from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import PlannerRefusal
-from fusewire_server.plans import MOST_PROGRAMS_WAITING, MOST_WAITING_TO_WELCOME, WELCOME_AFTER, Plans
+from fusewire_server.plans import MOST_PROGRAMS_WAITING, MOST_WELCOMED, WELCOME_AFTER, Plans
 from fusewire_server.programs import PlanState, ProgramEntry
 from tests.server.parts import chain, entry_of, op, session
 from tests.server.world import InstantPlanner, WatchedDevice, planned, run
@@ -425,7 +426,7 @@ def test_welcome_calls_leave_a_session_its_turn_for_programs() -> None:
             here.plans.prepare_tier0(entry_of(build(inputs, (), [op("negative", n) for n in range(200)], (0,))), one)
             for _ in range(20):
                 await called_back()
-        assert len(here.asked) == MOST_WAITING_TO_WELCOME
+        assert len(here.asked) == MOST_WELCOMED
         entry = held("negative")
         here.plans.plan(entry, one)
         assert entry.state is PlanState.PLANNING
@@ -439,5 +440,42 @@ def test_a_welcome_call_that_was_refused_is_not_asked_for_by_each_program() -> N
         await here.answer(0, refusal="no")
         bring(here, "negative")
         assert len(here.asked) == 1
+
+    linking_world(test)
+
+
+def test_a_session_whose_programs_all_wait_for_plans_asks_for_welcome_calls_all_the_same() -> None:
+    async def test(here: World) -> None:
+        one = session()
+        for length in range(1, 2 * MOST_WELCOMED):
+            here.plans.plan(held(*["exp"] * length), one)
+        before = len(here.asked)
+        for _ in range(WELCOME_AFTER):
+            here.plans.prepare_tier0(held("negative"), one)
+        assert len(here.asked) == before + 1
+
+    linking_world(test)
+
+
+def test_a_session_asks_for_more_when_what_it_asked_for_has_come() -> None:
+    async def test(here: World) -> None:
+        one = session()
+        for names in (["negative"], ["abs"], ["square"]):
+            for _ in range(WELCOME_AFTER):
+                here.plans.prepare_tier0(held(*names), one)
+            assert here.plans._welcomed[one] == 1
+            await here.answer(len(here.asked) - 1)
+            assert not here.plans._welcomed
+
+    linking_world(test)
+
+
+def test_programs_that_everybody_has_forgotten_are_not_kept_for_a_plan_that_is_welcome() -> None:
+    async def test(here: World) -> None:
+        bring(here, "negative", times=WELCOME_AFTER - 1)
+        entries = [weakref.ref(each) for each in bring(here, "negative", times=3)]
+        gc.collect()
+        assert [each() for each in entries] == [None] * 3
+        await here.answer(0)
 
     linking_world(test)
