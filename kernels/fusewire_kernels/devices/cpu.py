@@ -42,6 +42,12 @@ _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python names i
 _SMALL_BYTES = 4096  # are copied sooner than NumPy is asked to, while no other thread runs
 _UNBOUNDED_ROWS = 1 << 31  # rows share the arena
 
+_process = ctypes.CDLL(None)
+_dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclose
+_dlopen.restype, _dlopen.argtypes = ctypes.c_void_p, (ctypes.c_char_p, ctypes.c_int)
+_dlerror.restype, _dlerror.argtypes = ctypes.c_char_p, ()
+_dlclose.argtypes = (ctypes.c_void_p,)
+
 _view = ctypes.c_char.from_buffer
 _addressof = ctypes.addressof
 
@@ -259,16 +265,17 @@ class CpuDevice:
 
 
 def _load_library(path: str) -> ctypes.CDLL:
-    try:
-        return ctypes.CDLL(path)
-    except OSError as error:
-        raise ServerFault(f"the compiled file {path} cannot be loaded: {error}") from error
+    """Opened by a foreign call, which lets other threads run: a file may take a millisecond."""
+    handle = _dlopen(os.fsencode(path), os.RTLD_NOW)
+    if handle is None:
+        raise ServerFault(
+            f"the compiled file {path} cannot be loaded: {os.fsdecode(_dlerror() or b'no reason is told')}"
+        )
+    return ctypes.CDLL(path, handle=handle)
 
 
 def _unload_library(library: ctypes.CDLL) -> None:
-    close = ctypes.CDLL(None).dlclose
-    close.argtypes = (ctypes.c_void_p,)
-    close(library._handle)
+    _dlclose(library._handle)
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
