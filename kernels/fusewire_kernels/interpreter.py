@@ -38,6 +38,9 @@ Kernel = Callable[..., Any]  # (*operand arrays, in any order) → the result in
 KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes an op on operands of these specs
 
 
+_Parts = tuple[Op, tuple[Spec, ...], Attributes]  # of a signature
+
+
 class Step(NamedTuple):
     """An op made ready for operands of its specs, whatever the program and the row.
 
@@ -71,7 +74,7 @@ class Repertoire:
         self.library = library
         self._is_library_exact = is_library_exact
         self._most_ops = most_ops
-        self._steps: OrderedDict[Signature, Step] = OrderedDict()
+        self._steps: OrderedDict[_Parts, Step] = OrderedDict()
         self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
     def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, Steps]:
@@ -98,10 +101,11 @@ class Repertoire:
     def _step(self, signature: Signature, kernel_of: KernelOf | None) -> Step:
         if signature.op.most_operands is None:  # nor would then the memory be bounded of what is remembered
             return self._new_step(signature, kernel_of)
-        step = self._steps.get(signature)
+        parts = (signature.op, signature.operands, signature.attributes)  # equal signatures may be two
+        step = self._steps.get(parts)
         if step is None:
-            step = self._steps[signature] = self._new_step(signature, kernel_of)
-        self._steps.move_to_end(signature)
+            step = self._steps[parts] = self._new_step(signature, kernel_of)
+        self._steps.move_to_end(parts)
         if len(self._steps) > self._most_ops:
             self._steps.popitem(last=False)
         return step

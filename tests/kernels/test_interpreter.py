@@ -17,7 +17,7 @@ from fusewire_kernels import interpreter, reference
 from fusewire_kernels.conversions import scalar
 from fusewire_kernels.interpreter import Repertoire, Steps, ended
 from fusewire_kernels.reference import twin
-from fusewire_protos import catalogue, dtypes
+from fusewire_protos import catalogue, dtypes, signatures
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp, build
@@ -264,6 +264,17 @@ def test_operands_of_other_specs_need_a_kernel_of_their_own() -> None:
     for spec in (VECTOR, Spec(dtypes.float64, (8,)), Spec(dtypes.float32, (2, 4))):
         _prepare(repertoire, _program([spec], [("exp", (0,), ())], [0]), kernels)
     assert kernels.asked == ["exp"] * 3
+
+
+def test_an_op_whose_signature_was_forgotten_is_not_made_ready_again() -> None:
+    repertoire, kernels = Repertoire(np), _Kernels()
+    before = _of_vectors("exp")
+    _prepare(repertoire, before, kernels)
+    signatures._forget()
+    again = _of_vectors("log", "exp")
+    assert again.signatures[1] is not before.signatures[0]
+    _prepare(repertoire, again, kernels)
+    assert kernels.asked == ["exp", "log"]
 
 
 def test_composite_ops_share_what_their_expansions_have_in_common() -> None:
