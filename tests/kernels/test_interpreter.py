@@ -346,5 +346,6 @@ def test_a_scalar_that_comes_again_is_converted_once() -> None:
 
 
 def test_each_op_that_differs_is_made_ready_in_a_turn_of_its_own() -> None:
+    signatures._forget()  # or they might be forgotten in the middle of this program
     turns = Repertoire(np).prepare(_of_vectors("negative", "abs", "negative", "square", "abs"), None)
     assert sum(1 for _ in turns) == 3
