@@ -6,9 +6,6 @@ walks only what came since. Counting references still frees what was set apart; 
 until `tidy` walks everything. The server does that when nobody is there to notice, and, so that what sessions have left
 behind stays bounded on one that is never alone, after so many of them, but then once in a while at most: whoever opens
 and closes sessions must not decide how often all others stop.
-
-What is new is walked once it is much. A program that is read makes thousands of objects, most of which are gone at its
-end: walked after each seven hundred, they took a third of the time that it takes to read one.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import gc
 from collections.abc import Mapping
 from typing import Any, Self
 
-YOUNG_OBJECTS = 5_000  # that are made before those among them are walked that are still there
 QUIET_ROUNDS = 10
 MOST_ENDED = 256
 LEAST_ROUNDS = 600  # between two collections for the sake of ended sessions: a minute, of ten rounds a second
@@ -28,21 +24,17 @@ class Garbage:
     """Used from one thread. The collector is the whole process's, so there is one of these."""
 
     def __init__(self) -> None:
-        self._thresholds = gc.get_threshold()
         self._quiet_rounds = 0
         self._rounds = 0  # since it last tidied
         self._ended = 0  # sessions, by the time it last tidied
 
     def __enter__(self) -> Self:
-        self._thresholds = gc.get_threshold()
-        gc.set_threshold(YOUNG_OBJECTS, *self._thresholds[1:])
         gc.callbacks.append(_set_survivors_apart)
         self.tidy()
         return self
 
     def __exit__(self, *_: object) -> None:
         gc.callbacks.remove(_set_survivors_apart)
-        gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
     def watch(self, *, open_sessions: int, ended_sessions: int) -> None:

@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from fusewire_server.garbage import LEAST_ROUNDS, MOST_ENDED, QUIET_ROUNDS, YOUNG_OBJECTS, Garbage
+from fusewire_server.garbage import LEAST_ROUNDS, MOST_ENDED, QUIET_ROUNDS, Garbage
 
 
 class _Node:
@@ -93,10 +93,3 @@ def test_the_process_has_its_usual_collector_back_in_the_end() -> None:
     node = _Node()
     gc.collect()
     assert any(each is node for each in gc.get_objects())
-
-
-def test_what_is_new_is_walked_once_it_is_much_and_as_before_afterwards() -> None:
-    before = gc.get_threshold()
-    with Garbage():
-        assert gc.get_threshold() == (YOUNG_OBJECTS, *before[1:])
-    assert gc.get_threshold() == before
