@@ -33,17 +33,18 @@ def test_a_process_gives_way_by_its_priority() -> None:
 
 
 def group_niceness() -> int | None:
-    """Of the group of processes that this one is in; None if the system has no groups."""
+    """Of the group of processes that this one is in; None if it is in none."""
     try:
-        return int(AUTOGROUP.read_text(encoding="ascii").split()[-1])
-    except OSError:
+        words = AUTOGROUP.read_text(encoding="ascii").split()
+    except OSError:  # the system has no groups
         return None
+    return int(words[-1]) if words else None  # the file of a process in no group is there, and empty
 
 
 _PRINT_GROUP = "from tests.server.test_courtesy import group_niceness; print(group_niceness())"
 
 
-@pytest.mark.skipif(group_niceness() is None, reason="the system does not group processes by their sessions")
+@pytest.mark.skipif(group_niceness() is None, reason="this process is in no group")
 @pytest.mark.parametrize("leads_session", [True, False])
 def test_who_leads_a_session_gives_way_with_the_group_of_its_processes_and_nobody_else(leads_session: bool) -> None:
     before = group_niceness()
