@@ -30,7 +30,8 @@ Array = npt.NDArray[Any]
 Scalar = bool | int | float
 
 _MOST_ELEMENTS = 4096
-_SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, float("nan"), float("inf"), float("-inf"), 1e-45, -1e-40, 6e-8, 7e4)
+_NAN = float("nan")
+_SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, _NAN, -_NAN, float("inf"), float("-inf"), 1e-45, -1e-40, 6e-8, 7e4)
 _SPECIAL_INTEGERS = (0, 1, -1, 2, 255, 256, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 # Ops over many elements are given moderate numbers: how far their results may be off depends on the greatest.
 _MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT)
@@ -71,7 +72,18 @@ def random_array(random: np.random.Generator, spec: Spec, *, special_share: floa
     with np.errstate(all="ignore"):
         mixed = np.where(random.random(spec.shape) < special_share, chosen, numbers)
     source = dtypes.float64 if spec.dtype.is_floating else dtypes.int64
-    return np.asarray(cast(np, np.asarray(mixed), source, spec.dtype))
+    array = np.asarray(cast(np, np.asarray(mixed), source, spec.dtype))
+    return _with_any_nans(random, array) if spec.dtype.is_floating else array
+
+
+def _with_any_nans(random: np.random.Generator, array: Array) -> Array:
+    """NaNs of either sign, quiet and signalling, with a payload each."""
+    bits = np.ascontiguousarray(array).view(f"u{array.itemsize}").reshape(array.shape)
+    any_bits = random.integers(1, 2 ** (8 * array.itemsize - 1), array.shape).astype(bits.dtype)
+    infinity = np.array(np.inf, array.dtype).view(bits.dtype)
+    signs = random.integers(0, 2, array.shape).astype(bits.dtype) << np.array(8 * array.itemsize - 1, bits.dtype)
+    nans = (any_bits | infinity | np.array(1, bits.dtype)) ^ signs
+    return np.asarray(np.where(np.isnan(array), nans, bits)).view(array.dtype).reshape(array.shape)
 
 
 def _random_numbers(random: np.random.Generator, spec: Spec, *, is_moderate: bool) -> Array:

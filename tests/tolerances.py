@@ -1,4 +1,4 @@
-"""How far a kernel's last rounding may be from its twin's, and the two comparisons that tests make."""
+"""How far a kernel's last rounding may be from its twin's, and the comparisons that tests make."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.conversions import cast
-from fusewire_protos import dtypes
+from fusewire_protos import dtypes, nans
 from fusewire_protos.catalogue import Op
 from fusewire_protos.dtypes import DType
 
@@ -52,14 +52,18 @@ def assert_close(actual: Array, expected: Array, op: Op, dtype: DType, allowance
 
 
 def assert_same_bytes(a: Array, b: Array) -> None:
-    """Equal shape, dtype and bits; NaNs are equal whatever their sign and payload."""
+    """Equal shape, dtype and bits, those of NaNs among them."""
     assert a.shape == b.shape
     assert a.dtype == b.dtype
     is_same = _bits(a) == _bits(b)
-    dtype = dtypes.from_numpy(a.dtype)
-    if dtype.is_floating:
-        is_same |= np.isnan(_exactly(a, dtype)) & np.isnan(_exactly(b, dtype))
     assert is_same.all(), _difference(a, b, ~is_same)
+
+
+def assert_same_numbers(a: Array, b: Array) -> None:
+    """As `assert_same_bytes`, but one may be NumPy's own: NaNs are equal whatever their sign and payload."""
+    if dtypes.from_numpy(a.dtype).is_floating:
+        a, b = nans.settle(a.copy()), nans.settle(b.copy())
+    assert_same_bytes(a, b)
 
 
 def tolerance_ulps(op: Op, dtype: DType) -> int:
@@ -105,4 +109,5 @@ def _bits(array: Array) -> Array:
 def _difference(a: Array, b: Array, where: Array) -> str:
     first = tuple(int(place[0]) for place in np.nonzero(np.atleast_1d(where)))
     actual, expected = np.atleast_1d(a)[first], np.atleast_1d(b)[first]
-    return f"{int(where.sum())} of {where.size} differ; at {first}: {actual!r}, not {expected!r}"
+    bits = f"{actual.tobytes()[::-1].hex()}, not {expected.tobytes()[::-1].hex()}"
+    return f"{int(where.sum())} of {where.size} differ; at {first}: {actual!r}, not {expected!r} (bits {bits})"

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_protos import nans
+
 Host = npt.NDArray[Any]
 
 _BLOCK = 1 << 16  # elements that are cast at once
@@ -17,11 +19,13 @@ def cast(values: Host, dtype: np.dtype[Any]) -> Host:
     """`values` as `dtype`, in C order where that needs a copy.
 
     As NumPy casts, but for a float that becomes an integer: C leaves what is out of range undefined, here it
-    saturates, and NaN becomes 0.
+    saturates, and NaN becomes 0. Of one that becomes another float NaN is the one NaN.
     """
     if is_floating(values.dtype) and dtype.kind in "iu":
         return _saturated(values, dtype)
-    return values.astype(dtype, order="C", copy=False)
+    converted: Host = values.astype(dtype, order="C", copy=False)
+    is_another_float = values.dtype != dtype and is_floating(values.dtype) and is_floating(dtype)
+    return nans.settle(converted) if is_another_float else converted
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:

@@ -2,11 +2,13 @@
 
 Defined values: integers wrap; a float becomes an integer by truncation, saturating, and NaN becomes 0; anything but
 zero is True, NaN too. To a float: the nearest, ties to even, rounded once; except that integers and float64 become
-bfloat16, and integers float16, by way of float32, as NumPy's arrays do.
+bfloat16, and integers float16, by way of float32, as NumPy's arrays do. Which NaN a NaN becomes is left open, but for
+scalars: theirs is the one that computed values have.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,8 @@ def scalar(library: Any, value: int | float, dtype: DType) -> Any:
 def _scalar(value: int | float, dtype: DType) -> Any:
     if isinstance(value, int) and not dtype.is_floating:
         return cast(np, np.asarray(_wrapped(value), dtype="int64"), dtypes.int64, dtype)
-    return cast(np, np.asarray(float(value), dtype="float64"), dtypes.float64, dtype)
+    number = math.nan if math.isnan(value) else float(value)
+    return cast(np, np.asarray(number, dtype="float64"), dtypes.float64, dtype)
 
 
 def _wrapped(value: int) -> int:

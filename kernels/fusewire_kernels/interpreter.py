@@ -20,7 +20,8 @@ import numpy as np
 
 from fusewire_kernels import conversions, reference
 from fusewire_kernels.expand import expand
-from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op
+from fusewire_protos import nans
+from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op, passes_bits_on
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
@@ -45,12 +46,21 @@ class Step(NamedTuple):
     """An op made ready for operands of its specs, whatever the program and the row.
 
     `run` takes the operands, and `starts` if the op has any. Where a program stands for the op, it takes a list of
-    operands and all starts that are left, and runs an op each time it is resumed.
+    operands and all starts that are left, and runs an op each time it is resumed. Where `leaves_nan_open`, which NaN a
+    NaN of the result is must be settled for whoever sees it.
     """
 
     run: Callable[..., Any]
     starts: int = 0
     is_program: bool = False
+    leaves_nan_open: bool = False
+
+    def settled(self) -> Step:
+        """The step with all bits of its result."""
+        if not self.leaves_nan_open:
+            return self
+        run = self.run
+        return Step(lambda *operands: nans.settle(run(*operands)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +97,10 @@ class Repertoire:
         for signature in dict.fromkeys(program.signatures):
             steps[signature] = self._step(signature, kernel_of)
             yield
-        return Steps(program, self, [*map(steps.__getitem__, program.signatures)], _dying(program))
+        ready = [*map(steps.__getitem__, program.signatures)]
+        for index in _seen(program):
+            ready[index] = ready[index].settled()
+        return Steps(program, self, ready, _dying(program))
 
     def scalar(self, value: int | float, dtype: DType) -> Any:
         """A scalar of a row as an array of rank 0, which nobody may write to."""
@@ -121,7 +134,9 @@ class Repertoire:
             casts = converted_first(op, specs, attributes)
             if casts:
                 return self._program_step(_behind(casts, op, specs, attributes), (), kernel_of)
-        return Step(reference.prepare(op, self.library, specs, attributes), signature.starts)
+        run = reference.prepare(op, self.library, specs, attributes)
+        is_open = reference.leaves_nan_open(op, _dtypes(specs), signature.result.dtype)
+        return Step(run, signature.starts, leaves_nan_open=is_open)
 
     def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> Step:
         """The step of an op for which a program stands, whose scalars are `constants`."""
@@ -145,7 +160,8 @@ def execute(
 def _run_steps(steps: Steps, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
     """Runs all ops over `values`, which are by operand number and grow; those that die are let go."""
     value_of = values.__getitem__
-    for (run, count, is_program), operands, dying in zip(steps.ready, steps.program.operands, steps.dying, strict=True):
+    for step, operands, dying in zip(steps.ready, steps.program.operands, steps.dying, strict=True):
+        run, count, is_program, _ = step
         if is_program:
             values.append((yield from run([*map(value_of, operands)], starts)))
         elif count:
@@ -247,6 +263,22 @@ def _dying(program: Program) -> list[tuple[int, ...]]:
     for number, last in last_uses.items():
         dying[last] += (number,)
     return dying
+
+
+def _seen(program: Program) -> Iterator[int]:
+    """The ops of which somebody sees which NaN a NaN of the result is: it is live, or its bits pass on to what is."""
+    first_result = program.first_result
+    seen = {first_result + index for index in program.live}
+    for index in reversed(range(len(program.signatures))):
+        if first_result + index in seen:
+            yield index
+            signature = program.signatures[index]
+            if passes_bits_on(signature.op, _dtypes(signature.operands), signature.result.dtype):
+                seen.update(program.operands[index])
+
+
+def _dtypes(specs: Sequence[Spec]) -> tuple[DType, ...]:
+    return tuple([spec.dtype for spec in specs])
 
 
 def _dense(library: Any, array: Any) -> Any:

@@ -1,8 +1,8 @@
 """The NumPy twin of every op: what the op means, in the plainest words, and the judge of every kernel.
 
-The twin of an exact op gives the very bits that a kernel must give (payloads and signs of NaNs aside), and runs in
-NumPy or in a library of its interface. Any other twin runs in NumPy and is as accurate as is reasonable: computed in
-float64, rounded once to the op's dtype; kernels come close to it within stated tolerances.
+The twin of an exact op gives the very bits that a kernel must give, and runs in NumPy or in a library of its interface.
+Any other twin runs in NumPy and is as accurate as is reasonable: computed in float64, rounded once to the op's dtype;
+kernels come close to it within stated tolerances. A NaN that is computed is the one NaN of its dtype.
 
 Defined values, where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
 power gives 0, except for the bases 1 and −1; a shift by a negative count, or by as many bits as there are, shifts all
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fusewire_kernels.conversions import cast, narrow, widen
-from fusewire_protos import catalogue, dtypes, shapes
+from fusewire_protos import catalogue, dtypes, nans, shapes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape, Spec
@@ -41,30 +41,48 @@ def twin(op: Op) -> Twin:
 
     @np.errstate(all="ignore")
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
-        specs = tuple(Spec(_dtype_of(operand), operand.shape) for operand in operands)
+        sources = tuple([_dtype_of(operand) for operand in operands])
+        specs = tuple(map(Spec, sources, [operand.shape for operand in operands]))
         prepared = prepare(op, library, specs, attributes)
-        return prepared(*operands, starts=starts) if op.has_region else prepared(*operands)
+        result = prepared(*operands, starts=starts) if op.has_region else prepared(*operands)
+        return nans.settle(result) if leaves_nan_open(op, sources, _dtype_of(result)) else result
 
     return run
 
 
 def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attributes) -> Prepared:
-    """The twin for operands of these specs, for use again and again.
+    """The twin for operands of these specs, for use again and again, except that it may leave NaN open.
 
     It may warn: whoever calls it ignores floating-point errors, once for many calls.
     """
     rule = _RULES[op.name]
     sources = tuple([spec.dtype for spec in operands])
-    targets = op.dtype_rule(sources, attributes).operands
+    targets, result = op.dtype_rule(sources, attributes)
     if targets != sources:
-        return _casting(rule, library, sources, targets, attributes)
+        convert = cast if leaves_nan_open(op, sources, result) else _cast_and_settle
+        return _casting(rule, library, sources, targets, attributes, convert)
     if isinstance(rule, _Computed) and not any(target.is_half for target in targets):
         return _plain(rule.body, library, has_rank=any(spec.shape for spec in operands))
     return lambda *operands, starts=(): library.asarray(rule(library, operands, attributes, starts))
 
 
+def leaves_nan_open(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
+    """Whether a NaN of what `prepare` gives may be any, because it is computed."""
+    return result.is_floating and not catalogue.passes_bits_on(op, operands, result)
+
+
+def _cast_and_settle(library: Any, array: Any, source: DType, target: DType) -> Any:
+    converted = cast(library, array, source, target)
+    return nans.settle(converted) if source.is_floating and target.is_floating else converted
+
+
 def _casting(
-    rule: _Rule, library: Any, sources: Sequence[DType], targets: Sequence[DType], attributes: Attributes
+    rule: _Rule,
+    library: Any,
+    sources: Sequence[DType],
+    targets: Sequence[DType],
+    attributes: Attributes,
+    convert: Callable[[Any, Any, DType, DType], Any],
 ) -> Prepared:
     numbered = enumerate(zip(sources, targets, strict=True))
     casts = [(position, source, target) for position, (source, target) in numbered if source is not target]
@@ -72,7 +90,7 @@ def _casting(
     def run(*operands: Any, starts: Sequence[int] = ()) -> Any:
         converted = [*operands]
         for position, source, target in casts:
-            converted[position] = cast(library, operands[position], source, target)
+            converted[position] = convert(library, operands[position], source, target)
         return library.asarray(rule(library, converted, attributes, starts))
 
     return run

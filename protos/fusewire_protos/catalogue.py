@@ -74,6 +74,8 @@ class Op:
 
     `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours. (min
     and max are not: which of several equal zeros is returned depends on the order in which they are met.)
+    `selects`: the result has elements of the operands, bit for bit, as those of views and moves have. What any other op
+    gives is computed, and a NaN of it is the one NaN.
     `summary` says what the op gives, and is the docstring of a function made of the entry: its operand is `x`, or they
     are `x1`, `x2` and so on.
     `most_operands` is None where any number may follow. `has_region`: its attributes describe a `Region`, whose
@@ -91,6 +93,7 @@ class Op:
     is_exact: bool
     summary: str
     has_region: bool = False
+    selects: bool = False
 
     def starts(self, attributes: Attributes) -> int:
         """How many integers of the bindings (slice starts) an op with these attributes takes."""
@@ -98,6 +101,12 @@ class Op:
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
+
+
+def passes_bits_on(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
+    """Whether the result has elements of the operands, once those are of the dtypes it takes, bit for bit."""
+    is_copy = op.name == "astype" and operands[0] is result
+    return op.selects or op.category in (Category.VIEW, Category.MOVE) or is_copy
 
 
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
@@ -376,8 +385,13 @@ _SHAPE = Attribute("shape", AttributeKind.DIMS)
 _DTYPE = Attribute("dtype", AttributeKind.DTYPE)
 
 
-def _pointwise(name: str, code: int, operands: int, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
-    return Op(name, code, Category.POINTWISE, operands, operands, (), _broadcast, dtype_rule, exact, summary)
+def _pointwise(
+    name: str, code: int, operands: int, dtype_rule: DtypeRule, summary: str, *, exact: bool, selects: bool = False
+) -> Op:
+    category, attributes = Category.POINTWISE, ()
+    return Op(
+        name, code, category, operands, operands, attributes, _broadcast, dtype_rule, exact, summary, selects=selects
+    )
 
 
 def _reduction(name: str, code: int, shape_rule: ShapeRule, dtype_rule: DtypeRule, summary: str, *, exact: bool) -> Op:
@@ -416,7 +430,9 @@ _POINTWISE = (
     _pointwise("maximum", 9, 2, _promoting, "The greater of two elements; NaN if either is.", exact=True),
     _pointwise("atan2", 10, 2, _floating, "The angle of the point (`x2`, `x1`) in radians, from −π to π.", exact=False),
     _pointwise("clip", 11, 3, _promoting, "The first, not below the second and not above the third.", exact=True),
-    _pointwise("where", 12, 3, _selecting, "The second where the first is true, else the third.", exact=True),
+    _pointwise(
+        "where", 12, 3, _selecting, "The second where the first is true, else the third.", exact=True, selects=True
+    ),
     _pointwise("equal", 16, 2, _comparing, "Whether `x1` is equal to `x2`.", exact=True),
     _pointwise("not_equal", 17, 2, _comparing, "Whether `x1` differs from `x2`.", exact=True),
     _pointwise("less", 18, 2, _comparing, "Whether `x1` is less than `x2`.", exact=True),
@@ -656,6 +672,7 @@ _CREATES = (
         _created,
         is_exact=True,
         summary="One number everywhere.",
+        selects=True,
     ),
     # Two scalars: start and step. Element i is start + i·step in the dtype's accumulator, rounded after the product and
     # after the sum, then to the dtype.

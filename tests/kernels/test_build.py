@@ -20,6 +20,7 @@ from fusewire_protos.program import Program
 from tests import strategies
 from tests.kernels.plan_runner import plan_without_text, run_program
 from tests.kernels.programs import Writer, meaning, random_inputs, random_program
+from tests.tolerances import assert_same_numbers
 
 Array = npt.NDArray[Any]
 
@@ -44,14 +45,7 @@ def _launches(plan: Design) -> list[str]:
 
 def _assert_same(got: Sequence[Array], wanted: Sequence[Array]) -> None:
     for one, other in zip(got, wanted, strict=True):
-        assert one.dtype == other.dtype
-        assert one.shape == other.shape
-        if not dtypes.from_numpy(one.dtype).is_floating:
-            np.testing.assert_array_equal(one, other)
-            continue
-        a, b = one.astype(np.float64), other.astype(np.float64)
-        is_same = ((a == b) & (np.signbit(a) == np.signbit(b))) | (np.isnan(a) & np.isnan(b))
-        assert is_same.all(), (one, other)
+        assert_same_numbers(one, other)
 
 
 def _assert_means_the_same(

@@ -16,7 +16,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 from tests.strategies import random_array
-from tests.tolerances import assert_same_bytes
+from tests.tolerances import assert_same_numbers
 
 Array = npt.NDArray[Any]
 INTEGERS = [dtypes.uint8, dtypes.int32, dtypes.int64]
@@ -46,7 +46,7 @@ def test_conversions_that_numpy_defines_are_numpys(source: DType, target: DType)
         values = values[(wide > least) & (wide < greatest)]
     with np.errstate(all="ignore"):
         expected = values.astype(dtypes.to_numpy(target))
-    assert_same_bytes(cast(np, values, source, target), expected)
+    assert_same_numbers(cast(np, values, source, target), expected)
 
 
 def test_the_same_dtype_is_the_same_array() -> None:
@@ -81,15 +81,15 @@ def test_everything_but_zero_is_true(source: DType) -> None:
 def test_a_float64_is_rounded_to_float16_once(value: float) -> None:
     result = cast(np, np.array([value]), dtypes.float64, dtypes.float16)
     with np.errstate(all="ignore"):
-        assert_same_bytes(result, np.array([value]).astype(np.float16))
+        assert_same_numbers(result, np.array([value]).astype(np.float16))
 
 
 @pytest.mark.parametrize("dtype", HALVES)
 def test_halves_are_widened_exactly_and_come_back(dtype: DType) -> None:
     every = np.arange(2**16, dtype=np.uint16).view(dtypes.to_numpy(dtype))
     wide = widen(np, every, dtype)
-    assert_same_bytes(wide, every.astype(np.float32))
-    assert_same_bytes(narrow(np, wide, dtype), every)
+    assert_same_numbers(wide, every.astype(np.float32))
+    assert_same_numbers(narrow(np, wide, dtype), every)
 
 
 @given(st.floats(width=32, allow_nan=False, min_value=-60000, max_value=60000))

@@ -185,6 +185,11 @@ def loaded(location: str, dtype: DType) -> str:
     return f"{location} != 0" if dtype.is_boolean else location
 
 
+def canonical(value: str, dtype: DType) -> str:
+    """A computed float with the one NaN in place of any other."""
+    return f"fw_canonical_{TYPES[dtype].compute_suffix}({value})"
+
+
 def storable(value: str, dtype: DType) -> str:
     """What is written to memory for a value."""
     return f"fw_store_{TYPES[dtype].suffix}({value})" if dtype.is_half else value

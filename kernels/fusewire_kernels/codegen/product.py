@@ -19,7 +19,7 @@ from string import Template
 from typing import NamedTuple
 
 from fusewire_kernels.codegen import templates
-from fusewire_kernels.codegen.bodies import TYPES, loaded
+from fusewire_kernels.codegen.bodies import TYPES, canonical, loaded, storable
 from fusewire_kernels.codegen.loops import SIGNATURE
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.kernel import ProductKernel
@@ -72,8 +72,9 @@ def accumulator_of(dtype: DType) -> AccumulatorType:
 
 def finished(value: str, dtype: DType) -> str:
     """An ended accumulator as it is stored."""
-    suffix, stored = TYPES[dtype].suffix, TYPES[dtype].stored
-    return f"fw_store_{suffix}({value})" if dtype.is_half else f"({stored}){value}"
+    if dtype.is_floating:
+        return storable(canonical(value, dtype), dtype)
+    return f"({TYPES[dtype].stored}){value}"
 
 
 def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
@@ -108,6 +109,7 @@ def _machinery(dtype: DType) -> str:
         finished=finished("value", dtype),
         multiply_add=_vector_multiply_add(dtype),
         is_stored=int(accumulator.is_stored),
+        is_to_be_finished_in_place=int(accumulator.is_stored and dtype.is_floating),
         tiles="\n".join(_tile(dtype, rows, vectors) for rows, vectors in _TILES),
         unroll=_ROWS_OF_K,
         rows_of_k=_rows_of_k(dtype),

@@ -6,6 +6,9 @@ inputs and `o0`, … outputs, with strides `a0s1`; of a gathered input the exten
 
 - level: how many of the outermost loops must be open (1 + the deepest dimension it depends on, 0 for none);
 - stage: how many rounds of reductions must have ended. A reduction over a value of stage s is done in phase s.
+
+Which NaN a computed NaN is, is settled where somebody can see it: where the value is stored, or where an op
+like `where` may select it, which passes on the bits that it is given. In between any NaN will do.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from fusewire_kernels.codegen.bodies import TYPES, conversion, expression, loaded, storable
+from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable
 from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_protos import catalogue
 from fusewire_protos.dtypes import DType
+
+_SELECTING = frozenset(op.name for op in catalogue.OPS if op.selects)
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class LoopBody:
         """The statement that writes an output."""
         store = self.kernel.stores[output]
         place = _place(f"o{output}", store.argument)
-        return f"{place} = {storable(f'v{store.value}', store.argument.dtype)};"
+        return f"{place} = {storable(self._settled(store.value), store.argument.dtype)};"
 
     def _right_side(self, value: int) -> str:
         node = self.node(value)
@@ -111,7 +117,25 @@ class LoopBody:
             return self._gathered(node, operands[0])
         if node.op == "cast":
             return conversion(operands[0], node.operand_dtype, node.dtype)
+        if node.op in _SELECTING:
+            operands = tuple(map(self._settled, node.operands))
         return expression(node.op, node.operand_dtype, node.dtype, operands)
+
+    def _settled(self, value: int) -> str:
+        """A value with all its bits."""
+        name = f"v{value}"
+        return canonical(name, self.dtype(value)) if self._may_be_any_nan(value) else name
+
+    def _may_be_any_nan(self, value: int) -> bool:
+        """Whether which NaN a NaN is has been left open: in what arithmetic gives, and in scalars."""
+        node = self.node(value)
+        if node is None:
+            argument = self.kernel.inputs[value]
+            return argument.dtype.is_floating and argument.kind is ArgumentKind.SCALAR
+        if node.op == "cast" and node.operand_dtype is node.dtype:
+            return self._may_be_any_nan(node.operands[0])
+        is_between_floats = node.operand_dtype.is_floating and node.dtype.is_floating
+        return is_between_floats and node.op != "gather" and node.op not in _SELECTING
 
     def _gathered(self, node: Node, position: str) -> str:
         assert isinstance(node.detail, int)

@@ -15,7 +15,7 @@ void fw_201d9bc80a69c56c8563(const int64_t *sizes, const fw_operand *operands, c
             const int64_t v3 = i1;
             const float v4 = fw_cast_i64_f16(v3);
             const float v5 = fw_round_f16(v2 + v4);
-            o0[i0 * o0s0 + i1] = fw_store_f16(v5);
+            o0[i0 * o0s0 + i1] = fw_store_f16(fw_canonical_f32(v5));
         }
     }
 }

@@ -40,7 +40,7 @@ void fw_2dd8e214d587278fe234(const int64_t *sizes, const fw_operand *operands, c
                 const uint8_t v2 = c0[point];
                 const float v7 = c1[point];
                 const float v8 = fw_tanh_f32(v7);
-                o0[i0 * o0s0 + i1] = v8;
+                o0[i0 * o0s0 + i1] = fw_canonical_f32(v8);
                 o1[i0 * o1s0 + i1] = v2;
             }
         }

@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_2dd8e214d587278fe234(const
         const float v6 = fw_tanh_f32(v5);
         const float v7 = v6 + v1;
         const float v8 = fw_tanh_f32(v7);
-        o0[i0 * o0s0 + i1] = v8;
+        o0[i0 * o0s0 + i1] = fw_canonical_f32(v8);
         o1[i0 * o1s0 + i1] = v2;
     }
 }

@@ -19,7 +19,7 @@ void fw_25181ec2d78343a5447a(const int64_t *sizes, const fw_operand *operands, c
             const float v4 = v3 * v2;
             const float v5 = fw_tanh_f32(v4);
             const uint8_t v6 = v0 > v2;
-            o0[i0 * o0s0 + i1] = v5;
+            o0[i0 * o0s0 + i1] = fw_canonical_f32(v5);
             o1[i0 * o1s0 + i1] = v6;
         }
     }

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_25181ec2d78343a5447a(const
         const float v4 = v3 * v2;
         const float v5 = fw_tanh_f32(v4);
         const uint8_t v6 = v0 > v2;
-        o0[i0 * o0s0 + i1] = v5;
+        o0[i0 * o0s0 + i1] = fw_canonical_f32(v5);
         o1[i0 * o1s0 + i1] = v6;
     }
 }

@@ -357,14 +357,15 @@ static void fw_finish_f32(int64_t rows, int64_t columns, const float *from, floa
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
             const float value = from[i * columns + j];
-            out[i * out_row + j] = (float)value;
+            out[i * out_row + j] = fw_canonical_f32(value);
         }
 }
 
 static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64_t columns, int64_t inner,
                                                             fw_matrix_f32 a, fw_matrix_f32 b, float *out) {
     const int is_stored = 1, is_few_rows = is_stored && rows <= FW_PRODUCT_FEW_ROWS;
-    const int64_t out_row = columns;
+    const int64_t out_row = columns, results = rows * columns;
+    float *const first = out;
     if (rows == 1 && is_few_rows && b.column == 1) {
         const int64_t done = fw_one_row_f32(columns, inner, a, b, (float *)out);
         b.start += done, out += done, columns -= done;
@@ -388,6 +389,7 @@ static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64
             if (!is_stored) fw_finish_f32(high, width, tile.out, result, out_row);
         }
     }
+    if (1) fw_finish_f32(1, results, (const float *)first, first, results);
 }
 #endif
 

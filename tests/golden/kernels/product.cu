@@ -71,7 +71,7 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, float *out, int64_t row
         for (int c = 0; c < thread_width; c++) {
             const int64_t i = row + threadIdx.x / across + r * down, j = column + threadIdx.x % across + c * across;
             const float value = sums[r][c];
-            if (i < rows && j < columns) out[i * columns + j] = (float)value;
+            if (i < rows && j < columns) out[i * columns + j] = fw_canonical_f32(value);
         }
 }
 #endif

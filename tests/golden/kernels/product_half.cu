@@ -71,7 +71,7 @@ FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64_t 
         for (int c = 0; c < thread_width; c++) {
             const int64_t i = row + threadIdx.x / across + r * down, j = column + threadIdx.x % across + c * across;
             const float value = sums[r][c];
-            if (i < rows && j < columns) out[i * columns + j] = fw_store_f16(value);
+            if (i < rows && j < columns) out[i * columns + j] = fw_store_f16(fw_canonical_f32(value));
         }
 }
 #endif

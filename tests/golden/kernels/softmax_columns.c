@@ -81,7 +81,7 @@ void fw_26da41ad46b3ebb50a54(const int64_t *sizes, const fw_operand *operands, c
                 const float v2 = v0 - v1;
                 const float v3 = fw_exp_f32(v2);
                 const float v5 = v3 / v4;
-                o0[i0 + i1 * o0s1] = v5;
+                o0[i0 + i1 * o0s1] = fw_canonical_f32(v5);
             }
         }
         #pragma GCC ivdep

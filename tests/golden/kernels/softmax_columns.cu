@@ -83,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const
                 const float v2 = v0 - v1;
                 const float v3 = fw_exp_f32(v2);
                 const float v5 = v3 / v4;
-                o0[i0 + i1 * o0s1] = v5;
+                o0[i0 + i1 * o0s1] = fw_canonical_f32(v5);
             }
         }
         if (lane == 0 && is_inside) {

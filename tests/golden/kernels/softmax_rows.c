@@ -93,7 +93,7 @@ void fw_cc9fea0bbf4e0cfe538c(const int64_t *sizes, const fw_operand *operands, c
             const float v2 = v0 - v1;
             const float v3 = fw_exp_f32(v2);
             const float v5 = v3 / v4;
-            o0[i0 * o0s0 + i1] = v5;
+            o0[i0 * o0s0 + i1] = fw_canonical_f32(v5);
         }
         o1[i0] = v6;
     }

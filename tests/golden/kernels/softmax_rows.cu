@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c(const
             const float v2 = v0 - v1;
             const float v3 = fw_exp_f32(v2);
             const float v5 = v3 / v4;
-            o0[i0 * o0s0 + i1] = v5;
+            o0[i0 * o0s0 + i1] = fw_canonical_f32(v5);
         }
         if (own == 0) {
             o1[i0] = v6;

@@ -37,5 +37,5 @@ void fw_3549e768ce47a9dfc09d(const int64_t *sizes, const fw_operand *operands, c
     if (n0 > FW_CHUNK) fw_total_sum_f32(l3, l3u, l3t, n0, 1);
     const float v3 = fw_round_f16(r3[0]);
     const float v4 = fw_round_f16(v3 / v1);
-    o0[0] = fw_store_f16(v4);
+    o0[0] = fw_store_f16(fw_canonical_f32(v4));
 }

@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d(const
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
         if (own == 0) {
-            o0[0] = fw_store_f16(v4);
+            o0[0] = fw_store_f16(fw_canonical_f32(v4));
         }
     }
 }

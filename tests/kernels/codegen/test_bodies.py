@@ -102,6 +102,25 @@ def test_a_cast_gives_the_bits_of_its_twin(conversions: list[tuple[Array, Array]
         assert_same_bytes(result, np.asarray(astype(np, [values], (code,), ())))
 
 
+_INTEGERS = [dtype for dtype in dtypes.ALL if dtype.is_integer]
+_FLOATS = [dtype for dtype in dtypes.ALL if dtype.is_floating]
+
+
+def test_a_float_that_an_integer_cuts_to_zero_comes_back_without_its_sign(tmp_path: Path) -> None:
+    """In one kernel, where a compiler sees both casts. The square root of a rounded −0 would be −0."""
+    roots = []
+    for source, whole, target in product(_FLOATS, _INTEGERS, _FLOATS):
+        values = np.full(37, -0.5).astype(dtypes.to_numpy(source))
+        result = np.empty(values.shape, dtypes.to_numpy(target))
+        cut = node("cast", (0,), whole, operand_dtype=source)
+        back = node("cast", (1,), target, operand_dtype=whole)
+        root = node("sqrt", (2,), target, operand_dtype=target)
+        roots.append((result, loop_problem(values.shape, [values], [cut, back, root], [(3, result)])))
+    run([problem for _, problem in roots], toolchain_in(tmp_path))
+    for result, _ in roots:
+        assert_same_bytes(result, np.zeros_like(result))
+
+
 def test_an_op_without_a_body_for_a_dtype_is_refused() -> None:
     with pytest.raises(KeyError, match="exp has no body for int32"):
         expression("exp", dtypes.int32, dtypes.int32, ("v0",))

@@ -19,7 +19,21 @@
  * float16 and bfloat16 have no arithmetic: load to float, compute in float, round after each op.
  */
 
-/* ---- float16 and bfloat16 ---- */
+/* ---- which NaN a NaN is ---- */
+
+/* A computed value as others see it: which NaN arithmetic gives depends on the processor, and on which operand the
+ * compiler puts first. The choice is made among integers, since to a compiler one NaN may be as good as another. */
+FW_FN float fw_canonical_f32(float x) {
+    return fw_from_bits_f32(x == x ? fw_bits_f32(x) : 0x7fc00000u);
+}
+
+FW_FN double fw_canonical_f64(double x) {
+    return fw_from_bits_f64(x == x ? fw_bits_f64(x) : 0x7ff8000000000000u);
+}
+
+/* ---- float16 and bfloat16 ----
+ *
+ * A NaN is stored as it was loaded. One that no half has must not be stored: it may become an infinity. */
 
 FW_FN float fw_load_f16(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
@@ -56,7 +70,7 @@ FW_FN uint16_t fw_store_f16(float x) {
     uint32_t exponent = ((rounder_bits >> 23) - 126u) << 10;
     uint32_t bits = exponent + significand;
     bits = magnitude >= 65520.0f ? 0x7c00u : bits;
-    bits = magnitude != magnitude ? 0x7e00u : bits;
+    bits = magnitude != magnitude ? fw_bits_f32(magnitude) >> 13 & 0x7fffu : bits;
     return (uint16_t)(sign | bits);
 }
 
@@ -67,12 +81,11 @@ FW_FN float fw_load_bf16(uint16_t half) {
 /* The rounding increment may carry into the exponent, up to infinity: as it should. */
 FW_FN uint32_t fw_rounded_bits_bf16(float x) {
     uint32_t bits = fw_bits_f32(x);
-    uint32_t rounded = bits + 0x7fffu + (bits >> 16 & 1u);
-    return x != x ? 0x7fc00000u : rounded & 0xffff0000u;
+    return bits + 0x7fffu + (bits >> 16 & 1u);
 }
 
 FW_FN float fw_round_bf16(float x) {
-    return fw_from_bits_f32(fw_rounded_bits_bf16(x));
+    return fw_from_bits_f32(x != x ? 0x7fc00000u : fw_rounded_bits_bf16(x) & 0xffff0000u);
 }
 
 FW_FN uint16_t fw_store_bf16(float x) {
@@ -815,12 +828,13 @@ FW_FN uint8_t fw_clip_b8(uint8_t x, uint8_t low, uint8_t high) {
         return x != (F)0; \
     }
 
-/* below: the largest F that is not above the integer type's greatest value */
+/* below: the largest F that is not above the integer type's greatest value. The sum makes +0 of -0: GCC takes a float
+ * that is cut to an integer and converted back for one that is cut in place, which keeps its sign. */
 #define FW_SATURATING_CAST(from, F, to, T, least, below, greatest) \
     FW_FN T fw_cast_##from##_##to(F x) { \
         F clamped = x > (F)(least) ? x : (F)(least); \
         clamped = clamped > (F)(below) ? (F)(below) : clamped; \
-        T whole = (T)clamped; \
+        T whole = (T)(fw_trunc_##from(clamped) + (F)0); \
         whole = x > (F)(below) ? (T)(greatest) : whole; \
         return x != x ? (T)0 : whole; \
     }

@@ -175,7 +175,8 @@ static void fw_finish_$t(int64_t rows, int64_t columns, const $A *from, $S *out,
 static __attribute__((noinline, unused)) void fw_product_$t(int64_t rows, int64_t columns, int64_t inner,
                                                             fw_matrix_$t a, fw_matrix_$t b, $S *out) {
     const int is_stored = $is_stored, is_few_rows = is_stored && rows <= FW_PRODUCT_FEW_ROWS;
-    const int64_t out_row = columns;
+    const int64_t out_row = columns, results = rows * columns;
+    $S *const first = out;
     if (rows == 1 && is_few_rows && b.column == 1) {
         const int64_t done = fw_one_row_$t(columns, inner, a, b, ($A *)out);
         b.start += done, out += done, columns -= done;
@@ -199,6 +200,7 @@ static __attribute__((noinline, unused)) void fw_product_$t(int64_t rows, int64_
             if (!is_stored) fw_finish_$t(high, width, tile.out, result, out_row);
         }
     }
+    if ($is_to_be_finished_in_place) fw_finish_$t(1, results, (const $A *)first, first, results);
 }
 #endif
 
