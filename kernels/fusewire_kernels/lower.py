@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels import views
+from fusewire_kernels.batch_of_one import MOST_PRODUCT_OPERATIONS, BatchOfOne, batch_of_one, step_of
 from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
 from fusewire_kernels.groups import Group, Member
@@ -67,7 +68,10 @@ class Task(NamedTuple):
 
 
 class Walked(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
+    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape.
+
+    `step` is what it moves along the axis of a batch of one, for which it has no stride.
+    """
 
     buffer: int
     dtype: DType
@@ -76,6 +80,7 @@ class Walked(NamedTuple):
     strides: Shape = ()
     placement: Placement = ()
     gathered: Gathered | None = None
+    step: int = 0
 
 
 class Step(NamedTuple):
@@ -95,6 +100,7 @@ class Recipe(NamedTuple):
     elements: int
     walk: Walk | None
     breaks: frozenset[int]
+    batch_of_one: BatchOfOne
     steps: tuple[Step, ...]
     stores: tuple[tuple[int | Walked, Walked], ...]
 
@@ -115,22 +121,28 @@ def _lower_product(fusion: Fusion, group: Group) -> Task:
     number = group.members[0].value
     value = fusion.graph.values[number]
     a, b = value.operands
-    lowered = _lowered_product(a.layout, b.layout, value.dtype)
+    values = fusion.graph.values
+    steps = step_of(values[a.value], a.layout), step_of(values[b.value], b.layout)
+    lowered = _lowered_product(a.layout, b.layout, steps, value.dtype)
     return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
 
 
 @lru_cache(1024)
-def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
-    kernel, sizes = _product_kernel(a, b, dtype)
+def _lowered_product(a: Layout, b: Layout, steps: tuple[int, int], dtype: DType) -> Lowered:
+    """`steps`: what the operands move along the axis of a batch of one."""
     results = prod(a.shape[:-1]) * b.shape[-1]
+    operations = 2 * results * a.shape[-1]
+    batch = _merge_batch(a, b, steps if operations <= MOST_PRODUCT_OPERATIONS else (0, 0))
+    kernel, sizes = _product_kernel(a, b, batch, dtype)
     moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
     moved_bytes = sum(moved) * dtype.itemsize_bytes
-    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), 2 * results * a.shape[-1], moved, moved_bytes)
+    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), operations, moved, moved_bytes)
 
 
-def _product_kernel(a: Layout, b: Layout, dtype: DType) -> tuple[ProductKernel, tuple[int, ...]]:
+def _product_kernel(
+    a: Layout, b: Layout, batch: list[_BatchLoop], dtype: DType
+) -> tuple[ProductKernel, tuple[int, ...]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    batch = _merge_batch(a, b)
     if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
         # One matrix b for the whole batch: its products are the rows of one.
         row_stride = a.strides[-2] if rows != 1 else batch[0][1]
@@ -149,9 +161,14 @@ def _product_kernel(a: Layout, b: Layout, dtype: DType) -> tuple[ProductKernel, 
     return ProductKernel(dtype, len(batch), is_unit), sizes
 
 
-def _merge_batch(a: Layout, b: Layout) -> list[tuple[int, int, int]]:
-    """The (extent, stride of a, stride of b) of the fewest batch dimensions."""
-    merged: list[tuple[int, int, int]] = []
+_BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
+
+
+def _merge_batch(a: Layout, b: Layout, steps: tuple[int, int]) -> list[_BatchLoop]:
+    """The fewest batch dimensions."""
+    merged: list[_BatchLoop] = []
+    if len(a.shape) > 2 and all(steps):
+        merged.append((1, *steps))
     for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
         if extent == 1:
             continue
@@ -187,7 +204,9 @@ def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
     writer.write()
-    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
+    values = [fusion.graph.values[member.value] for member in group.members]
+    batch = batch_of_one(values, group.walk, group.elements)
+    recipe = Recipe(group.elements, group.walk, group.breaks, batch, tuple(writer.steps), tuple(writer.stores))
     lowered = _lowered_loops(recipe)
     return Task(lowered, tuple([writer.buffers[buffer] for buffer in lowered.buffers]), len(writer.stores))
 
@@ -299,9 +318,10 @@ class _RecipeWriter:
         return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
 
     def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
-        value, (shape, strides, _, _) = operand
-        dtype = self._values[value].dtype
-        return _make(Walked, (self._buffer(operand), dtype, False, shape, strides, placement, gathered))
+        number, layout = operand
+        value = self._values[number]
+        buffer, step = self._buffer(operand), step_of(value, layout, is_gathered=gathered is not None)
+        return _make(Walked, (buffer, value.dtype, False, layout.shape, layout.strides, placement, gathered, step))
 
     def _buffer(self, operand: Operand) -> int:
         """The number of a place in memory: a value's buffer from an offset on."""
@@ -466,10 +486,12 @@ def _inputs_of(recipe: Recipe) -> list[Walked]:
 
 
 def _loops(recipe: Recipe) -> list[_Loop]:
-    """The loops between neighbouring breaks, outermost first."""
+    """The loops between neighbouring breaks, outermost first, and around them the one step along a batch of one."""
     cuts = sorted(recipe.breaks | {1, recipe.elements})
     walk = recipe.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
+    if recipe.batch_of_one is not BatchOfOne.NONE:
+        loops.append(_Loop(1, recipe.elements, is_inner=recipe.batch_of_one is BatchOfOne.REDUCED))
     return loops[::-1]
 
 
@@ -478,6 +500,9 @@ def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
+        if loop.extent == 1:
+            found.append(argument.step)
+            continue
         around = [axis for axis in axes if axis[1] <= loop.stride < axis[1] * axis[0]]
         found.append(around[0][2] * (loop.stride // around[0][1]) if around else 0)
     return found
