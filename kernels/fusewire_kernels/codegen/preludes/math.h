@@ -33,7 +33,8 @@ FW_FN double fw_canonical_f64(double x) {
 
 /* ---- float16 and bfloat16 ----
  *
- * A NaN is stored as it was loaded. One that no half has must not be stored: it may become an infinity. */
+ * A NaN is stored as it was loaded, by its own bits: on CUDA even an absolute value is another NaN. One that no half
+ * has must not be stored: it may become an infinity. */
 
 FW_FN float fw_load_f16(uint16_t half) {
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
@@ -70,7 +71,7 @@ FW_FN uint16_t fw_store_f16(float x) {
     uint32_t exponent = ((rounder_bits >> 23) - 126u) << 10;
     uint32_t bits = exponent + significand;
     bits = magnitude >= 65520.0f ? 0x7c00u : bits;
-    bits = magnitude != magnitude ? fw_bits_f32(magnitude) >> 13 & 0x7fffu : bits;
+    bits = x != x ? fw_bits_f32(x) >> 13 & 0x7fffu : bits;
     return (uint16_t)(sign | bits);
 }
 
