@@ -106,17 +106,22 @@ def _plan_new_loop(service: Service, session: fw.Session, seed: int, known: Cont
 
 
 def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _Planned:
-    """The program of a new loop, once it and all of its length that came with it run in their plans."""
+    """The program of a new loop, once it and all of its length that came with it run in their plans.
+
+    Raises TimeoutError, which says what has become of the programs that came.
+    """
+    new: list[Program] = []
     deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
     time.sleep(_REST_S)  # as long as it mostly takes: asking costs the server time that no planning costs
     while time.monotonic() < deadline_s:
         ended_ns = time.monotonic_ns()
-        programs = service.published_programs()
-        new = [one for digest, one in programs.items() if digest not in known and _is_body(one)]
-        if new and all(program.tier > 0 for program in new):
-            return _Planned(new[0], Span(began_ns, ended_ns))
+        new = [one for digest, one in service.published_programs().items() if digest not in known]
+        bodies = [program for program in new if _is_body(program)]
+        if bodies and all(program.tier > 0 for program in bodies):
+            return _Planned(bodies[0], Span(began_ns, ended_ns))
         time.sleep(_ASKED_EVERY_S)
-    raise TimeoutError(f"a new loop was not planned within {_PLANNING_DEADLINE_S} s")
+    came = ", ".join(f"{program.ops} ops{' (fragment)' * program.is_fragment} {program.state}" for program in new)
+    raise TimeoutError(f"a new loop was not planned within {_PLANNING_DEADLINE_S} s; what came: {came or 'nothing'}")
 
 
 def _is_body(program: Program) -> bool:

@@ -13,7 +13,7 @@ from loadtests.turns import elapsed_ns, summarise, take_turns
 
 _STEPS = 3000
 _CHECKED_STEPS = 200
-_TURNS = 5
+_TURNS = 25
 
 
 class _Measured(NamedTuple):
