@@ -112,7 +112,7 @@ def packer(dtype: DType) -> Callable[[int | float], int]:
 
     def pack(value: int | float) -> int:
         try:
-            return fast(value)
+            return fast(value) if value == value else bits_of(value, dtype)  # noqa: PLR0124 - NaN
         except (OverflowError, struct.error):
             return bits_of(value, dtype)
 

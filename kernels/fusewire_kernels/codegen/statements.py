@@ -127,11 +127,10 @@ class LoopBody:
         return canonical(name, self.dtype(value)) if self._may_be_any_nan(value) else name
 
     def _may_be_any_nan(self, value: int) -> bool:
-        """Whether which NaN a NaN is has been left open: in what arithmetic gives, and in scalars."""
+        """Whether which NaN a NaN is has been left open, as arithmetic does; inputs have all their bits."""
         node = self.node(value)
         if node is None:
-            argument = self.kernel.inputs[value]
-            return argument.dtype.is_floating and argument.kind is ArgumentKind.SCALAR
+            return False
         if node.op == "cast" and node.operand_dtype is node.dtype:
             return self._may_be_any_nan(node.operands[0])
         is_between_floats = node.operand_dtype.is_floating and node.dtype.is_floating
