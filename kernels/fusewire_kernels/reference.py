@@ -320,13 +320,18 @@ _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
     base, exponent = operands
     if _dtype_of(base).is_floating:
-        # power itself takes the square root where the exponent is one half, and so has others of −0 and −∞.
-        return _accurate(_Named("float_power"))(library, operands, attributes, starts)
+        return _accurate(_float_power)(library, operands, attributes, starts)
     power = library.power(base, library.where(exponent < 0, 0, exponent))
     if base.dtype.kind == "u":
         return power
     unit = library.where(base == -1, 1 - 2 * (exponent & 1), library.where(base == 1, 1, 0))
     return library.where(exponent < 0, unit, power).astype(base.dtype)
+
+
+def _float_power(library: Any, base: Any, exponent: Any) -> Any:
+    """power itself takes the square root where the exponent is one half, and so has others of −0 and −∞."""
+    is_one = (base == 1) | (exponent == 0)  # of NaN too; in the platform's, not of a signalling one
+    return library.where(is_one, 1.0, library.float_power(base, exponent))
 
 
 def _turning(name: str) -> _Rule:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.conversions import scalar
 from fusewire_kernels.reference import twin
-from fusewire_protos import catalogue, dtypes
+from fusewire_protos import catalogue, dtypes, nans
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
@@ -72,7 +72,9 @@ def _operands(work: strategies.Work) -> list[Array]:
 
 
 def _wide(array: Array) -> Array:
-    return _quietly(lambda: array.astype(np.float64))  # NumPy warns of signalling NaNs
+    """In float64, NaNs quiet: NumPy warns of signalling ones, and has other powers of them."""
+    wide: Array = nans.settle(_quietly(lambda: array.astype(np.float64)))
+    return wide
 
 
 def _quietly(function: Callable[..., Any], *operands: Any) -> Array:

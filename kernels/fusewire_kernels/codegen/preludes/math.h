@@ -556,8 +556,10 @@ FW_FN double fw_atan2_f64(double y, double x) {
     return atan2(y, x);
 }
 
+/* x^0 and 1^y are 1 even for NaN: to the platform's, only for one that is quiet. */
 FW_FN double fw_power_f64(double x, double y) {
-    return pow(x, y);
+    double result = pow(x, y);
+    return (x == 1.0) | (y == 0.0) ? 1.0 : result;
 }
 
 FW_FN double fw_rsqrt_f64(double x) {
