@@ -24,7 +24,8 @@ def cast(values: Host, dtype: np.dtype[Any]) -> Host:
     if is_floating(values.dtype) and dtype.kind in "iu":
         return _saturated(values, dtype)
     converted: Host = values.astype(dtype, order="C", copy=False)
-    is_another_float = values.dtype != dtype and is_floating(values.dtype) and is_floating(dtype)
+    is_another = values.dtype.type is not dtype.type  # bytes in another order are no other dtype
+    is_another_float = is_another and is_floating(values.dtype) and is_floating(dtype)
     return nans.settle(converted) if is_another_float else converted
 
 

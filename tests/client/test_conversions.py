@@ -55,6 +55,13 @@ def test_a_cast_of_nothing_is_no_copy() -> None:
     assert cast(values, np.dtype(np.float32)) is values
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_float_whose_bytes_are_put_in_order_keeps_its_bits_those_of_nan_too(dtype: Any) -> None:
+    wanted = np.arange(-9, 9, dtype=f"i{np.dtype(dtype).itemsize}").view(dtype)
+    swapped = wanted.byteswap().view(wanted.dtype.newbyteorder())
+    assert_same_bytes(cast(swapped, wanted.dtype), wanted)
+
+
 @pytest.mark.parametrize("target", [np.float64, np.uint8])
 def test_a_cast_of_columns_is_in_the_order_in_which_it_travels(target: Any) -> None:
     columns = np.ones((3, 2), np.float32).T
