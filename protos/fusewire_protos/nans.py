@@ -17,8 +17,7 @@ _BLOCK = 1 << 14  # elements that are looked at together
 def settle(computed: Any) -> Any:
     """The array, in which the one NaN has taken the place of any other.
 
-    It has just been computed: nobody else holds it, and it lies in one piece, whatever the order of its axes. An array
-    of NumPy or of a library of its interface.
+    It has just been computed by NumPy: nobody else holds it, and it lies in one piece, whatever the order of its axes.
     """
     values = computed.ravel(order="K")
     for first in range(0, values.size, _BLOCK):
