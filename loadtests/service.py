@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from fusewire.testing import serve_subprocess
 from loadtests.figure import NotWarm
 
+_CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
 _WARM_SHARE = 0.95
@@ -120,8 +122,8 @@ class Service:
 
 @contextmanager
 def serving(backend: str) -> Iterator[Service]:
-    """A fresh server with default settings on free ports of the loopback."""
-    with serve_subprocess(backend) as server:
+    """A fresh server with default settings on free ports of the loopback, which finds no kernels of earlier runs."""
+    with TemporaryDirectory() as folder, serve_subprocess(backend, environment={_CACHE_VARIABLE: folder}) as server:
         yield Service(server.grpc, server.http)
 
 

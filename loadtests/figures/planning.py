@@ -71,7 +71,7 @@ class _Planned(NamedTuple):
 def _measure(context: Context) -> tuple[Figure, ...]:
     stop = get_context("spawn").Event()
     with context.session() as (service, session), Worker(rnn_client.serve, service.target, 1, 64, 1, stop) as other:
-        first_seed = secrets.randbits(32)  # never the loops of an earlier run: their kernels may be kept
+        first_seed = secrets.randbits(32)  # other loops in every run
         _check_loop(_send_loop(session, first_seed), first_seed)
         service.warm_up(lambda: other.ask("run", _WARMING_STEPS))
         other.tell("step_until_stopped")
