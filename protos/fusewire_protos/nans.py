@@ -22,7 +22,7 @@ def settle(computed: Any) -> Any:
     values = computed.ravel(order="K")
     for first in range(0, values.size, _BLOCK):
         block = values[first : first + _BLOCK]
-        is_nan = block != block  # noqa: PLR0124
+        is_nan = block != block  # noqa: PLR0124 - NaN
         if np.count_nonzero(is_nan):
             block[is_nan] = np.nan
     return computed

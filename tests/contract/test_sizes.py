@@ -1,7 +1,7 @@
-"""Which kernels a known program needs with other sizes: no new ones, nor for a batch of one, but for two exceptions.
+"""Which kernels a known program needs with other sizes: no new ones, a batch of one included, with three exceptions.
 
-An operand that has the shape of a batch of one, and broadcasts along a longer one, cannot be told from the batch. And a
-long reduction to little has a kernel to itself, while a short one is fused with what comes before it.
+Of a batch of one the shapes may leave open what broadcasts along a longer one. A row that takes long runs in pieces.
+And a long reduction to little has a kernel to itself, while a short one is fused with what comes before it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fusewire_kernels.batch_of_one import MOST_OPERATIONS
 from fusewire_kernels.build import design
 from fusewire_kernels.needs import LONG_WALK
 from fusewire_protos import dtypes
@@ -136,6 +137,18 @@ def _with_a_bias_of_its_own_rank(batch: int) -> Program:
     return w.program(w.add(x, bias))
 
 
+def _with_a_float_for_each_row(batch: int) -> Program:
+    w = Writer()
+    x, scale = w.input(batch, _WIDTH), w.input(batch)
+    return w.program(w.multiply(x, w.reshape(scale, shape=(batch, 1))))
+
+
+def _of_long_rows(batch: int) -> Program:
+    w = Writer()
+    x, bias = w.input(batch, 2 * MOST_OPERATIONS), w.input(2 * MOST_OPERATIONS)
+    return w.program(w.add(x, bias))
+
+
 _PROGRAMS = (
     *(_recurrent, _summed, _layer, _normalised_rows, _centred_columns, _loss, _trained, _block, _attention, _features),
     *(_value, _embedded, _images, _numbers),
@@ -151,8 +164,11 @@ def test_another_batch_size_needs_no_new_kernel(of_batch: _OfBatch) -> None:
     assert len({frozenset(_kernels(of_batch(batch))) for batch in _SIZES}) == 1
 
 
-def test_a_batch_of_one_needs_another_kernel_where_what_broadcasts_cannot_be_told_from_it() -> None:
-    of_one, *of_many = [frozenset(_kernels(_with_a_bias_of_its_own_rank(batch))) for batch in _SIZES]
+@pytest.mark.parametrize("of_batch", [_with_a_bias_of_its_own_rank, _with_a_float_for_each_row, _of_long_rows])
+def test_a_batch_of_one_needs_another_kernel_where_shapes_leave_open_what_broadcasts_or_rows_are_long(
+    of_batch: _OfBatch,
+) -> None:
+    of_one, *of_many = [frozenset(_kernels(of_batch(batch))) for batch in _SIZES]
     assert len(set(of_many)) == 1
     assert of_one != of_many[0]
 
