@@ -3,7 +3,8 @@
 The cutter sees what is recorded as a list of signature numbers. While a loop runs, pieces are whole *bodies* of it,
 in repeats of powers of two; a body begins where the fewest values cross, so that clients that reach the same loop by
 different ways cut it alike. What stands before the first body, behind the last, or in no loop at all is cut as
-*fragments*.
+*fragments*. While segments shall be large, since the device has work, what is in no loop waits too: the loop that it
+may be part of is found meanwhile, and bodies are programs where fragments would be run once each.
 
 A program that reads at one place of its loop has its bodies turned: they end where it reads, so that what is read
 ends a body and no body is cut in two. Where it reads is seen from the ops alone, never from how long they took.
@@ -115,7 +116,7 @@ class Cutter:
         if self._body is None:
             self._enter(unsent, look_back)
         if self._body is None:
-            return _piece_of_no_loop(len(unsent), reach)
+            return _piece_of_no_loop(len(unsent), reach, least_ops)
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
     def cut(self, piece: Piece) -> None:
@@ -237,9 +238,9 @@ def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -
     return Piece(piece.ops // piece.bodies * repeats, repeats)
 
 
-def _piece_of_no_loop(ops: int, reach: Reach) -> Piece | None:
+def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
     if reach is Reach.SETTLED:
-        return Piece(FRAGMENT_OPS) if ops >= FRAGMENT_OPS else None
+        return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, least_ops) else None
     return Piece(min(ops, LARGEST_SEGMENT_OPS))
 
 

@@ -7,18 +7,17 @@ results are placeholders: they never become buffers and their deaths need no wor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress, islice
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._signature import Signature, signature_of
-from fusewire._tape import FIRST_HANDLE, Integers, Record
+from fusewire._signature import ArraySpec, Signature, signature_of
+from fusewire._tape import FIRST_HANDLE, Integers, Record, places_of_signatures
 from fusewire_protos import program as programs
 from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
-from fusewire_protos.program import ProgramOp
 from fusewire_protos.shapes import Spec
 
 # How operands read in a structure: signatures are small, values are all the same.
@@ -41,40 +40,54 @@ class Pattern:
     """A structure met before, and how to tell quickly whether a piece has it: nothing per op runs in Python.
 
     Each integer of a piece that has it is the sum of one that all such pieces share and of one that differs from
-    piece to piece: zero, the number of the first op, the first value, or an input.
+    piece to piece: zero, the number of the first op, the first value, or an input. Many structures never come again, so
+    these are worked out when a piece of the same length does.
     """
 
     def __init__(self, structure: Structure) -> None:
         self._key = structure.key
-        normal = np.frombuffer(structure.key, np.int64)
-        is_outside = normal >= _OUTSIDE
-        is_inside = (normal >= _INSIDE) & ~is_outside
-        is_value = normal < 0
-        self._first_value = is_value.nonzero()[0][:1]
-        slots, first_uses = np.unique(normal[is_outside], return_index=True)
-        self._first_uses = is_outside.nonzero()[0][first_uses]
-        self._shared = np.where(is_inside, normal - _INSIDE, normal)
-        self._shared[is_value] = -np.arange(np.count_nonzero(is_value))  # values are numbered downwards, one by one
-        self._shared[is_outside] = 0
-        own = np.zeros(len(normal), np.int64)  # which of the own ones: see `match`
-        own[is_inside] = 1
-        own[is_outside] = 2 + normal[is_outside] - _OUTSIDE
-        own[is_value] = 2 + len(slots)
-        self._own = own
+        self._terms: _Terms | None = None
 
     def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
         """The structure of a piece, if it is this one and can be told quickly."""
-        if len(flat) != len(self._shared):
+        if flat.nbytes != len(self._key):
             return None
-        inputs = flat[self._first_uses]
-        own = np.concatenate(((0, first), inputs, flat[self._first_value]))
-        expected = own.take(self._own)
-        expected += self._shared
+        if self._terms is None:
+            self._terms = _terms_of(np.frombuffer(self._key, np.int64))
+        terms = self._terms
+        inputs = flat[terms.first_uses]
+        own = np.concatenate(((0, first), inputs, flat[terms.first_value]))
+        expected = own.take(terms.own)
+        expected += terms.shared
         if expected.tobytes() != flat.tobytes():
             return None
         listed: list[int] = inputs.tolist()
         is_elsewhere = not any(first <= handle < first + ops for handle in listed)
         return Structure(self._key, listed) if is_elsewhere and len(set(listed)) == len(listed) else None
+
+
+class _Terms(NamedTuple):
+    """What the integers of pieces of one structure are the sums of."""
+
+    shared: Integers
+    own: Integers  # which of: zero, the number of the first op, each input, the first value
+    first_uses: Integers  # where each input stands first
+    first_value: Integers  # where it stands, if there is one
+
+
+def _terms_of(normal: Integers) -> _Terms:
+    is_outside = normal >= _OUTSIDE
+    is_inside = (normal >= _INSIDE) & ~is_outside
+    is_value = normal < 0
+    slots, first_uses = np.unique(normal[is_outside], return_index=True)
+    shared = np.where(is_inside, normal - _INSIDE, normal)
+    shared[is_value] = -np.arange(np.count_nonzero(is_value))  # values are numbered downwards, one by one
+    shared[is_outside] = 0
+    own = np.zeros(len(normal), np.int64)
+    own[is_inside] = 1
+    own[is_outside] = 2 + normal[is_outside] - _OUTSIDE
+    own[is_value] = 2 + len(slots)
+    return _Terms(shared, own, is_outside.nonzero()[0][first_uses], is_value.nonzero()[0][:1])
 
 
 class Liveness(NamedTuple):
@@ -128,11 +141,10 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
         died_but_taken = [first + place for place in _places(is_dead & is_taken)]
     if not len(elsewhere):
         return Liveness(live, [], [], _as_handles(died_but_taken), kept)
-    born_later = range(first + ops, _first_upload(first))
-    handles: list[int] = elsewhere.tolist()
-    old = _sort_out([handle for handle in handles if handle not in born_later], inputs, later)
-    waiting = [handle for handle in handles if handle in born_later]
-    return Liveness(live, old.dying, old.freed, _as_handles([*waiting, *died_but_taken, *old.waiting]), kept)
+    is_born_later = (elsewhere >= first + ops) & (elsewhere < _first_upload(first))
+    old = _sort_out(elsewhere[~is_born_later].tolist(), inputs, later)
+    waiting = np.concatenate((elsewhere[is_born_later], _as_handles([*died_but_taken, *old.waiting])))
+    return Liveness(live, old.dying, old.freed, waiting, kept)
 
 
 def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) -> Liveness:
@@ -224,31 +236,53 @@ def _encode(
 ) -> bytes:
     """The bytes of the program. Runs no rule: recording ran them all."""
     normal = np.frombuffer(structure.key, np.int64)
-    inputs = _input_specs(signatures, normal, len(structure.inputs))
-    references = iter(_operand_numbers(normal, len(inputs) + len(scalars)))
-    next_scalar = iter(range(len(inputs), len(inputs) + len(scalars)))
-    ops: list[ProgramOp] = []
-    for signature in signatures:
-        if signature.scalars:
-            sources = [next_scalar if isinstance(spec, DType) else references for spec in signature.operands]
-            operands = tuple([next(source) for source in sources])
-        else:
-            operands = tuple(islice(references, len(signature.operands)))
-        ops.append(ProgramOp(signature.op, operands, signature.attributes))
+    places = places_of_signatures(normal)
+    inputs = _input_specs(signatures, normal, places, len(structure.inputs))
+    numbers = _operand_numbers(normal, len(inputs) + len(scalars))
+    if scalars:
+        numbers[_scalar_cells(signatures, normal, places)] = np.arange(len(inputs), len(inputs) + len(scalars))
+    listed, begins = numbers.tolist(), (places + 1).tolist()
+    ops = [
+        [signature.op.code, _operands(signature, listed, begin), *signature.attributes]
+        for signature, begin in zip(signatures, begins, strict=True)
+    ]
     return programs.encode_parts(inputs, scalars, ops, live)
 
 
-def _operand_numbers(normal: Integers, first_result: int) -> list[int]:
-    """The arrays among the operands, in order, as a program numbers them."""
-    operands = normal[normal >= FIRST_HANDLE]
-    numbers: list[int] = np.where(operands >= _OUTSIDE, operands - _OUTSIDE, operands - _INSIDE + first_result).tolist()
-    return numbers
+def _operands(signature: Signature, listed: list[int], begin: int) -> list[int]:
+    """Of an op whose record's cells begin there."""
+    if signature.scalars:
+        return [listed[begin + cell] for cell in signature.cells]
+    return listed[begin : begin + len(signature.operands)]
 
 
-def _input_specs(signatures: list[Signature], normal: Integers, inputs: int) -> list[Spec]:
+def _operand_numbers(normal: Integers, first_result: int) -> Integers:
+    """For each integer of a structure that stands for an array its number among the operands of a program."""
+    return np.where(normal >= _OUTSIDE, normal - _OUTSIDE, normal - _INSIDE + first_result)
+
+
+def _scalar_cells(signatures: list[Signature], normal: Integers, places: Integers) -> Integers:
+    """Where in a structure the scalars stand: the values, but for starts of slices, which follow an op's operands."""
+    is_scalar = normal == _VALUE
+    for signature, place in zip(signatures, places.tolist(), strict=True):
+        if signature.starts:
+            behind = place + 1 + len(signature.operands)
+            is_scalar[behind : behind + signature.starts] = False
+    cells: Integers = is_scalar.nonzero()[0]
+    return cells
+
+
+def _input_specs(signatures: list[Signature], normal: Integers, places: Integers, inputs: int) -> list[Spec]:
     """Specs of the inputs, as the ops that take them first know them."""
-    operands = normal[normal >= FIRST_HANDLE]
-    taken = [spec for signature in signatures for spec in signature.operands if not isinstance(spec, DType)]
-    slots, first_uses = np.unique(operands[operands >= _OUTSIDE], return_index=True)
+    outside = (normal >= _OUTSIDE).nonzero()[0]
+    slots, first_uses = np.unique(normal[outside], return_index=True)
     assert len(slots) == inputs
-    return [taken[place].spec for place in np.flatnonzero(operands >= _OUTSIDE)[first_uses].tolist()]
+    cells = outside[first_uses]
+    takers = np.searchsorted(places, cells) - 1
+    found: list[Spec] = []
+    for taker, position in zip(takers.tolist(), (cells - places[takers] - 1).tolist(), strict=True):
+        signature = signatures[taker]
+        taken = signature.operands[signature.cells.index(position)]
+        assert isinstance(taken, ArraySpec), "a handle stands where the op takes an array"
+        found.append(taken.spec)
+    return found

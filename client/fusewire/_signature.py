@@ -51,6 +51,7 @@ class Signature(NamedTuple):
     attributes: Attributes
     result: ArraySpec
     scalars: tuple[DType, ...]  # those among the operands
+    cells: tuple[int, ...]  # for each operand its place in a record, in which arrays precede scalars
     starts: int  # how many slice starts a use of it takes
     canonical: tuple[object, ...]  # an order among signatures that is the same in every process
 
@@ -110,9 +111,11 @@ def _signature(
     number: int, op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes, result: ArraySpec
 ) -> Signature:
     scalars = tuple(operand for operand in operands if isinstance(operand, DType))
+    arrays, values = count(), count(len(operands) - len(scalars))
+    cells = tuple([next(values if isinstance(operand, DType) else arrays) for operand in operands])
     canonical_operands = tuple(_canonical_operand(operand) for operand in operands)
     canonical = (op.category is not Category.PRODUCT, op.code, canonical_operands, repr(attributes))
-    return Signature(number, op, operands, attributes, result, scalars, op.starts(attributes), canonical)
+    return Signature(number, op, operands, attributes, result, scalars, cells, op.starts(attributes), canonical)
 
 
 def _canonical_operand(operand: OperandSpec) -> tuple[object, ...]:

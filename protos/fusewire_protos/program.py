@@ -124,17 +124,17 @@ def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[Progra
 
 def encode(program: Program) -> bytes:
     """The canonical bytes of a program."""
-    return encode_parts(program.inputs, program.scalars, program.ops, program.live)
+    listed = [[op.code, operands, *attributes] for op, operands, attributes in program.ops]
+    return encode_parts(program.inputs, program.scalars, listed, program.live)
 
 
 def encode_parts(
-    inputs: Iterable[Spec], scalars: Iterable[DType], ops: Iterable[ProgramOp], live: Sequence[int]
+    inputs: Iterable[Spec], scalars: Iterable[DType], ops: Sequence[Sequence[Any]], live: Sequence[int]
 ) -> bytes:
-    """The canonical bytes of the program that `build` would make of these parts, which are not checked."""
+    """The canonical bytes of the program of these parts, which are not checked; `ops` as they are in the bytes."""
     listed_inputs = [[spec.dtype.code, *spec.shape] for spec in inputs]
     listed_scalars = [dtype.code for dtype in scalars]
-    listed_ops = [[op.code, operands, *attributes] for op, operands, attributes in ops]
-    raw: bytes = msgpack.packb([listed_inputs, listed_scalars, listed_ops, live])
+    raw: bytes = msgpack.packb([listed_inputs, listed_scalars, ops, live])
     return raw
 
 

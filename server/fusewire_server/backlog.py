@@ -17,7 +17,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_server.intake import Arrival, Item
 from fusewire_server.session import Session
 
-SLICE_NS = 1_000_000
+SLICE_NS = 300_000
 
 Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 

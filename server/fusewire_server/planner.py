@@ -3,9 +3,13 @@
 What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting;
 one-op programs that no row waits for go with these.
 Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
-several wait for has a turn of each of them. A request that outlives its deadline takes the
-worker with it: the process is killed with every compiler it has started, a new one is started, and the request is
-asked again, a few times at most. The worker bounds its own memory.
+several wait for has a turn of each of them. A request that outlives its deadline takes the worker with it: the process
+is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
+The worker bounds its own memory.
+
+A worker gives way to everybody else (`courtesy`), with fused plans as much as it can. A busy machine might never come
+to a plan then, so once one is late its worker gets a larger share of the processors, until nothing is asked of it any
+more (`group_courtesy`).
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """
@@ -25,6 +29,7 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
+from fusewire_server.group_courtesy import LEAST, SMALL, GroupCourtesy
 from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -55,6 +60,7 @@ class PlannerSettings(NamedTuple):
     deadline_s: float
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planner_worker")
+    patience_s: float = 1.0  # so long after it was asked for a plan is late, and its worker gets a larger share
 
 
 @dataclass(eq=False)
@@ -68,6 +74,7 @@ class PlanRequest:
     answer: asyncio.Future[Planned]
     is_urgent: bool
     is_wanted: Callable[[], bool]
+    asked_at_s: float  # on the loop's clock
     owners: set[Owner] = field(default_factory=set)
     attempts: int = 0
 
@@ -76,8 +83,8 @@ class Planner:
     """The loop's side of the workers. Owned by the loop thread."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings)
-        self._usual = _Lane(settings)
+        self._urgent = _Lane(settings, SMALL)
+        self._usual = _Lane(settings, LEAST)
 
     def start(self) -> None:
         """Begins to serve requests; each worker is started with its first."""
@@ -92,7 +99,8 @@ class Planner:
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
         """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
-        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
+        loop = asyncio.get_running_loop()
+        request = PlanRequest(raw, loop.create_future(), is_urgent, is_wanted, loop.time())
         self._lane(is_urgent=is_urgent).add(request, owner)
         return request
 
@@ -115,12 +123,13 @@ class Planner:
 
 
 class _Lane:
-    """The requests that one worker serves."""
+    """The requests that one worker serves, with a group of this niceness at first."""
 
-    def __init__(self, settings: PlannerSettings) -> None:
+    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
-        self._worker = _Worker(settings)
+        self._patience_s = settings.patience_s
+        self._worker = _Worker(settings, niceness)
         self._wanted = asyncio.Event()
         self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
@@ -152,6 +161,7 @@ class _Lane:
             await self._wanted.wait()
             self._served = self.turns.take()
             if self._served is None:
+                self._worker.rest()
                 self._wanted.clear()
             else:
                 await self._attempt(self._served)
@@ -172,6 +182,7 @@ class _Lane:
 
     async def _answer(self, request: PlanRequest) -> str | None:
         """Settles a request, unless the worker failed rather than the program: then how."""
+        late = asyncio.get_running_loop().call_at(request.asked_at_s + self._patience_s, self._worker.hurry)
         try:
             async with asyncio.timeout(self._deadline_s):
                 planned = await self._worker.ask(request.raw)
@@ -182,6 +193,8 @@ class _Lane:
             return None
         except Exception as error:  # noqa: BLE001 - a process that dies makes pipes raise many things; it is replaced
             return f"the planner process died, or answers what is no plan: {type(error).__name__}"
+        finally:
+            late.cancel()
         if not request.answer.done():
             request.answer.set_result(planned)
         return None
@@ -196,9 +209,11 @@ class _Lane:
 class _Worker:
     """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
 
-    def __init__(self, settings: PlannerSettings) -> None:
+    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
         self._settings = settings
+        self._usual_niceness = self._niceness = niceness
         self._process: asyncio.subprocess.Process | None = None
+        self._group: GroupCourtesy | None = None  # of the process
 
     async def ask(self, raw: bytes) -> Planned:
         """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
@@ -210,8 +225,22 @@ class _Worker:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
 
+    def hurry(self) -> None:
+        """A plan is late."""
+        self._change(SMALL)
+
+    def rest(self) -> None:
+        """None is late any more."""
+        self._change(self._usual_niceness)
+
+    def _change(self, niceness: int) -> None:
+        self._niceness = niceness
+        if self._group is not None:
+            self._group.change(niceness)
+
     async def end(self) -> None:
         """Kills the process and every compiler it has started."""
+        self._leave_group()
         process, self._process = self._process, None
         if process is None:
             return
@@ -235,7 +264,14 @@ class _Worker:
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
             )
+            self._leave_group()
+            self._group = GroupCourtesy(self._process.pid, self._niceness)
         return self._process
+
+    def _leave_group(self) -> None:
+        group, self._group = self._group, None
+        if group is not None:
+            group.end()
 
 
 def _planned(raw: bytes) -> Planned:

@@ -66,13 +66,13 @@ class Feed:
         self.pieces += cut
         return cut
 
-    def run(self, places: Sequence[int]) -> None:
+    def run(self, places: Sequence[int], least_ops: int = LEAST_SEGMENT_OPS) -> None:
         """Records op by op, and looks whenever the cutter asks for it."""
         for place in places:
             self.places.append(place)
             unsent = len(self.places) - self.sent
-            if unsent >= self.cutter.ops_to_next_look(unsent - 1, LEAST_SEGMENT_OPS):
-                self.cut()
+            if unsent >= self.cutter.ops_to_next_look(unsent - 1, least_ops):
+                self.cut(least_ops=least_ops)
 
     def _next(self, reach: Reach, least_ops: int) -> Piece | None:
         if len(self.places) == self.sent:
@@ -219,6 +219,23 @@ def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
     feed.run([place * place % 9973 for place in range(2 * FRAGMENT_OPS + 10)])
     assert [piece for piece in feed.pieces if piece.ops != FRAGMENT_OPS] == []
     assert all(piece.is_fragment for piece in feed.pieces)
+
+
+def test_while_segments_shall_be_large_ops_in_no_loop_wait_as_long_and_are_cut_at_the_same_counts() -> None:
+    feed = Feed()
+    feed.run([place * place % 9973 for place in range(LARGEST_SEGMENT_OPS - 1)], LARGEST_SEGMENT_OPS)
+    assert feed.pieces == []
+    feed.run([9974, 9975, 9976], LARGEST_SEGMENT_OPS)
+    assert feed.pieces == [Piece(FRAGMENT_OPS)]
+    assert feed.cut() == [Piece(FRAGMENT_OPS)] * 3  # once they may be small, as when the device idles
+
+
+def test_a_loop_found_in_what_waits_is_never_cut_into_fragments() -> None:
+    body = [place * place % 9973 for place in range(LARGEST_SEGMENT_OPS // 2)]
+    feed = Feed()
+    feed.run(body * 6, LARGEST_SEGMENT_OPS)
+    assert [piece for piece in feed.pieces if piece.is_fragment] == []
+    assert Piece(len(body) * 2, bodies=2) in feed.pieces
 
 
 def test_a_body_longer_than_a_fragment_is_found_in_what_was_sent() -> None:

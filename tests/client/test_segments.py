@@ -21,6 +21,9 @@ MATRIX = intern_spec(Spec(dtypes.float32, (8, 4)), 1 << 30)
 
 ADD = intern_signature(BY_NAME["add"], (VECTOR, VECTOR), ()).number
 SCALE = intern_signature(BY_NAME["multiply"], (VECTOR, dtypes.float32), ()).number
+FROM_SCALAR = intern_signature(BY_NAME["subtract"], (dtypes.float32, VECTOR), ()).number
+WITHIN = intern_signature(BY_NAME["clip"], (VECTOR, dtypes.float32, VECTOR), ()).number
+FILL = intern_signature(BY_NAME["assign_slice"], (MATRIX, dtypes.float32), ((0,), (1,), (1,), (0,))).number
 WINDOW = intern_signature(BY_NAME["slice"], (MATRIX,), ((0,), (1,), (1,), (0,))).number
 
 
@@ -128,6 +131,21 @@ def test_a_dead_input_that_is_taken_later_does_not_die_yet() -> None:
     liveness = liveness_of(FIRST, 1, [UPLOAD], handles(UPLOAD), later)
     assert liveness.dying == []
     assert liveness.waiting.tolist() == [UPLOAD]
+
+
+def test_operands_are_in_the_order_of_the_op_whichever_the_record_has() -> None:
+    """Records have arrays first, then scalars, then starts."""
+    records: list[Record] = [
+        (FROM_SCALAR, UPLOAD, -1),
+        (FILL, UPLOAD + 1, -2, -3),
+        (WITHIN, FIRST, UPLOAD + 2, -4),
+        (SCALE, FIRST + 2, -5),
+    ]
+    template = build_template(records, structure_of(flatten(records), FIRST, 4), (1, 3))
+    program = decode(template.raw, ProgramLimits())
+    assert program.inputs == (VECTOR.spec, MATRIX.spec, VECTOR.spec)
+    assert program.operands == ((3, 0), (1, 4), (7, 5, 2), (9, 6))
+    assert bind(template, [0.5, 1.5, 6, 2.5, 3.5]).starts == (6,)
 
 
 def test_a_dead_value_the_segment_does_not_take_is_freed() -> None:

@@ -20,6 +20,7 @@ from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_protos.program import encode
+from fusewire_server.group_courtesy import LEAST, SMALL
 from fusewire_server.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
@@ -55,9 +56,11 @@ while len(head := requests.read(4)) == 4:
 
 
 @asynccontextmanager
-async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S) -> AsyncIterator[Planner]:
+async def planner(
+    tmp_path: Path, deadline_s: float = DEADLINE_S, patience_s: float = DEADLINE_S
+) -> AsyncIterator[Planner]:
     command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command))
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, patience_s))
     one.start()
     try:
         yield one
@@ -293,6 +296,66 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
                 patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
                 await refusal(one, b"die")
             assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+class WatchedGroups:
+    """Stands for the groups of workers: what share each has been given, in order."""
+
+    def __init__(self) -> None:
+        self.shares: dict[int, list[int]] = {}  # by worker
+        self.ended: set[int] = set()
+
+    def __call__(self, leader: int, niceness: int) -> WatchedGroup:
+        self.shares[leader] = [niceness]
+        return WatchedGroup(self, leader)
+
+    def all(self) -> list[list[int]]:
+        return list(self.shares.values())
+
+
+class WatchedGroup:
+    def __init__(self, groups: WatchedGroups, leader: int) -> None:
+        self.groups = groups
+        self.leader = leader
+
+    def change(self, niceness: int) -> None:
+        self.groups.shares[self.leader].append(niceness)
+
+    def end(self) -> None:
+        self.groups.ended.add(self.leader)
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> WatchedGroups:
+    watched = WatchedGroups()
+    monkeypatch.setattr("fusewire_server.planner.GroupCourtesy", watched)
+    return watched
+
+
+@pytest.mark.parametrize(("is_urgent", "share"), [(False, LEAST), (True, SMALL)])
+def test_a_worker_gives_way_and_that_of_waiting_rows_less(
+    tmp_path: Path, groups: WatchedGroups, is_urgent: bool, share: int
+) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            await answer(one, b"one", is_urgent=is_urgent)
+            await answer(one, b"two", is_urgent=is_urgent)
+        assert [set(shares) for shares in groups.all()] == [{share}]
+        assert groups.ended == set(groups.shares)
+
+    run(test())
+
+
+def test_a_worker_that_is_late_has_a_larger_share_until_it_is_done(tmp_path: Path, groups: WatchedGroups) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, patience_s=0.0) as one:
+            one.request(b"hang", OWNER, is_urgent=False)
+            await until(lambda: groups.all() and groups.all()[0][-1] == SMALL)
+        async with planner(tmp_path, patience_s=0.0) as one:
+            await answer(one, b"one")
+            await until(lambda: groups.all()[1][-1] == LEAST)
 
     run(test())
 
