@@ -29,7 +29,7 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
-from fusewire_server.group_courtesy import LEAST, SMALL, GroupCourtesy
+from fusewire_server.group_courtesy import LEAST, SMALL, GroupCourtesy, Share
 from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -123,13 +123,13 @@ class Planner:
 
 
 class _Lane:
-    """The requests that one worker serves, with a group of this niceness at first."""
+    """The requests that one worker serves, with this share of busy processors unless it is late."""
 
-    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+    def __init__(self, settings: PlannerSettings, share: Share) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
         self._patience_s = settings.patience_s
-        self._worker = _Worker(settings, niceness)
+        self._worker = _Worker(settings, share)
         self._wanted = asyncio.Event()
         self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
@@ -209,9 +209,9 @@ class _Lane:
 class _Worker:
     """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
 
-    def __init__(self, settings: PlannerSettings, niceness: int) -> None:
+    def __init__(self, settings: PlannerSettings, share: Share) -> None:
         self._settings = settings
-        self._usual_niceness = self._niceness = niceness
+        self._usual_share = self._share = share
         self._process: asyncio.subprocess.Process | None = None
         self._group: GroupCourtesy | None = None  # of the process
 
@@ -231,12 +231,12 @@ class _Worker:
 
     def rest(self) -> None:
         """None is late any more."""
-        self._change(self._usual_niceness)
+        self._change(self._usual_share)
 
-    def _change(self, niceness: int) -> None:
-        self._niceness = niceness
+    def _change(self, share: Share) -> None:
+        self._share = share
         if self._group is not None:
-            self._group.change(niceness)
+            self._group.change(share)
 
     async def end(self) -> None:
         """Kills the process and every compiler it has started."""
@@ -265,7 +265,7 @@ class _Worker:
                 start_new_session=True,
             )
             self._leave_group()
-            self._group = GroupCourtesy(self._process.pid, self._niceness)
+            self._group = GroupCourtesy(self._process.pid, self._share)
         return self._process
 
     def _leave_group(self) -> None:

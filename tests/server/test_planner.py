@@ -20,7 +20,7 @@ from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_protos.program import encode
-from fusewire_server.group_courtesy import LEAST, SMALL
+from fusewire_server.group_courtesy import LEAST, SMALL, Share
 from fusewire_server.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
@@ -304,14 +304,14 @@ class WatchedGroups:
     """Stands for the groups of workers: what share each has been given, in order."""
 
     def __init__(self) -> None:
-        self.shares: dict[int, list[int]] = {}  # by worker
+        self.shares: dict[int, list[Share]] = {}  # by worker
         self.ended: set[int] = set()
 
-    def __call__(self, leader: int, niceness: int) -> WatchedGroup:
-        self.shares[leader] = [niceness]
+    def __call__(self, leader: int, share: Share) -> WatchedGroup:
+        self.shares[leader] = [share]
         return WatchedGroup(self, leader)
 
-    def all(self) -> list[list[int]]:
+    def all(self) -> list[list[Share]]:
         return list(self.shares.values())
 
 
@@ -320,8 +320,8 @@ class WatchedGroup:
         self.groups = groups
         self.leader = leader
 
-    def change(self, niceness: int) -> None:
-        self.groups.shares[self.leader].append(niceness)
+    def change(self, share: Share) -> None:
+        self.groups.shares[self.leader].append(share)
 
     def end(self) -> None:
         self.groups.ended.add(self.leader)
@@ -336,7 +336,7 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> WatchedGroups:
 
 @pytest.mark.parametrize(("is_urgent", "share"), [(False, LEAST), (True, SMALL)])
 def test_a_worker_gives_way_and_that_of_waiting_rows_less(
-    tmp_path: Path, groups: WatchedGroups, is_urgent: bool, share: int
+    tmp_path: Path, groups: WatchedGroups, is_urgent: bool, share: Share
 ) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
