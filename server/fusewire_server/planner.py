@@ -7,9 +7,8 @@ several wait for has a turn of each of them. A request that outlives its deadlin
 is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
 The worker bounds its own memory.
 
-A worker gives way to everybody else (`courtesy`), with fused plans as much as it can. A busy machine might never come
-to a plan then, so once one is late its worker gets a larger share of the processors, until nothing is asked of it any
-more (`group_courtesy`).
+A worker gives way to everybody else (`courtesy`). That of fused plans keeps to one processor too (`placement`), until
+one is late: others may want that processor more than any other.
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """
@@ -29,7 +28,7 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
-from fusewire_server.group_courtesy import LEAST, SMALL, GroupCourtesy, Share
+from fusewire_server.placement import place
 from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -60,7 +59,7 @@ class PlannerSettings(NamedTuple):
     deadline_s: float
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planner_worker")
-    patience_s: float = 1.0  # so long after it was asked for a plan is late, and its worker gets a larger share
+    patience_s: float = 1.0  # so long after it was asked for a plan is late, and its worker runs on any processor
 
 
 @dataclass(eq=False)
@@ -83,8 +82,8 @@ class Planner:
     """The loop's side of the workers. Owned by the loop thread."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings, SMALL)
-        self._usual = _Lane(settings, LEAST)
+        self._urgent = _Lane(settings, runs_anywhere=True)
+        self._usual = _Lane(settings, runs_anywhere=False)
 
     def start(self) -> None:
         """Begins to serve requests; each worker is started with its first."""
@@ -123,13 +122,14 @@ class Planner:
 
 
 class _Lane:
-    """The requests that one worker serves, with this share of busy processors unless it is late."""
+    """The requests that one worker serves; whether it `runs_anywhere` before one of them is late."""
 
-    def __init__(self, settings: PlannerSettings, share: Share) -> None:
+    def __init__(self, settings: PlannerSettings, *, runs_anywhere: bool) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
         self._patience_s = settings.patience_s
-        self._worker = _Worker(settings, share)
+        self._worker = _Worker(settings, runs_anywhere=runs_anywhere)
+        self._runs_anywhere = runs_anywhere
         self._wanted = asyncio.Event()
         self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
@@ -161,7 +161,7 @@ class _Lane:
             await self._wanted.wait()
             self._served = self.turns.take()
             if self._served is None:
-                self._worker.rest()
+                self._worker.place(anywhere=self._runs_anywhere)
                 self._wanted.clear()
             else:
                 await self._attempt(self._served)
@@ -182,7 +182,7 @@ class _Lane:
 
     async def _answer(self, request: PlanRequest) -> str | None:
         """Settles a request, unless the worker failed rather than the program: then how."""
-        late = asyncio.get_running_loop().call_at(request.asked_at_s + self._patience_s, self._worker.hurry)
+        late = asyncio.get_running_loop().call_at(request.asked_at_s + self._patience_s, self._hurry)
         try:
             async with asyncio.timeout(self._deadline_s):
                 planned = await self._worker.ask(request.raw)
@@ -199,6 +199,10 @@ class _Lane:
             request.answer.set_result(planned)
         return None
 
+    def _hurry(self) -> None:
+        """Until nothing is asked for any more."""
+        self._worker.place(anywhere=True)
+
     def _ask_again(self, request: PlanRequest) -> None:
         if not request.owners:
             request.answer.cancel()
@@ -209,11 +213,10 @@ class _Lane:
 class _Worker:
     """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
 
-    def __init__(self, settings: PlannerSettings, share: Share) -> None:
+    def __init__(self, settings: PlannerSettings, *, runs_anywhere: bool) -> None:
         self._settings = settings
-        self._usual_share = self._share = share
         self._process: asyncio.subprocess.Process | None = None
-        self._group: GroupCourtesy | None = None  # of the process
+        self._runs_anywhere = runs_anywhere
 
     async def ask(self, raw: bytes) -> Planned:
         """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
@@ -225,22 +228,18 @@ class _Worker:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
 
-    def hurry(self) -> None:
-        """A plan is late."""
-        self._change(SMALL)
+    def place(self, *, anywhere: bool) -> None:
+        """Where it runs from now on, and where one that replaces it will."""
+        if anywhere != self._runs_anywhere:
+            self._runs_anywhere = anywhere
+            self._take_place()
 
-    def rest(self) -> None:
-        """None is late any more."""
-        self._change(self._usual_share)
-
-    def _change(self, share: Share) -> None:
-        self._share = share
-        if self._group is not None:
-            self._group.change(share)
+    def _take_place(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            place(self._process.pid, anywhere=self._runs_anywhere)
 
     async def end(self) -> None:
         """Kills the process and every compiler it has started."""
-        self._leave_group()
         process, self._process = self._process, None
         if process is None:
             return
@@ -264,14 +263,8 @@ class _Worker:
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
             )
-            self._leave_group()
-            self._group = GroupCourtesy(self._process.pid, self._share)
+            self._take_place()
         return self._process
-
-    def _leave_group(self) -> None:
-        group, self._group = self._group, None
-        if group is not None:
-            group.end()
 
 
 def _planned(raw: bytes) -> Planned:

@@ -20,7 +20,6 @@ from fusewire_kernels.compile import find_compiler
 from fusewire_kernels.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan_codec import encode_plan
 from fusewire_protos.program import encode
-from fusewire_server.group_courtesy import LEAST, SMALL, Share
 from fusewire_server.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
 from tests.server.parts import chain, session
 from tests.server.world import until
@@ -300,62 +299,50 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
     run(test())
 
 
-class WatchedGroups:
-    """Stands for the groups of workers: what share each has been given, in order."""
-
-    def __init__(self) -> None:
-        self.shares: dict[int, list[Share]] = {}  # by worker
-        self.ended: set[int] = set()
-
-    def __call__(self, leader: int, share: Share) -> WatchedGroup:
-        self.shares[leader] = [share]
-        return WatchedGroup(self, leader)
-
-    def all(self) -> list[list[Share]]:
-        return list(self.shares.values())
-
-
-class WatchedGroup:
-    def __init__(self, groups: WatchedGroups, leader: int) -> None:
-        self.groups = groups
-        self.leader = leader
-
-    def change(self, share: Share) -> None:
-        self.groups.shares[self.leader].append(share)
-
-    def end(self) -> None:
-        self.groups.ended.add(self.leader)
-
-
 @pytest.fixture
-def groups(monkeypatch: pytest.MonkeyPatch) -> WatchedGroups:
-    watched = WatchedGroups()
-    monkeypatch.setattr("fusewire_server.planner.GroupCourtesy", watched)
-    return watched
+def places(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether the worker has been let run anywhere, each time that it was placed."""
+    placed: list[bool] = []
+    monkeypatch.setattr("fusewire_server.planner.place", lambda process, anywhere: placed.append(anywhere))
+    return placed
 
 
-@pytest.mark.parametrize(("is_urgent", "share"), [(False, LEAST), (True, SMALL)])
-def test_a_worker_gives_way_and_that_of_waiting_rows_less(
-    tmp_path: Path, groups: WatchedGroups, is_urgent: bool, share: Share
-) -> None:
+@pytest.mark.parametrize("is_urgent", [False, True])
+def test_the_worker_of_fused_plans_keeps_to_one_processor(tmp_path: Path, places: list[bool], is_urgent: bool) -> None:
     async def test() -> None:
         async with planner(tmp_path) as one:
             await answer(one, b"one", is_urgent=is_urgent)
             await answer(one, b"two", is_urgent=is_urgent)
-        assert [set(shares) for shares in groups.all()] == [{share}]
-        assert groups.ended == set(groups.shares)
+        assert places == [is_urgent]
 
     run(test())
 
 
-def test_a_worker_that_is_late_has_a_larger_share_until_it_is_done(tmp_path: Path, groups: WatchedGroups) -> None:
+def test_once_a_plan_is_late_its_worker_runs_anywhere_until_nothing_is_asked_for(
+    tmp_path: Path, places: list[bool]
+) -> None:
     async def test() -> None:
         async with planner(tmp_path, patience_s=0.0) as one:
-            one.request(b"hang", OWNER, is_urgent=False)
-            await until(lambda: groups.all() and groups.all()[0][-1] == SMALL)
-        async with planner(tmp_path, patience_s=0.0) as one:
             await answer(one, b"one")
-            await until(lambda: groups.all()[1][-1] == LEAST)
+            await until(lambda: not places[-1])
+            assert True in places
+
+    run(test())
+
+
+def test_a_worker_that_replaces_a_late_one_runs_anywhere_too(tmp_path: Path, places: list[bool]) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, patience_s=0.0) as one:
+            request = one.request(b"hang", OWNER, is_urgent=False)
+            await until(record(tmp_path).exists)
+            await until(lambda: places[-1:] == [True])
+            before = len(places)
+            process = one._usual._worker._process
+            assert process is not None
+            process.kill()
+            await until(lambda: len(places) > before)
+            assert places[-1]
+            request.answer.cancel()
 
     run(test())
 
