@@ -7,7 +7,7 @@ several wait for has a turn of each of them. A request that outlives its deadlin
 is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
 The worker bounds its own memory.
 
-A worker gives way to everybody else (`courtesy`). That of fused plans keeps to one processor too (`placement`), until
+A worker gives way to everybody else (`courtesy`). That of fused plans keeps to one processor too (`processors`), until
 one is late: others may want that processor more than any other.
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
@@ -28,7 +28,7 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
-from fusewire_server.placement import place
+from fusewire_server.processors import let_run
 from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -161,7 +161,7 @@ class _Lane:
             await self._wanted.wait()
             self._served = self.turns.take()
             if self._served is None:
-                self._worker.place(anywhere=self._runs_anywhere)
+                self._worker.run(anywhere=self._runs_anywhere)
                 self._wanted.clear()
             else:
                 await self._attempt(self._served)
@@ -201,7 +201,7 @@ class _Lane:
 
     def _hurry(self) -> None:
         """Until nothing is asked for any more."""
-        self._worker.place(anywhere=True)
+        self._worker.run(anywhere=True)
 
     def _ask_again(self, request: PlanRequest) -> None:
         if not request.owners:
@@ -228,15 +228,15 @@ class _Worker:
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
 
-    def place(self, *, anywhere: bool) -> None:
+    def run(self, *, anywhere: bool) -> None:
         """Where it runs from now on, and where one that replaces it will."""
         if anywhere != self._runs_anywhere:
             self._runs_anywhere = anywhere
-            self._take_place()
+            self._confine()
 
-    def _take_place(self) -> None:
+    def _confine(self) -> None:
         if self._process is not None and self._process.returncode is None:
-            place(self._process.pid, anywhere=self._runs_anywhere)
+            let_run(self._process.pid, anywhere=self._runs_anywhere)
 
     async def end(self) -> None:
         """Kills the process and every compiler it has started."""
@@ -263,7 +263,7 @@ class _Worker:
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
             )
-            self._take_place()
+            self._confine()
         return self._process
 
 

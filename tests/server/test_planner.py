@@ -301,9 +301,9 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
 
 @pytest.fixture
 def places(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the worker has been let run anywhere, each time that it was placed."""
+    """Whether the worker has been let run anywhere, each time that this was said."""
     placed: list[bool] = []
-    monkeypatch.setattr("fusewire_server.planner.place", lambda process, anywhere: placed.append(anywhere))
+    monkeypatch.setattr("fusewire_server.planner.let_run", lambda process, anywhere: placed.append(anywhere))
     return placed
 
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from fusewire_server.placement import place
+from fusewire_server.processors import let_run
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system does not place processes")
+pytestmark = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no such choice")
 
 _WITH_A_CHILD = """
 import subprocess, sys
@@ -36,11 +36,11 @@ def family() -> Iterator[tuple[int, int]]:
 def test_a_process_and_what_it_has_started_keep_to_one_processor_of_ours_until_they_may_run_anywhere() -> None:
     ours = os.sched_getaffinity(0)
     with family() as processes:
-        place(processes[0], anywhere=False)
+        let_run(processes[0], anywhere=False)
         (one,) = {frozenset(os.sched_getaffinity(process)) for process in processes}
         assert len(one) == 1
         assert one <= ours
-        place(processes[0], anywhere=True)
+        let_run(processes[0], anywhere=True)
         assert all(os.sched_getaffinity(process) == ours for process in processes)
     assert os.sched_getaffinity(0) == ours
 
@@ -48,4 +48,4 @@ def test_a_process_and_what_it_has_started_keep_to_one_processor_of_ours_until_t
 def test_a_process_that_has_ended_is_left_alone() -> None:
     with family() as (process, _):
         pass
-    place(process, anywhere=False)
+    let_run(process, anywhere=False)

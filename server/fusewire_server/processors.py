@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def place(process: int, *, anywhere: bool) -> None:
+def let_run(process: int, *, anywhere: bool) -> None:
     """Those that it starts later run where it does. A process that has ended is left alone."""
     if not hasattr(os, "sched_setaffinity"):  # only Linux has it
         return
