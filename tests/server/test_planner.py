@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -339,7 +340,7 @@ def test_a_worker_that_replaces_a_late_one_runs_anywhere_too(tmp_path: Path, pla
             before = len(places)
             process = one._usual._worker._process
             assert process is not None
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             await until(lambda: len(places) > before)
             assert places[-1]
             request.answer.cancel()
