@@ -1,17 +1,20 @@
-"""Which launches take long, and how such a one may be run in pieces: along the first dimension that its kernel walks.
+"""Which launches take long, and how such a one may be run in pieces: along one of the dimensions that its kernel walks.
 
 Every point of the outer dimensions is computed by itself, so where a piece begins and ends changes no bit: an element
-of a product is one chain over k, whatever rows are computed with it. A piece is a step at least, so it takes longer
-than it is meant to where a step is long: a reduction of few long rows, a product of wide matrices. Not divided are
-kernels without dimensions (a reduction of all elements), reductions to no more columns than are computed side by side,
-and kernels that ask where along the first dimension they are.
+of a product is one chain over k, whatever rows are computed with it. Loops are divided along the first dimension that
+gives as many pieces as are wanted, or else along that which gives most; a product along its first that is longer than
+1, for its result lies in that order. A piece is a step at least, so it takes longer than it is meant to where a step is
+long: a reduction of few long rows, a product of wide matrices. Not divided are kernels without dimensions (a reduction
+of all elements) and reductions to no more columns than are computed side by side; and none is along a dimension along
+which it asks where it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
+from typing import NamedTuple
 
-from fusewire_kernels.codegen.loops import runs_along_columns
 from fusewire_kernels.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_kernels.lower import Lowered
 from fusewire_kernels.plan import Cost, Division
@@ -22,21 +25,31 @@ PRODUCT_OPERATIONS = 8_000_000  # which a product does in about as long
 PRODUCT_ROWS = 128  # of a product, a piece takes a multiple: each gathers the other operand anew
 
 
+class _Dimension(NamedTuple):
+    """One along which a launch may be divided: into pieces of a multiple of so many steps."""
+
+    number: int
+    extent: int
+    multiple: int
+
+    def steps(self, pieces: int) -> int:
+        """Of each piece, if there are to be so many."""
+        return -(-max(self.extent // pieces, 1) // self.multiple) * self.multiple
+
+    def pieces(self, wanted: int) -> int:
+        """How many there are if so many are wanted."""
+        return min(-(-self.extent // self.steps(wanted)), wanted)
+
+
 def division(lowered: Lowered) -> Division | None:
     """How the instances of a launch may be run in pieces; None if they cannot be, or take no longer than one."""
-    pieces = _pieces(lowered)
-    if pieces < 2:
+    wanted = _pieces(lowered)
+    if wanted < 2:
         return None
-    kernel = lowered.kernel
-    if isinstance(kernel, ProductKernel):
-        moves_bytes, multiple = _product_moves_bytes(kernel, lowered.sizes), 1 if kernel.batch_rank else PRODUCT_ROWS
-    elif kernel.rank == 0 or _asks_where(kernel):
+    dimension = max(_dimensions(lowered), key=lambda each: each.pieces(wanted), default=None)  # the first of equals
+    if dimension is None or dimension.pieces(wanted) < 2:
         return None
-    else:
-        moves_bytes, multiple = _moves_bytes(kernel, lowered.strides), VECTORS if _is_vector(kernel) else 1
-    extent = lowered.sizes[0]
-    steps = -(-max(extent // pieces, 1) // multiple) * multiple
-    return Division(steps, moves_bytes) if steps < extent else None
+    return Division(dimension.number, dimension.steps(wanted), _moves_bytes(lowered, dimension.number))
 
 
 def _pieces(lowered: Lowered) -> int:
@@ -46,32 +59,47 @@ def _pieces(lowered: Lowered) -> int:
     return Cost(lowered.operations, lowered.moved_bytes).estimate_ns // PIECE_NS
 
 
-def _product_moves_bytes(kernel: ProductKernel, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Of a, b and the result, along the first dimension of the batch, or along the rows where there is no batch."""
-    rank = kernel.batch_rank
-    extents, a_strides, b_strides = sizes[: rank + 3], sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
-    results = prod(extents[1:-1])  # behind one step: `inner` is the last of the extents
-    moves = (a_strides[0], b_strides[0] if rank else 0, results)
-    return tuple([elements * kernel.dtype.itemsize_bytes for elements in moves])
+def _dimensions(lowered: Lowered) -> Iterator[_Dimension]:
+    kernel, sizes = lowered.kernel, lowered.sizes
+    if isinstance(kernel, ProductKernel):
+        batch_and_rows = range(kernel.batch_rank + 1)
+        number = next((each for each in batch_and_rows if sizes[each] > 1), 0)
+        yield _Dimension(number, sizes[number], 1 if number < kernel.batch_rank else PRODUCT_ROWS)
+        return
+    for number in range(kernel.rank):
+        if not _asks_where(kernel, number):
+            yield _Dimension(number, sizes[number], VECTORS if _is_vector(kernel, number) else 1)
 
 
-def _asks_where(kernel: LoopKernel) -> bool:
-    return any(node.op == "index" and node.detail == 0 for node in kernel.nodes)
+def _asks_where(kernel: LoopKernel, dimension: int) -> bool:
+    return any(node.op == "index" and node.detail == dimension for node in kernel.nodes)
 
 
-def _is_vector(kernel: LoopKernel) -> bool:
-    """Whether it is along the first dimension that points are computed side by side."""
-    if kernel.rank > 1 or (kernel.has_inner and not runs_along_columns(kernel)):
+def _is_vector(kernel: LoopKernel, dimension: int) -> bool:
+    """Whether it is along this dimension that points are computed side by side."""
+    if dimension < kernel.rank - 1 or (kernel.has_inner and not kernel.runs_along_columns):
         return False
     arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
-    return any(argument.strides and argument.strides[0] is Stride.UNIT for argument in arguments)
+    return any(argument.strides and argument.strides[dimension] is Stride.UNIT for argument in arguments)
 
 
-def _moves_bytes(kernel: LoopKernel, strides: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
+    """By how much a step along a dimension moves each argument."""
+    kernel = lowered.kernel
+    if isinstance(kernel, ProductKernel):
+        return tuple([move * kernel.dtype.itemsize_bytes for move in _product_moves(kernel, lowered.sizes, dimension)])
     arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
     return tuple(
         [
-            moves[0] * argument.dtype.itemsize_bytes if moves else 0
-            for moves, argument in zip(strides, arguments, strict=True)
+            moves[dimension] * argument.dtype.itemsize_bytes if moves else 0
+            for moves, argument in zip(lowered.strides, arguments, strict=True)
         ]
     )
+
+
+def _product_moves(kernel: ProductKernel, sizes: tuple[int, ...], dimension: int) -> tuple[int, ...]:
+    """Of a, b and the result, along a dimension of the batch or along the rows."""
+    rank = kernel.batch_rank
+    extents, a_strides, b_strides = sizes[: rank + 3], sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
+    results = prod(extents[dimension + 1 : -1])  # behind one step: `inner` is the last of the extents
+    return a_strides[dimension], b_strides[dimension] if dimension < rank else 0, results

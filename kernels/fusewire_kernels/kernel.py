@@ -11,7 +11,8 @@ of the outer dimensions); a reduction turns an inner value into an outer one, wh
 Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
 then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
 `Stride.ANY`, followed, for a gathered input, by the extent and the element stride of the gathered axis. Strides may be
-negative, extents zero.
+negative, extents zero. Lowering tells classes only along the last outer dimension and the inner one, so that kernels
+serve what broadcasts along the others and what does not.
 
 Aliasing: in a kernel without an inner dimension an output may lie exactly on an array input of the same strides and
 item size, so every point reads its inputs before it writes. Nothing else of an instance overlaps what it writes.
@@ -19,6 +20,7 @@ item size, so every point reads its inputs before it writes. Nothing else of an 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -96,6 +98,18 @@ class LoopKernel:
     @cached_property
     def key(self) -> str:
         return _key(self)
+
+    @cached_property
+    def runs_along_columns(self) -> bool:
+        return self.has_inner and self.rank > 0 and are_columns(self.inputs)
+
+
+def are_columns(inputs: Iterable[Argument]) -> bool:
+    """Whether more inputs are contiguous along the last outer dimension than along the inner one."""
+    arrays = [argument for argument in inputs if argument.kind is ArgumentKind.ARRAY]
+    along_rows = sum(argument.strides[-1] is Stride.UNIT for argument in arrays)
+    along_columns = sum(argument.strides[-2] is Stride.UNIT for argument in arrays)
+    return along_columns > along_rows
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """A group as a kernel: loops found, dimensions merged, values numbered.
 
-What decides the kernel is first written down without names of values (`Recipe`), so that the groups of a repeated loop
-body, which differ in buffers only, are lowered once.
+What decides the kernel of a group of loops is its recipe, so that groups of a repeated loop body are lowered once.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels import views
-from fusewire_kernels.batch_of_one import MOST_PRODUCT_OPERATIONS, BatchOfOne, batch_of_one, step_of
-from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
-from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
-from fusewire_kernels.groups import Group, Member
+from fusewire_kernels.batch_axis import step_of
+from fusewire_kernels.fuse import Fusion
+from fusewire_kernels.graph import Operand
+from fusewire_kernels.groups import Group
 from fusewire_kernels.kernel import (
     Argument,
     ArgumentKind,
@@ -25,8 +24,10 @@ from fusewire_kernels.kernel import (
     ProductKernel,
     Store,
     Stride,
+    are_columns,
 )
-from fusewire_kernels.placement import Placement, Walk
+from fusewire_kernels.placement import Walk
+from fusewire_kernels.recipe import Recipe, Step, Walked, outline_of, recipe_of
 from fusewire_kernels.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
@@ -67,44 +68,6 @@ class Task(NamedTuple):
         return self.operands[len(self.operands) - self.outputs :]
 
 
-class Walked(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape.
-
-    `step` is what it moves along the axis of a batch of one, for which it has no stride.
-    """
-
-    buffer: int
-    dtype: DType
-    is_slot: bool
-    shape: Shape = ()
-    strides: Shape = ()
-    placement: Placement = ()
-    gathered: Gathered | None = None
-    step: int = 0
-
-
-class Step(NamedTuple):
-    """A node of a recipe; an operand is a step's number or an argument."""
-
-    body: str
-    is_reduction: bool
-    operand_dtype: DType
-    dtype: DType
-    operands: tuple[int | Walked, ...]
-    axis: Walk | None  # whose position an index is
-
-
-class Recipe(NamedTuple):
-    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
-
-    elements: int
-    walk: Walk | None
-    breaks: frozenset[int]
-    batch_of_one: BatchOfOne
-    steps: tuple[Step, ...]
-    stores: tuple[tuple[int | Walked, Walked], ...]
-
-
 def lower(fusion: Fusion) -> list[Task]:
     """The task of each group."""
     alike: dict[tuple[Any, ...], Task] = {}  # by outline, the first
@@ -132,7 +95,7 @@ def _lowered_product(a: Layout, b: Layout, steps: tuple[int, int], dtype: DType)
     """`steps`: what the operands move along the axis of a batch of one."""
     results = prod(a.shape[:-1]) * b.shape[-1]
     operations = 2 * results * a.shape[-1]
-    batch = _merge_batch(a, b, steps if operations <= MOST_PRODUCT_OPERATIONS else (0, 0))
+    batch = _merge_batch(a, b, steps)
     kernel, sizes = _product_kernel(a, b, batch, dtype)
     moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
     moved_bytes = sum(moved) * dtype.itemsize_bytes
@@ -184,12 +147,12 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
     return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
 
 
-# ---- loops: from a group to its recipe ----
+# ---- loops ----
 
 
 def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task]) -> Task:
     """The task of a group of loops; a group of an outline that is known differs in its buffers alone."""
-    outlined = _outline(fusion, fusion.groups[index])
+    outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
         return _lowered_by_recipe(fusion, index)
     outline, buffers = outlined
@@ -201,140 +164,9 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task])
 
 
 def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
-    group = fusion.groups[index]
-    writer = _RecipeWriter(fusion, index)
-    writer.write()
-    values = [fusion.graph.values[member.value] for member in group.members]
-    batch = batch_of_one(values, group.walk, group.elements)
-    recipe = Recipe(group.elements, group.walk, group.breaks, batch, tuple(writer.steps), tuple(writer.stores))
+    recipe, buffers = recipe_of(fusion, index)
     lowered = _lowered_loops(recipe)
-    return Task(lowered, tuple([writer.buffers[buffer] for buffer in lowered.buffers]), len(writer.stores))
-
-
-def _outline(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
-    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
-
-    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
-    0 on) and buffers (from -1 down, as they are first used) it reads.
-    """
-    if group.inlined:
-        return None
-    values, is_stored = fusion.graph.values, fusion.is_stored
-    outline: list[Any] = [group.elements, group.walk, group.breaks]
-    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
-    buffers: list[Operand] = []
-    for position, (number, placement) in enumerate(group.members):
-        value = values[number]
-        if value.kind is None:
-            return None
-        outline += (value.kind, placement, is_stored[number])
-        for operand in value.operands:
-            base, (_, _, offset, moves) = operand
-            known = number_of.get(base)
-            if known is None:
-                place = (base, offset, moves)
-                known = number_of.get(place)
-                if known is None:
-                    known = number_of[place] = -1 - len(buffers)
-                    buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
-            outline.append(known)
-        number_of[number] = position
-        if is_stored[number]:
-            buffers.append(_make(Operand, (number, views.dense(value.shape))))
-    return tuple(outline), buffers
-
-
-def _whole_slot(value: int) -> Operand:
-    return Operand(value, views.dense(()))
-
-
-class _RecipeWriter:
-    def __init__(self, fusion: Fusion, index: int) -> None:
-        self.steps: list[Step] = []
-        self.stores: list[tuple[int | Walked, Walked]] = []
-        self.buffers: list[Operand] = []
-        self._values, self._is_stored = fusion.graph.values, fusion.is_stored
-        self._group = fusion.groups[index]
-        self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
-        self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
-
-    def write(self) -> None:
-        """Writes the steps of all members, and a store of each that needs one."""
-        values, is_stored = self._values, self._is_stored
-        for member in self._group.members:
-            number, placement = member
-            value = values[number]
-            if value.target is not None:
-                target = self._walked(value.target, placement)
-                self.stores.append((self._operand(value.operands[0], placement), target))
-                continue
-            step = self._step_of[number] = self._step_of[member] = self._step(value, placement)
-            if is_stored[number]:
-                kept = placement_of_result(value, placement)
-                self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
-
-    def _step(self, value: Value, placement: Placement) -> int:
-        if value.form is GATHER:
-            data, position = value.operands
-            read: list[int | Walked] = [
-                self._walked(data, placement, value.gathered),
-                self._operand(position, placement),
-            ]
-        else:
-            read = [self._operand(operand, placement) for operand in value.operands]
-        return self._add_step(value, placement, read)
-
-    def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
-        axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
-        is_reduction = value.form is REDUCTION
-        fields = (value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
-        self.steps.append(_make(Step, fields))
-        return len(self.steps) - 1
-
-    def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
-        own = self._step_of.get(operand[0])
-        if own is not None:
-            return own
-        if self._values[operand[0]].form in SLOTS:
-            return self._slot(operand)
-        if not self._group.inlined:
-            return self._walked(operand, placement)
-        member = inlined_as(self._values, self._group, operand, placement)
-        return self._walked(operand, placement) if member is None else self._inlined(member)
-
-    def _inlined(self, member: Member) -> int:
-        """The step of a value that is computed again; what it is made of is too, at its points."""
-        known = self._step_of.get(member)
-        if known is not None:
-            return known
-        value, read = self._values[member.value], []
-        for operand in value.operands:
-            inner = inlined_as(self._values, self._group, operand, member.placement)
-            read.append(self._slot(operand) if inner is None else self._inlined(inner))
-        self._step_of[member] = self._add_step(value, member.placement, read)
-        return self._step_of[member]
-
-    def _slot(self, operand: Operand) -> Walked:
-        return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
-
-    def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
-        number, layout = operand
-        value = self._values[number]
-        buffer, step = self._buffer(operand), step_of(value, layout, is_gathered=gathered is not None)
-        return _make(Walked, (buffer, value.dtype, False, layout.shape, layout.strides, placement, gathered, step))
-
-    def _buffer(self, operand: Operand) -> int:
-        """The number of a place in memory: a value's buffer from an offset on."""
-        value, (_, _, offset, moves) = operand
-        key = (value, offset, moves)
-        known = self._buffer_of.get(key)
-        if known is None:
-            known = self._buffer_of[key] = len(self.buffers)
-            self.buffers.append(operand)
-        return known
-
-
-# ---- loops: from a recipe to a kernel ----
+    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
 
 
 class _Loop(NamedTuple):
@@ -360,15 +192,16 @@ class _KernelWriter:
         axes = {step.axis for step in recipe.steps if step.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
         loops = _loops(recipe)
-        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
+        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes | _batch_loop(recipe))
+        if recipe.walk is None:
+            merged = _in_two_loops(merged, axes, recipe.elements)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
         assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
-        order = [*self._outer, *self._inner]
-        self._moves = {
-            argument: tuple([strides[merged.loops.index(loop)] for loop in order])
-            for argument, strides in zip(arrays, merged.strides, strict=True)
-        }
+        self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
+        self._first_classed = max(len(self._outer) - 1, 0)  # outer dimension along which strides have classes
+        if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
+            self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
         self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
         self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
@@ -429,11 +262,15 @@ class _KernelWriter:
         return Store(number, self._argument(target))
 
     def _moves_inside(self, argument: Walked) -> bool:
-        return bool(self._inner) and not argument.is_slot and self._moves[argument][-1] != 0
+        if not self._inner or argument.is_slot:
+            return False
+        batch = self._recipe.batch
+        is_open = argument.is_repeated and batch is not None and batch.is_reduced
+        return is_open or self._moves[argument][-1] != 0
 
     def _dimension(self, axis: Walk) -> int:
         for dimension, loop in enumerate((*self._outer, *self._inner)):
-            if (loop.extent, loop.stride) == axis:
+            if _axis(loop) == axis:
                 return dimension
         raise AssertionError("an axis whose position is asked for is one loop")
 
@@ -444,11 +281,11 @@ class _KernelWriter:
         return Argument(kind, argument.dtype, self._classes(argument))
 
     def _classes(self, argument: Walked) -> tuple[Stride, ...]:
-        last_outer = len(self._outer) - 1
-        classes = [
-            Stride.ZERO if stride == 0 else Stride.UNIT if stride == 1 and position >= last_outer else Stride.ANY
-            for position, stride in enumerate(self._moves[argument])
-        ]
+        first = self._first_classed
+        moves = self._moves[argument]
+        classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
+        if self._moves_inside(argument) and not moves[-1]:
+            classes[-1] = Stride.ANY
         if self._recipe.walk is not None and not self._inner:
             classes.append(Stride.ZERO)  # one element is reduced to one
         return tuple(classes)
@@ -465,6 +302,9 @@ class _KernelWriter:
             sizes += [stride for stride, kind in zip(moves, classes, strict=False) if kind is Stride.ANY]
             sizes += argument.gathered or ()
         return tuple(sizes)
+
+
+_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}
 
 
 class _Merged(NamedTuple):
@@ -490,9 +330,15 @@ def _loops(recipe: Recipe) -> list[_Loop]:
     cuts = sorted(recipe.breaks | {1, recipe.elements})
     walk = recipe.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
-    if recipe.batch_of_one is not BatchOfOne.NONE:
-        loops.append(_Loop(1, recipe.elements, is_inner=recipe.batch_of_one is BatchOfOne.REDUCED))
+    if recipe.batch is not None and recipe.batch.length == 1:
+        loops.append(_Loop(1, recipe.elements, recipe.batch.is_reduced))
     return loops[::-1]
+
+
+def _batch_loop(recipe: Recipe) -> set[Walk]:
+    """The axis of the batch, if it is a loop of its own."""
+    batch = recipe.batch
+    return set() if batch is None or batch.is_reduced else {Walk(batch.length, recipe.elements // batch.length)}
 
 
 def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
@@ -524,6 +370,25 @@ def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _M
             kept.append(loop)
             columns.append(column)
     return _Merged(kept, [list(moves) for moves in zip(*columns, strict=True)] if kept else [[] for _ in strides])
+
+
+def _in_two_loops(merged: _Merged, axes: set[Walk], elements: int) -> _Merged:
+    """The outermost two loops as one, as far as sizes tell, with one of one step around it.
+
+    So what is contiguous has the kernel of what broadcasts along the outer one, and takes no longer for that.
+    """
+    loops, strides = merged
+    if not loops:
+        return merged
+    if len(loops) > 1:
+        outer, inner = loops[:2]
+        is_free = _axis(outer) not in axes and _axis(inner) not in axes
+        around, within = ([moves[loop] for moves in strides] for loop in (0, 1))
+        if not is_free or not _is_continued(around, within, inner.extent):
+            return merged
+        loops = [_Loop(outer.extent * inner.extent, inner.stride, is_inner=False), *loops[2:]]
+        strides = [moves[1:] for moves in strides]
+    return _Merged([_Loop(1, elements, is_inner=False), *loops], [[0, *moves] for moves in strides])
 
 
 def _axis(loop: _Loop) -> Walk:

@@ -80,10 +80,11 @@ class KernelSource(NamedTuple):
 
 
 class Division(NamedTuple):
-    """How an instance may be run in pieces. Its first size is an extent, of which a piece takes so many `steps`; a step
-    moves each of its operands by `moves_bytes`.
+    """How an instance may be run in pieces. Size number `dimension` is an extent, of which a piece takes so many
+    `steps`; a step moves each of its operands by `moves_bytes`.
     """
 
+    dimension: int
     steps: int
     moves_bytes: tuple[int, ...]
 

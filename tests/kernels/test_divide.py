@@ -42,10 +42,13 @@ def pieces_of(launch: Launch) -> Iterator[Launch]:
     if division is None:
         yield launch
         return
-    extent, *rest = launch.sizes
+    extent = launch.sizes[division.dimension]
     for first in range(0, extent, division.steps):
-        sizes = (min(division.steps, extent - first), *rest)
-        yield Launch(launch.kernel, sizes, tuple(_moved(instance, division, first) for instance in launch.instances))
+        sizes = [*launch.sizes]
+        sizes[division.dimension] = min(division.steps, extent - first)
+        yield Launch(
+            launch.kernel, tuple(sizes), tuple(_moved(instance, division, first) for instance in launch.instances)
+        )
 
 
 def _moved(instance: Sequence[OperandRef], division: Division, steps: int) -> tuple[OperandRef, ...]:
@@ -121,7 +124,26 @@ def test_what_broadcasts_along_the_first_dimension_does_not_move() -> None:
     x, b = writer.input(4096, 1024), writer.input(1024)
     division = _division(writer.program(writer.add(x, b)))
     assert division is not None
+    assert division.dimension == 0
     assert division.moves_bytes == (4096, 0, 4096)
+
+
+def test_a_long_row_is_divided_along_itself() -> None:
+    writer = Writer()
+    x, b = writer.input(1, 1 << 22), writer.input(1 << 22)
+    division = _division(writer.program(writer.add(x, b)))
+    assert division is not None
+    assert division.dimension == 1
+    assert division.moves_bytes == (4, 4, 4)
+
+
+def test_few_long_rows_are_divided_along_themselves_too() -> None:
+    writer = Writer()
+    x, b = writer.input(3, 1 << 22), writer.input(1 << 22)
+    division = _division(writer.program(writer.add(x, b)))
+    assert division is not None
+    assert division.dimension == 1, "three pieces would each take longer than is meant"
+    assert division.steps % divide.VECTORS == 0
 
 
 def test_a_kernel_that_asks_where_along_the_dimension_it_is_has_no_pieces() -> None:
@@ -132,6 +154,16 @@ def test_a_kernel_that_asks_where_along_the_dimension_it_is_has_no_pieces() -> N
         assert _division(program) is None
 
 
+def test_it_has_pieces_along_another_dimension() -> None:
+    writer = Writer()
+    x, start, step = writer.input(64, 3), writer.scalar(), writer.scalar()
+    rows = writer.reshape(writer.arange(start, step, length=64, dtype=dtypes.float32.code), shape=(64, 1))
+    with divided_finely():
+        division = _division(writer.program(writer.multiply(x, rows)))
+    assert division is not None
+    assert (division.dimension, division.steps) == (1, 1)
+
+
 def _sum(*shape: int, axis: int) -> Program:
     writer = Writer()
     return writer.program(writer.sum(writer.input(*shape), axes=(axis,), keepdims=False))
@@ -139,12 +171,12 @@ def _sum(*shape: int, axis: int) -> Program:
 
 def test_a_reduction_of_few_long_rows_is_divided_by_row() -> None:
     division = _division(_sum(8, 1 << 20, axis=1))
-    assert division == Division(1, (4 << 20, 4))
+    assert division == Division(0, 1, (4 << 20, 4))
 
 
 def test_a_reduction_of_columns_is_divided_by_whole_vectors_of_them() -> None:
     division = _division(_sum(1 << 14, 256, axis=0))
-    assert division == Division(divide.VECTORS, (4, 4))
+    assert division == Division(0, divide.VECTORS, (4, 4))
     assert _division(_sum(1 << 18, divide.VECTORS, axis=0)) is None
 
 
@@ -156,11 +188,12 @@ def _matmul(a: tuple[int, ...], b: tuple[int, ...]) -> Program:
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [
-        ((1024, 512), (512, 256), Division(128, (4 * 512, 0, 4 * 256))),
-        ((30, 256, 512), (30, 512, 256), Division(1, (4 * 256 * 512, 4 * 512 * 256, 4 * 256 * 256))),
-        ((30, 256, 512), (512, 256), Division(128, (4 * 512, 0, 4 * 256))),
-        ((256, 512), (30, 512, 256), Division(1, (0, 4 * 512 * 256, 4 * 256 * 256))),
-        ((20, 1, 64, 512), (1, 30, 512, 256), Division(1, (4 * 64 * 512, 0, 30 * 4 * 64 * 256))),
+        ((1024, 512), (512, 256), Division(0, 128, (4 * 512, 0, 4 * 256))),
+        ((30, 256, 512), (30, 512, 256), Division(0, 1, (4 * 256 * 512, 4 * 512 * 256, 4 * 256 * 256))),
+        ((30, 256, 512), (512, 256), Division(0, 128, (4 * 512, 0, 4 * 256))),
+        ((256, 512), (30, 512, 256), Division(0, 1, (0, 4 * 512 * 256, 4 * 256 * 256))),
+        ((20, 1, 64, 512), (1, 30, 512, 256), Division(0, 1, (4 * 64 * 512, 0, 30 * 4 * 64 * 256))),
+        ((1, 8192, 64), (1, 64, 64), Division(1, 1024, (4 * 64, 0, 4 * 64))),
         ((64, 64), (64, 64), None),
     ],
 )

@@ -9,6 +9,7 @@ from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel, Str
 from fusewire_kernels.lower import Task, lower
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
+from fusewire_protos.shapes import Shape
 from tests.kernels.programs import Writer, random_program
 
 _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY
@@ -46,18 +47,48 @@ def test_groups_that_differ_in_their_buffers_alone_are_lowered_once() -> None:
     assert [operand.value for operand in other.read()] == [y, bias]
 
 
-def test_contiguous_arrays_of_any_rank_are_one_loop() -> None:
+@pytest.mark.parametrize("shape", [(24,), (1, 24), (2, 3, 4), (24, 1)], ids=str)
+def test_contiguous_arrays_of_any_rank_are_one_loop_inside_one_of_one_step(shape: Shape) -> None:
     writer = Writer()
-    kernel, sizes = _loops(writer.program(writer.tanh(writer.input(2, 3, 4))))
-    assert (kernel.rank, kernel.has_inner, sizes) == (1, False, (24,))
-    assert kernel.inputs[0].strides == (_UNIT,)
+    kernel, sizes = _loops(writer.program(writer.tanh(writer.input(*shape))))
+    assert (kernel.rank, kernel.has_inner, sizes) == (2, False, (1, 24, 0, 0))
+    assert kernel.inputs[0].strides == (_ANY, _UNIT)
+
+
+def test_rows_that_are_contiguous_and_a_row_broadcast_along_them_have_one_kernel() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(4, 24), writer.input(4, 24), writer.input(24)
+    one, other = _tasks(writer.program(writer.add(x, y), writer.add(x, bias)))
+    assert one.lowered.kernel == other.lowered.kernel
+    assert (one.lowered.sizes, other.lowered.sizes) == ((1, 96, 0, 0, 0), (4, 24, 24, 0, 24))
+
+
+def test_the_first_axis_is_a_loop_of_its_own_where_everything_is_done_along_it() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(2, 3, 4), writer.input(2, 3, 1), writer.input(4)
+    kernel, sizes = _loops(writer.program(writer.multiply(writer.add(x, bias), y)))
+    assert kernel.rank == 3
+    assert sizes[:3] == (1, 6, 4), "nothing keeps it apart from the next here"
+
+
+def test_a_first_axis_that_ends_within_another_is_no_loop_of_its_own() -> None:
+    writer = Writer()
+    x, y = writer.input(2, 3, 4), writer.input(6, 4)
+    kernel, sizes = _loops(writer.program(writer.add(writer.reshape(x, shape=(6, 4)), writer.tanh(y))))
+    assert (kernel.rank, sizes[:2]) == (2, (1, 24))
 
 
 def test_a_broadcast_operand_keeps_the_dimensions_it_needs() -> None:
     writer = Writer()
     kernel, sizes = _loops(writer.program(writer.add(writer.input(2, 3, 4), writer.input(4))))
-    assert [argument.strides for argument in kernel.inputs] == [(_ANY, _UNIT), (_ZERO, _UNIT)]
-    assert sizes == (6, 4, 4, 4)
+    assert [argument.strides for argument in kernel.inputs] == [(_ANY, _ANY, _UNIT), (_ANY, _ANY, _UNIT)]
+    assert sizes == (1, 6, 4, 0, 4, 0, 0, 0, 4)
+
+
+def test_what_broadcasts_along_the_innermost_dimension_is_known_to() -> None:
+    writer = Writer()
+    kernel, _ = _loops(writer.program(writer.add(writer.input(6, 4), writer.input(6, 1))))
+    assert [argument.strides for argument in kernel.inputs] == [(_ANY, _UNIT), (_ANY, _ZERO)]
 
 
 def test_a_transposed_operand_is_strided() -> None:
@@ -78,8 +109,8 @@ def test_reduced_trailing_axes_are_the_inner_dimension() -> None:
     writer = Writer()
     kernel, sizes = _loops(writer.program(writer.sum(writer.input(2, 3, 4), axes=(1, 2), keepdims=False)))
     assert (kernel.rank, kernel.has_inner) == (1, True)
-    assert sizes == (2, 12, 12)
-    assert kernel.stores[0].argument.strides == (_UNIT, _ZERO)
+    assert sizes == (2, 12, 12, 1)
+    assert kernel.stores[0].argument.strides == (_ANY, _ZERO)
 
 
 def test_reduced_leading_axes_are_strided_inside() -> None:
@@ -122,7 +153,7 @@ def test_a_gathered_input_ends_with_the_extent_and_stride_of_its_axis() -> None:
     x, indices = writer.input(5, 3), writer.input(2, dtype=dtypes.int64)
     kernel, sizes = _loops(writer.program(writer.take(x, indices, axis=0)))
     assert [argument.kind for argument in kernel.inputs] == [ArgumentKind.GATHERED, ArgumentKind.ARRAY]
-    assert sizes == (2, 3, 5, 3, 1, 3)
+    assert sizes == (2, 3, 0, 5, 3, 1, 3)
     assert kernel.nodes[0].detail == 0
 
 

@@ -11,7 +11,6 @@ from enum import Enum
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.loops import runs_along_columns
 from fusewire_kernels.kernel import Kernel, ProductKernel
 
 CHUNK = 16384  # FW_CHUNK of the prelude
@@ -79,7 +78,7 @@ def layout(kernel: Kernel) -> Layout:
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
     if not kernel.has_inner:
         return Layout(Schedule.POINTS, kernel.rank)
-    return Layout(Schedule.COLUMNS if runs_along_columns(kernel) else Schedule.ROWS, kernel.rank)
+    return Layout(Schedule.COLUMNS if kernel.runs_along_columns else Schedule.ROWS, kernel.rank)
 
 
 def head_line(kernel: Kernel) -> str:

@@ -30,7 +30,7 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
-from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_kernels.kernel import LoopKernel, Node
 from fusewire_protos import dtypes
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"
@@ -51,21 +51,11 @@ def loop_text(kernel: LoopKernel) -> str:
         lines.add(*argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)
-        elif runs_along_columns(kernel):
+        elif kernel.runs_along_columns:
             _Columns(lines, body).write()
         else:
             _Rows(lines, body).write()
     return lines.text()
-
-
-def runs_along_columns(kernel: LoopKernel) -> bool:
-    """Whether more inputs are contiguous along the last outer dimension than along the inner one."""
-    if kernel.rank == 0:
-        return False
-    arrays = [argument for argument in kernel.inputs if argument.kind is ArgumentKind.ARRAY]
-    along_rows = sum(_is_contiguous(argument, -1) for argument in arrays)
-    along_columns = sum(_is_contiguous(argument, -2) for argument in arrays)
-    return along_columns > along_rows
 
 
 def columns_at_once(body: LoopBody) -> int:
@@ -82,10 +72,6 @@ def _partial_bytes(node: Node) -> int:
     position_bytes = _POSITION_BYTES if is_positional(node) else 0
     accumulator = dtypes.float32 if node.operand_dtype.is_half else node.operand_dtype
     return accumulator.itemsize_bytes + position_bytes
-
-
-def _is_contiguous(argument: Argument, dim: int) -> bool:
-    return argument.strides[dim] is Stride.UNIT
 
 
 def _loop(dim: int) -> str:

@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.loops import runs_along_columns
 from fusewire_kernels.codegen.statements import (
     LoopBody,
     analyse,
@@ -40,7 +39,7 @@ def cuda_loop_text(kernel: LoopKernel) -> str:
         lines.add(*instance_lines(len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)
-        elif runs_along_columns(kernel):
+        elif kernel.runs_along_columns:
             _Columns(lines, body).write()
         else:
             _Rows(lines, body).write()

@@ -59,15 +59,16 @@ class Divisions:
 
     def __init__(self, launches: Sequence[Launch]) -> None:
         self._moves_bytes: list[npt.NDArray[np.int64]] = []
-        self.table = np.zeros((max(len(launches), 1), 3), np.int64)  # fw_division a launch
+        self.table = np.zeros((max(len(launches), 1), 4), np.int64)  # fw_division a launch
         self.most_sizes = self.most_operands = 0
         for number, launch in enumerate(launches):
             division = launch.division
             if division is not None:
                 moves_bytes = np.array(division.moves_bytes, np.int64)
                 self._moves_bytes.append(moves_bytes)
-                self.table[number] = moves_bytes.ctypes.data, division.steps, len(launch.sizes)
-                self.most_sizes = max(self.most_sizes, len(launch.sizes))
+                sizes = len(launch.sizes)
+                self.table[number] = moves_bytes.ctypes.data, division.dimension, division.steps, sizes
+                self.most_sizes = max(self.most_sizes, sizes)
                 self.most_operands = max(self.most_operands, len(moves_bytes))
         self.address = address_of(self.table)
 

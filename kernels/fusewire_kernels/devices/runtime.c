@@ -30,7 +30,8 @@ void fw_run(const fw_launch *launches, int64_t launch_count, const int64_t *tabl
 
 /* How the instances of a launch are run in pieces, of so many steps each; not at all if there are no `moves_bytes`. */
 typedef struct {
-    const int64_t *moves_bytes; /* [arity], of a step along the first dimension */
+    const int64_t *moves_bytes; /* [arity], of a step */
+    int64_t dimension;
     int64_t steps;
     int64_t size_count;
 } fw_division;
@@ -56,16 +57,17 @@ static int64_t now_ns(void) {
 
 static void run_piece(const fw_launch *launch, const fw_division *division, const fw_operand *operands,
                       const int64_t *slots, fw_position *position, const fw_piece *piece) {
-    const int64_t left = launch->sizes[0] - position->step;
+    const int64_t extent = launch->sizes[division->dimension], left = extent - position->step;
+    const int64_t steps = left < division->steps ? left : division->steps;
     memcpy(piece->sizes, launch->sizes, division->size_count * sizeof(int64_t));
-    piece->sizes[0] = left < division->steps ? left : division->steps;
+    piece->sizes[division->dimension] = steps;
     for (int64_t i = 0; i < launch->arity; i++) {
         piece->operands[i].column = operands[i].column;
         piece->operands[i].byte_offset = operands[i].byte_offset + position->step * division->moves_bytes[i];
     }
     launch->function(piece->sizes, piece->operands, slots);
-    position->step += piece->sizes[0];
-    if (position->step < launch->sizes[0]) return;
+    position->step += steps;
+    if (position->step < extent) return;
     position->instance++;
     position->step = 0;
 }

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels import compile as compiling
-from fusewire_kernels.codegen.loops import columns_at_once, loop_text, runs_along_columns
+from fusewire_kernels.codegen.loops import columns_at_once, loop_text
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import Toolchain
@@ -182,8 +182,8 @@ def test_the_two_schedules_are_chosen_by_what_is_contiguous() -> None:
     rows, columns = (_reduction("sum", x, by_columns=flag).kernel for flag in (False, True))
     assert isinstance(rows, LoopKernel)
     assert isinstance(columns, LoopKernel)
-    assert not runs_along_columns(rows)
-    assert runs_along_columns(columns)
+    assert not rows.runs_along_columns
+    assert columns.runs_along_columns
 
 
 def test_more_columns_than_a_block_holds_are_reduced_alike(toolchain: Toolchain) -> None:

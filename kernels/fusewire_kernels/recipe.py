@@ -1,0 +1,260 @@
+"""What decides the kernel of a group of loops and its sizes, written down without names of values or buffers.
+
+So the groups of a repeated loop body, which differ in buffers only, have one recipe. Most are known by less, without
+writing it: their outline.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fusewire_kernels import views
+from fusewire_kernels.batch_axis import BatchAxis, batch_axis, is_repeated, step_of
+from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
+from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
+from fusewire_kernels.groups import Group, Member
+from fusewire_kernels.placement import Placement, Walk
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
+
+
+class Walked(NamedTuple):
+    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape.
+
+    `step` is what it moves along the axis of a batch of one, for which it has no stride; `is_repeated`: along that of a
+    batch of many it does not move, though a batch of one would not tell that.
+    """
+
+    buffer: int
+    dtype: DType
+    is_slot: bool
+    shape: Shape = ()
+    strides: Shape = ()
+    placement: Placement = ()
+    gathered: Gathered | None = None
+    step: int = 0
+    is_repeated: bool = False
+
+
+class Step(NamedTuple):
+    """A node of a recipe; an operand is a step's number or an argument."""
+
+    body: str
+    is_reduction: bool
+    operand_dtype: DType
+    dtype: DType
+    operands: tuple[int | Walked, ...]
+    axis: Walk | None  # whose position an index is
+
+
+class Recipe(NamedTuple):
+    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
+
+    elements: int
+    walk: Walk | None
+    breaks: frozenset[int]
+    batch: BatchAxis | None
+    steps: tuple[Step, ...]
+    stores: tuple[tuple[int | Walked, Walked], ...]
+
+
+def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
+    """The recipe of a group of loops, and the buffers that it numbers."""
+    group = fusion.groups[index]
+    writer = _RecipeWriter(fusion, index)
+    writer.write()
+    members = [(fusion.graph.values[number], placement) for number, placement in group.members]
+    batch = batch_axis(members, group.walk, group.elements)
+    recipe = Recipe(group.elements, group.walk, group.breaks, batch, tuple(writer.steps), tuple(writer.stores))
+    if batch is not None and batch.is_reduced:
+        recipe = _of_reduced_batch(fusion, recipe, writer.buffers)
+    return recipe, writer.buffers
+
+
+def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
+    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
+
+    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
+    0 on) and buffers (from -1 down, as they are first used) it reads.
+    """
+    if group.inlined:
+        return None
+    values, is_stored = fusion.graph.values, fusion.is_stored
+    outline: list[Any] = [group.elements, group.walk, group.breaks]
+    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
+    buffers: list[Operand] = []
+    for position, (number, placement) in enumerate(group.members):
+        value = values[number]
+        if value.kind is None:
+            return None
+        outline += (value.kind, placement, is_stored[number])
+        for operand in value.operands:
+            base, (_, _, offset, moves) = operand
+            known = number_of.get(base)
+            if known is None:
+                place = (base, offset, moves)
+                known = number_of.get(place)
+                if known is None:
+                    known = number_of[place] = -1 - len(buffers)
+                    buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
+            outline.append(known)
+        number_of[number] = position
+        if is_stored[number]:
+            buffers.append(_make(Operand, (number, views.dense(value.shape))))
+    return tuple(outline), buffers
+
+
+def _whole_slot(value: int) -> Operand:
+    return Operand(value, views.dense(()))
+
+
+class _RecipeWriter:
+    def __init__(self, fusion: Fusion, index: int) -> None:
+        self.steps: list[Step] = []
+        self.stores: list[tuple[int | Walked, Walked]] = []
+        self.buffers: list[Operand] = []
+        self._values, self._is_stored = fusion.graph.values, fusion.is_stored
+        self._group = fusion.groups[index]
+        self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
+        self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
+
+    def write(self) -> None:
+        """Writes the steps of all members, and a store of each that needs one."""
+        values, is_stored = self._values, self._is_stored
+        for member in self._group.members:
+            number, placement = member
+            value = values[number]
+            if value.target is not None:
+                target = self._walked(value.target, placement)
+                self.stores.append((self._operand(value.operands[0], placement), target))
+                continue
+            step = self._step_of[number] = self._step_of[member] = self._step(value, placement)
+            if is_stored[number]:
+                kept = placement_of_result(value, placement)
+                self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
+
+    def _step(self, value: Value, placement: Placement) -> int:
+        if value.form is GATHER:
+            data, position = value.operands
+            read: list[int | Walked] = [
+                self._walked(data, placement, value.gathered),
+                self._operand(position, placement),
+            ]
+        else:
+            read = [self._operand(operand, placement) for operand in value.operands]
+        return self._add_step(value, placement, read)
+
+    def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
+        axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
+        is_reduction = value.form is REDUCTION
+        fields = (value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
+        self.steps.append(_make(Step, fields))
+        return len(self.steps) - 1
+
+    def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
+        own = self._step_of.get(operand[0])
+        if own is not None:
+            return own
+        if self._values[operand[0]].form in SLOTS:
+            return self._slot(operand)
+        if not self._group.inlined:
+            return self._walked(operand, placement)
+        member = inlined_as(self._values, self._group, operand, placement)
+        return self._walked(operand, placement) if member is None else self._inlined(member)
+
+    def _inlined(self, member: Member) -> int:
+        """The step of a value that is computed again; what it is made of is too, at its points."""
+        known = self._step_of.get(member)
+        if known is not None:
+            return known
+        value, read = self._values[member.value], []
+        for operand in value.operands:
+            inner = inlined_as(self._values, self._group, operand, member.placement)
+            read.append(self._slot(operand) if inner is None else self._inlined(inner))
+        self._step_of[member] = self._add_step(value, member.placement, read)
+        return self._step_of[member]
+
+    def _slot(self, operand: Operand) -> Walked:
+        return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
+
+    def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
+        number, layout = operand
+        value = self._values[number]
+        shape, strides, _, _ = layout
+        step, is_open = step_of(value, layout, is_gathered=gathered is not None), is_repeated(value, layout)
+        fields = (self._buffer(operand), value.dtype, False, shape, strides, placement, gathered, step, is_open)
+        return _make(Walked, fields)
+
+    def _buffer(self, operand: Operand) -> int:
+        """The number of a place in memory: a value's buffer from an offset on."""
+        value, (_, _, offset, moves) = operand
+        key = (value, offset, moves)
+        known = self._buffer_of.get(key)
+        if known is None:
+            known = self._buffer_of[key] = len(self.buffers)
+            self.buffers.append(operand)
+        return known
+
+
+def _of_reduced_batch(fusion: Fusion, recipe: Recipe, buffers: list[Operand]) -> Recipe:
+    """What moves along a batch that is reduced, where sizes leave that open: what the reductions read and what rests on
+    it. Nothing else does (a bias, from which its gradient is taken), nor what is made of that alone.
+    """
+    read = _read_before_reductions(recipe.steps)
+    of_batch = {buffers[argument.buffer].value for argument in read}
+
+    def settled(operand: int | Walked) -> int | Walked:
+        if isinstance(operand, int) or operand.is_slot or operand in read:
+            return operand
+        is_of_batch = _rests_on(fusion, buffers[operand.buffer].value, of_batch)
+        return operand if is_of_batch else operand._replace(step=0, is_repeated=False)
+
+    steps = tuple([step._replace(operands=tuple(map(settled, step.operands))) for step in recipe.steps])
+    is_inner = _inner_steps(steps)
+    stores: list[tuple[int | Walked, Walked]] = []
+    for source, target in recipe.stores:
+        stored = settled(source)
+        stores.append((stored, target if _moves(stored, is_inner) else target._replace(step=0)))
+    return recipe._replace(steps=steps, stores=tuple(stores))
+
+
+def _inner_steps(steps: tuple[Step, ...]) -> list[bool]:
+    """Which steps have a value for each of a batch of one that is reduced."""
+    is_inner: list[bool] = []
+    for step in steps:
+        moves = any(_moves(operand, is_inner) for operand in step.operands)
+        is_inner.append(moves and not step.is_reduction)
+    return is_inner
+
+
+def _moves(operand: int | Walked, is_inner: list[bool]) -> bool:
+    return is_inner[operand] if isinstance(operand, int) else operand.step != 0
+
+
+def _read_before_reductions(steps: tuple[Step, ...]) -> set[Walked]:
+    """The arguments that some reduction rests on."""
+    is_needed = [step.is_reduction for step in steps]
+    read: set[Walked] = set()
+    for number in reversed(range(len(steps))):
+        for operand in steps[number].operands if is_needed[number] else ():
+            if isinstance(operand, int):
+                is_needed[operand] = True
+            else:
+                read.add(operand)
+    return read
+
+
+def _rests_on(fusion: Fusion, value: int, others: set[int]) -> bool:
+    """Whether some of the other values are needed for a value, or are that value."""
+    seen, pending = set[int](), [value]
+    while pending:
+        number = pending.pop()
+        if number in others:
+            return True
+        if number not in seen:
+            seen.add(number)
+            pending += [operand.value for operand in fusion.graph.values[number].operands]
+            pending += fusion.writers.get(number, ())
+    return False
