@@ -5,8 +5,10 @@
 #define FW_SEGMENT ((int64_t)FW_CHUNK * FW_CHUNK)
 #define FW_WHOLE_WARP 0xffffffffu
 
-/* 64-bit division costs many times what 32-bit division does, and almost every index is small. */
+/* 64-bit division costs many times what 32-bit division does, and almost every index is small. Where the outer dimension
+ * is of one step no index needs any. */
 FW_FN int64_t fw_divide_index(int64_t index, int64_t extent) {
+    if (index < extent) return 0;
     if (((index | extent) >> 32) == 0) return (uint32_t)index / (uint32_t)extent;
     return index / extent;
 }
