@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,8 @@ from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten, places_of_si
 LEAST_COVERAGE = 64  # so that a few equal layers are not taken for the loop they stand in
 CANDIDATES = 256
 # Places, counted from the last item, that repeat whatever the period is: all are below half the least coverage.
-_PROBES = (1, 2, 3, 5, 8, 13, 21, 31)
+# The farthest first, for near ones are alike in many loops, whose layers are.
+_PROBES = (31, 21, 13, 8, 5, 3, 2, 1)
 
 
 class Period(NamedTuple):
@@ -23,19 +24,21 @@ class Period(NamedTuple):
     coverage: int
 
 
-def find_period(items: Integers, longest: int) -> Period | None:
-    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest."""
+def find_period(items: Integers, longest: int, shortest: int = 1) -> Period | None:
+    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest.
+
+    `shortest`: it is known that there is no shorter one.
+    """
     if len(items) < LEAST_COVERAGE:
         return None
     best = Period(0, 0)
-    for length in _lengths_worth_a_try(items):
-        if length > longest or best.coverage == len(items):
+    for length in _lengths_worth_a_try(items, longest):
+        if best.coverage == len(items):
             break
-        if length <= best.coverage - best.length:
+        if length < shortest or length <= best.coverage - best.length:
             continue  # what repeats so often besides repeats every multiple of `best.length`, and nothing else
-        found = Period(length, _coverage(items, length))
-        if found.coverage >= max(2 * length, LEAST_COVERAGE) and found.coverage > best.coverage:
-            best = found
+        if _repeats(items, length, max(2 * length, LEAST_COVERAGE, best.coverage + 1)):
+            best = Period(length, _coverage(items, length))
     return best if best.length else None
 
 
@@ -48,10 +51,12 @@ def choose_rotation(records: Sequence[Record], first: int) -> int:
     length = len(records) // 2
     flat = flatten(records)
     crossing = _values_crossing(flat, first, length)
-    candidates = np.flatnonzero(crossing == crossing.min())
-    ranks = _ranks(flat[places_of_signatures(flat)])
-    ranked = ranks.astype(">u4").tobytes()  # bytes are compared as their numbers are
-    return min(candidates.tolist(), key=lambda offset: ranked[4 * offset : 4 * (offset + length)])
+    ranks = _ranks(flat[places_of_signatures(flat)[:length]])
+    candidates = np.flatnonzero(crossing == crossing.min())  # in a mere chain all places
+    firsts = ranks[candidates]
+    beginnings: list[int] = candidates[firsts == firsts.min()].tolist()
+    ranked = 2 * ranks.astype(">u4").tobytes()  # bytes are compared as their numbers are
+    return min(beginnings, key=lambda offset: ranked[4 * offset : 4 * (offset + length)])
 
 
 def ops_in_loops(body: Integers, longest: int) -> int:
@@ -64,14 +69,21 @@ def ops_in_loops(body: Integers, longest: int) -> int:
     return int(np.count_nonzero(is_in_loop))
 
 
-def _lengths_worth_a_try(items: Integers) -> Iterator[int]:
+def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
     """Ascending: distances from the last item to earlier ones with the same items before them."""
     last = len(items) - 1
-    places = np.flatnonzero(items[_PROBES[-1] : last] == items[last]) + _PROBES[-1]
+    first = max(last - min(longest, len(items) // 2), *_PROBES)
+    places = np.flatnonzero(items[first:last] == items[last]) + first
     for probe in _PROBES:
         places = places[items[places - probe] == items[last - probe]]
-    distances = last - places[::-1][:CANDIDATES]
-    yield from distances[2 * distances <= len(items)].tolist()
+    distances: list[int] = (last - places[::-1][:CANDIDATES]).tolist()
+    return distances
+
+
+def _repeats(items: Integers, length: int, coverage: int) -> bool:
+    """Whether the last `coverage` items do so every `length`: compared as bytes, up to the first difference."""
+    tail = items[-coverage:]
+    return tail[length:].tobytes() == tail[:-length].tobytes()
 
 
 def _coverage(items: Integers, length: int) -> int:

@@ -95,6 +95,20 @@ def test_no_other_period_explains_more(loops: list[tuple[list[int], int]], repea
     assert (found.coverage if found else 0) == (longest if longest >= LEAST_COVERAGE else 0)
 
 
+@given(
+    loops=st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=9), st.integers(1, 20)), max_size=6),
+    repeats=st.integers(1, 4),
+)
+def test_to_know_that_shorter_ones_are_not_there_changes_nothing(
+    loops: list[tuple[list[int], int]], repeats: int
+) -> None:
+    items = np.array([item for body, count in loops for item in body * count] * repeats, np.int64)
+    for shorter in range(1, len(items)):
+        if find_period(items, shorter) is not None:
+            break
+        assert find_period(items, len(items), shorter + 1) == find_period(items, len(items))
+
+
 def _cell(start: int) -> list[Record]:
     """z = h @ w; z = z + b; z = -z; h = z * r, on a carried h; w, b and r come from outside."""
     w, b, r = 1 << 50, (1 << 50) + 1, (1 << 50) + 2
@@ -131,3 +145,15 @@ def test_a_body_begins_where_the_fewest_values_cross() -> None:
     for skipped in range(4):
         rotation = choose_rotation(records[skipped : skipped + 8], FIRST + skipped)
         assert (skipped + rotation) % 4 == 0
+
+
+@given(st.lists(st.sampled_from(["add", "multiply", "matmul", "subtract"]), min_size=1, max_size=30))
+def test_among_places_of_equal_crossing_all_that_follows_decides(names: list[str]) -> None:
+    records = [op(name, FIRST + index - 1, FIRST + index - 1) for index, name in enumerate(names * 2)]
+    turned = [(names * 2)[place : place + len(names)] for place in range(len(names))]
+    rotation = choose_rotation(records, FIRST)
+    assert turned[rotation] == min(turned, key=_order)
+
+
+def _order(names: list[str]) -> list[tuple[bool, int]]:
+    return [(name != "matmul", BY_NAME[name].code) for name in names]
