@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._bodies import Bodies, place_of
 from fusewire._history import History
 from fusewire._period import Period, choose_rotation, find_period, ops_in_loops
 from fusewire._tape import Integers, Record
@@ -34,11 +35,11 @@ from fusewire._tape import Integers, Record
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024
 FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
-HISTORY_OPS = 4096  # the longest body that can be found is half of it
+HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
+_LONGEST_BODY_OPS = HISTORY_OPS // 2  # that can be found
 _READS_THAT_TURN = 2  # at one place of a loop; a single one may be its last
-_ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
 class Reach(Enum):
@@ -68,6 +69,13 @@ class Past(NamedTuple):
     first: int
 
 
+class Searched(NamedTuple):
+    """A search that found no loop."""
+
+    unsent_ops: int  # that it saw, and that are not cut since
+    longest: int  # body that it looked for, in ops
+
+
 LookBack = Callable[[int], Past]  # how many records
 
 
@@ -78,10 +86,11 @@ class Cutter:
         self._body: Integers | None = None
         self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
         self._reads: list[int] = []  # with a body: ops from each read to its next beginning
-        self._known: OrderedDict[bytes, None] = OrderedDict()  # the bytes of bodies
+        self._known = Bodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
         self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
+        self._searched = Searched(0, 0)  # the last search in vain
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -113,7 +122,7 @@ class Cutter:
         self._unsent = unsent
         if self._is_broken(unsent):
             self._leave(unsent, look_back)
-        if self._body is None:
+        if self._body is None and not self._is_searched(unsent):
             self._enter(unsent, look_back)
         if self._body is None:
             return _piece_of_no_loop(len(unsent), reach, least_ops)
@@ -125,7 +134,8 @@ class Cutter:
         lead_ops = self._lead_ops - piece.ops
         if self._body is not None and lead_ops < 0:
             lead_ops %= len(self._body)
-        self._sent, self._lead_ops = sent, lead_ops  # at once: a signal handler may raise
+        searched = self._searched._replace(unsent_ops=self._searched.unsent_ops - piece.ops)
+        self._sent, self._lead_ops, self._searched = sent, lead_ops, searched  # at once: a signal handler may raise
 
     def note_end(self, reach: Reach) -> None:
         """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
@@ -135,7 +145,7 @@ class Cutter:
         self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
         if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
             return
-        self._known.pop(self._body.tobytes(), None)
+        self._known.drop(self._body)
         self._begin(np.roll(self._body, lead), 0)
 
     def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
@@ -163,28 +173,32 @@ class Cutter:
         following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
         return not _begins_with(self._body, following)
 
+    def _is_searched(self, unsent: Integers) -> bool:
+        """Whether no op was recorded since all was searched in vain. A piece may have been cut."""
+        return self._searched == Searched(len(unsent), _LONGEST_BODY_OPS)
+
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
         """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
         assert self._body is not None
         left, self._body = self._body, None
-        self._known.pop(left.tobytes(), None)
+        self._known.drop(left)
         self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
         if self._body is None or len(self._body) <= len(left):
-            self._remember(left)
+            self._known.add(left)
 
     def _enter(self, unsent: Integers, look_back: LookBack) -> None:
         """Recognises a loop that is known, or finds a new one."""
-        raw = unsent.tobytes()
-        found = [(lead, -len(known), known) for known in self._known if (lead := _find(known, raw)) is not None]
-        if found:
-            lead, _, known = min(found)
-            self._begin(np.frombuffer(known, np.int64), lead)
+        known = self._known.find_in(unsent)
+        if known is not None:
+            self._begin(known.body, known.place)
         else:
-            self._search(unsent, look_back, longest=HISTORY_OPS // 2)
+            self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> None:
+        """Finds a new loop; not among those of which the last search has told that they are not there."""
         signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
-        period = find_period(signatures, longest)
+        shortest = self._searched.longest + 1 if self._searched.unsent_ops == len(unsent) else 1
+        period = find_period(signatures, longest, shortest)
         if (
             period is not None
             and period.length > LARGEST_SEGMENT_OPS
@@ -192,6 +206,7 @@ class Cutter:
         ):
             period = find_period(signatures, LARGEST_SEGMENT_OPS)
         if period is None:
+            self._searched = Searched(len(unsent), longest)
             return
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
@@ -214,13 +229,7 @@ class Cutter:
 
     def _begin(self, body: Integers, lead_ops: int) -> None:
         self._body, self._lead_ops, self._reads = body, lead_ops, []
-        self._remember(body)
-
-    def _remember(self, body: Integers) -> None:
-        self._known[body.tobytes()] = None
-        self._known.move_to_end(body.tobytes())
-        if len(self._known) > KNOWN_BODIES:
-            self._known.popitem(last=False)
+        self._known.add(body)
 
 
 def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
@@ -271,17 +280,9 @@ def _begins_with(body: Integers, head: Integers) -> bool:
     return head.tobytes() == body[: len(head)].tobytes()
 
 
-def _find(known: bytes, signatures: bytes) -> int | None:
-    """The first place in `signatures` where a known body stands."""
-    at = signatures.find(known)
-    while at != -1 and at % _ITEM_BYTES:
-        at = signatures.find(known, at + 1)
-    return None if at == -1 else at // _ITEM_BYTES
-
-
 def _is_rotation(known: bytes, body: bytes) -> bool:
     """Whether a body is of the loop of a known one, wherever either begins."""
-    return len(known) == len(body) and _find(known, body * 2) is not None
+    return len(known) == len(body) and place_of(known, body * 2) is not None
 
 
 @cache

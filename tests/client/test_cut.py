@@ -22,7 +22,7 @@ from fusewire._cut import (
     Reach,
     within,
 )
-from fusewire._period import ops_in_loops
+from fusewire._period import Period, find_period, ops_in_loops
 from fusewire._signature import intern_signature, intern_spec
 from fusewire._tape import FIRST_HANDLE, Integers, Record
 from fusewire_protos import dtypes
@@ -312,6 +312,39 @@ def test_no_more_long_loops_are_remembered_than_bodies() -> None:
     for first in range(KNOWN_BODIES + 5):
         cutter._is_of_loops(np.arange(first, first + LONG))
     assert len(cutter._of_loops) == KNOWN_BODIES
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The shortest and the longest body of each search for a new loop."""
+    seen: list[tuple[int, int]] = []
+
+    def search(items: Integers, longest: int, shortest: int = 1) -> Period | None:
+        seen.append((shortest, longest))
+        return find_period(items, longest, shortest)
+
+    monkeypatch.setattr(_cut, "find_period", search)
+    return seen
+
+
+def test_what_was_searched_in_vain_is_searched_again_once_an_op_is_recorded(searches: list[tuple[int, int]]) -> None:
+    feed = Feed()
+    feed.record(list(range(2 * FRAGMENT_OPS + LEAST_SEGMENT_OPS)))
+    assert feed.cut() == [Piece(FRAGMENT_OPS)] * 2
+    assert len(searches) == 1
+    feed.record([9999])
+    assert feed.cut() == []
+    assert len(searches) == 2
+
+
+def test_as_a_loop_is_left_no_length_is_searched_for_twice(searches: list[tuple[int, int]]) -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    searches.clear()
+    feed.record(list(range(70, 200)))
+    feed.cut()
+    assert searches == [(1, LARGEST_SEGMENT_OPS), (LARGEST_SEGMENT_OPS + 1, HISTORY_OPS // 2)]
 
 
 @given(
