@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from threading import RLock
@@ -34,6 +35,7 @@ from fusewire._tape import Integers, Record, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
+_KNOWN_PATTERNS = 256
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
@@ -150,7 +152,7 @@ class Recorder:
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
         self._kept: dict[tuple[int, int], list[Loan]] = {}  # by the op that took them on, until it is sent
-        self._patterns: dict[int, Pattern] = {}  # the last of each length, of which there are LARGEST_SEGMENT_OPS
+        self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
         self._positions = Positions()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
@@ -232,7 +234,7 @@ class Recorder:
         piece = self._fitting(piece, unsent, places)
         self._take_buried(deaths)
         here, later = _split(unsent, places, piece.ops)
-        structure = self._structure(here, first, piece.ops)
+        structure = self._structure(here, first, signatures[: piece.ops])
         liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
         if _is_kept_now_and_then(piece, liveness, signatures):
             liveness = spread_over_bodies(liveness, first, piece.ops, piece.bodies)
@@ -288,14 +290,17 @@ class Recorder:
         ends = np.append(places, len(flat))[1 : piece.ops + 1] - np.arange(1, piece.ops + 1)
         return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
 
-    def _structure(self, flat: Integers, first: int, ops: int) -> Structure:
-        """In a loop pieces of one length are mostly of one structure."""
-        known = self._patterns.get(ops)
-        matched = None if known is None else known.match(flat, first, ops)
-        if matched is not None:
-            return matched
-        structure = structure_of(flat, first, ops)
-        self._patterns[ops] = Pattern(structure)
+    def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
+        """Pieces of the same signatures are mostly of one structure, whatever has come between them."""
+        row, ops = signatures.tobytes(), len(signatures)
+        known = self._patterns.pop(row, None)
+        structure = None if known is None else known.match(flat, first, ops)
+        if known is None or structure is None:
+            structure = structure_of(flat, first, ops)
+            known = Pattern(structure)
+        self._patterns[row] = known  # the last again
+        if len(self._patterns) > _KNOWN_PATTERNS:
+            self._patterns.popitem(last=False)
         return structure
 
     def _take_buried(self, deaths: int) -> None:
