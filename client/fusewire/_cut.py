@@ -69,13 +69,6 @@ class Past(NamedTuple):
     first: int
 
 
-class Searched(NamedTuple):
-    """A search that found no loop."""
-
-    unsent_ops: int  # that it saw, and that are not cut since
-    longest: int  # body that it looked for, in ops
-
-
 LookBack = Callable[[int], Past]  # how many records
 
 
@@ -90,7 +83,7 @@ class Cutter:
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
         self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
-        self._searched = Searched(0, 0)  # the last search in vain
+        self._barren_ops = 0  # unsent ops in which no loop was found, when there were no others
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -122,9 +115,10 @@ class Cutter:
         self._unsent = unsent
         if self._is_broken(unsent):
             self._leave(unsent, look_back)
-        if self._body is None and not self._is_searched(unsent):
+        elif self._body is None and len(unsent) != self._barren_ops:
             self._enter(unsent, look_back)
         if self._body is None:
+            self._barren_ops = len(unsent)
             return _piece_of_no_loop(len(unsent), reach, least_ops)
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
@@ -134,8 +128,8 @@ class Cutter:
         lead_ops = self._lead_ops - piece.ops
         if self._body is not None and lead_ops < 0:
             lead_ops %= len(self._body)
-        searched = self._searched._replace(unsent_ops=self._searched.unsent_ops - piece.ops)
-        self._sent, self._lead_ops, self._searched = sent, lead_ops, searched  # at once: a signal handler may raise
+        barren_ops = self._barren_ops - piece.ops
+        self._sent, self._lead_ops, self._barren_ops = sent, lead_ops, barren_ops  # at once: a signal handler may raise
 
     def note_end(self, reach: Reach) -> None:
         """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
@@ -173,45 +167,42 @@ class Cutter:
         following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
         return not _begins_with(self._body, following)
 
-    def _is_searched(self, unsent: Integers) -> bool:
-        """Whether no op was recorded since all was searched in vain. A piece may have been cut."""
-        return self._searched == Searched(len(unsent), _LONGEST_BODY_OPS)
-
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
         """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
         assert self._body is not None
         left, self._body = self._body, None
         self._known.drop(left)
-        self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
+        is_in_any = self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
         if self._body is None or len(self._body) <= len(left):
             self._known.add(left)
+        if self._body is None:
+            self._enter(unsent, look_back, may_be_new=is_in_any)
 
-    def _enter(self, unsent: Integers, look_back: LookBack) -> None:
+    def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
         """Recognises a loop that is known, or finds a new one."""
         known = self._known.find_in(unsent)
         if known is not None:
             self._begin(known.body, known.place)
-        else:
+        elif may_be_new:
             self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
 
-    def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> None:
-        """Finds a new loop; not among those of which the last search has told that they are not there."""
+    def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
+        """Finds a new loop, if there is one. False if there is none however long it might be."""
         signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
-        shortest = self._searched.longest + 1 if self._searched.unsent_ops == len(unsent) else 1
-        period = find_period(signatures, longest, shortest)
-        if (
-            period is not None
-            and period.length > LARGEST_SEGMENT_OPS
-            and self._is_of_loops(signatures[-period.length :])
+        period = find_period(signatures, _LONGEST_BODY_OPS)
+        if period is None:
+            return False
+        if period.length > LARGEST_SEGMENT_OPS and (
+            period.length > longest or self._is_of_loops(signatures[-period.length :])
         ):
             period = find_period(signatures, LARGEST_SEGMENT_OPS)
         if period is None:
-            self._searched = Searched(len(unsent), longest)
-            return
+            return True
         length = period.length
         rotation = choose_rotation(*look_back(2 * length))
         start = len(signatures) - 2 * length + rotation
         self._begin(signatures[start : start + length], _lead(len(unsent), period, -rotation % length))
+        return True
 
     def _is_of_loops(self, body: Integers) -> bool:
         """Whether shorter loops make up most of a long body.

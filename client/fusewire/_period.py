@@ -24,18 +24,15 @@ class Period(NamedTuple):
     coverage: int
 
 
-def find_period(items: Integers, longest: int, shortest: int = 1) -> Period | None:
-    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest.
-
-    `shortest`: it is known that there is no shorter one.
-    """
+def find_period(items: Integers, longest: int) -> Period | None:
+    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest."""
     if len(items) < LEAST_COVERAGE:
         return None
     best = Period(0, 0)
     for length in _lengths_worth_a_try(items, longest):
         if best.coverage == len(items):
             break
-        if length < shortest or length <= best.coverage - best.length:
+        if length <= best.coverage - best.length:
             continue  # what repeats so often besides repeats every multiple of `best.length`, and nothing else
         if _repeats(items, length, max(2 * length, LEAST_COVERAGE, best.coverage + 1)):
             best = Period(length, _coverage(items, length))
