@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._signature import signature_of
-from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten, places_of_signatures
+from fusewire._tape import Integers, Record, flatten, places_of_signatures
 
 LEAST_COVERAGE = 64  # so that a few equal layers are not taken for the loop they stand in
 CANDIDATES = 256
@@ -46,9 +46,10 @@ def choose_rotation(records: Sequence[Record], first: int) -> int:
     begin: fewest values that cross, then a product to begin with, then an order among signatures.
     """
     length = len(records) // 2
-    flat = flatten(records)
-    crossing = _values_crossing(flat, first, length)
-    ranks = _ranks(flat[places_of_signatures(flat)[:length]])
+    second = flatten(records[length:])  # it has all the signatures, and the values of the first body that it uses
+    places = places_of_signatures(second)
+    crossing = _values_crossing(second, places, first, length)
+    ranks = _ranks(second[places])
     candidates = np.flatnonzero(crossing == crossing.min())  # in a mere chain all places
     firsts = ranks[candidates]
     beginnings: list[int] = candidates[firsts == firsts.min()].tolist()
@@ -91,16 +92,18 @@ def _coverage(items: Integers, length: int) -> int:
 
 def _ranks(signatures: Integers) -> Integers:
     """For each of `signatures` its rank in the order that is the same in every process."""
-    distinct, places = np.unique(signatures, return_inverse=True)
-    canonical = [signature_of(number).canonical for number in distinct.tolist()]
-    rank = np.empty(len(distinct), np.int64)
-    rank[sorted(range(len(distinct)), key=canonical.__getitem__)] = np.arange(len(distinct))
-    return rank[places]
+    ordered = sorted(set(signatures.tolist()), key=lambda number: signature_of(number).canonical)
+    rank = np.empty(max(ordered) + 1, np.int64)
+    rank[ordered] = np.arange(len(ordered))
+    return rank[signatures]
 
 
-def _values_crossing(flat: Integers, first: int, length: int) -> Integers:
-    """For each place in the body, how many values made before it in the loop are used behind it."""
-    reaches = _longest_reaches(flat, first, length)
+def _values_crossing(second: Integers, places: Integers, first: int, length: int) -> Integers:
+    """For each place in the body, how many values made before it in the loop are used behind it.
+
+    `second` holds the records of the second of two bodies, which begin at `places`; `first` is that of the first.
+    """
+    reaches = _longest_reaches(second, places, first, length)
     sources = np.flatnonzero(reaches)
     begins = np.bincount(sources + 1, minlength=3 * length)
     ends = np.bincount(sources + reaches[sources] + 1, minlength=3 * length)
@@ -108,13 +111,13 @@ def _values_crossing(flat: Integers, first: int, length: int) -> Integers:
     return crossing
 
 
-def _longest_reaches(flat: Integers, first: int, length: int) -> Integers:
+def _longest_reaches(second: Integers, places: Integers, first: int, length: int) -> Integers:
     """How many ops later each place's value is last used, as seen in the second body; 0 if it is not."""
-    is_signature = np.zeros(len(flat), bool)
-    is_signature[places_of_signatures(flat)] = True
-    user = np.cumsum(is_signature) - 1
-    source = flat - first
-    is_use = (user >= length) & (flat >= FIRST_HANDLE) & (source >= 0) & (source < user)
+    is_signature = np.zeros(len(second), bool)
+    is_signature[places] = True
+    user = np.cumsum(is_signature) + (length - 1)
+    source = second - first
+    is_use = (source >= 0) & (source < user)  # neither a signature nor a value is as large as a handle
     reaches = np.zeros(length, np.int64)
     np.maximum.at(reaches, source[is_use] % length, (user - source)[is_use])
     return reaches
