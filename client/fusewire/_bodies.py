@@ -1,8 +1,8 @@
 """The bodies of loops met before, and where one of them stands in a list of ops.
 
 Mostly none does, and to search for one takes as long as to read it and the list. So a body is searched for where the
-list has its *mark*, a number that its first ops make; the marks of all bodies are looked for at once. A body of fewer
-ops than make a mark has none and is always searched for.
+list has its *opening*, a number that its first ops make; the openings of all bodies are looked for at once. A body of
+fewer ops than make an opening has none and is always searched for.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from fusewire._tape import Integers
 
-_MARKED_OPS = 8
-_WEIGHTS = np.cumprod(np.full(_MARKED_OPS, 0x9E3779B97F4A7C15, np.uint64)).view(np.int64)
+_OPENING_OPS = 8
+_WEIGHTS = np.cumprod(np.full(_OPENING_OPS, 0x9E3779B97F4A7C15, np.uint64)).view(np.int64)
 _ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
@@ -31,41 +31,41 @@ class Bodies:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._marks: OrderedDict[bytes, int | None] = OrderedDict()  # by the bytes of the body
+        self._openings: OrderedDict[bytes, int | None] = OrderedDict()  # by the bytes of the body
 
     def add(self, body: Integers) -> None:
         raw = body.tobytes()
-        if raw not in self._marks:
-            self._marks[raw] = _mark_of(body)
-        self._marks.move_to_end(raw)
-        if len(self._marks) > self._most:
-            self._marks.popitem(last=False)
+        if raw not in self._openings:
+            self._openings[raw] = _opening_of(body)
+        self._openings.move_to_end(raw)
+        if len(self._openings) > self._most:
+            self._openings.popitem(last=False)
 
     def drop(self, body: Integers) -> None:
         """If it is there."""
-        self._marks.pop(body.tobytes(), None)
+        self._openings.pop(body.tobytes(), None)
 
     def find_in(self, signatures: Integers) -> Found | None:
         """The body that stands first; of those that begin at one place the longest."""
-        raw, marks = signatures.tobytes(), self._marks_in(signatures)
+        raw, openings = signatures.tobytes(), self._openings_in(signatures)
         found = [
             (place, -len(body), body)
-            for body, mark in self._marks.items()
-            if (mark is None or mark in marks) and (place := place_of(body, raw)) is not None
+            for body, opening in self._openings.items()
+            if (opening is None or opening in openings) and (place := place_of(body, raw)) is not None
         ]
         if not found:
             return None
         place, _, body = min(found)
         return Found(place, np.frombuffer(body, np.int64))
 
-    def _marks_in(self, signatures: Integers) -> set[int]:
-        """The marks of bodies that `signatures` has."""
-        known = np.array(sorted({mark for mark in self._marks.values() if mark is not None}), np.int64)
-        if not len(known) or len(signatures) < _MARKED_OPS:
+    def _openings_in(self, signatures: Integers) -> set[int]:
+        """The openings of bodies that `signatures` has."""
+        known = np.array(sorted({opening for opening in self._openings.values() if opening is not None}), np.int64)
+        if not len(known) or len(signatures) < _OPENING_OPS:
             return set()
-        marks = _marks_of(signatures)
-        nearest = known[np.searchsorted(known, marks, side="right") - 1]
-        return set(marks[marks == nearest].tolist())
+        openings = _openings_of(signatures)
+        nearest = known[np.searchsorted(known, openings, side="right") - 1]
+        return set(openings[openings == nearest].tolist())
 
 
 def place_of(body: bytes, signatures: bytes) -> int | None:
@@ -76,11 +76,11 @@ def place_of(body: bytes, signatures: bytes) -> int | None:
     return None if at == -1 else at // _ITEM_BYTES
 
 
-def _mark_of(body: Integers) -> int | None:
-    return int(_marks_of(body[:_MARKED_OPS])[0]) if len(body) >= _MARKED_OPS else None
+def _opening_of(body: Integers) -> int | None:
+    return int(_openings_of(body[:_OPENING_OPS])[0]) if len(body) >= _OPENING_OPS else None
 
 
-def _marks_of(signatures: Integers) -> Integers:
+def _openings_of(signatures: Integers) -> Integers:
     """For each place the number that the ops from there on make. Others hardly ever make the same; sums wrap."""
-    marks: Integers = np.correlate(signatures, _WEIGHTS, "valid")
-    return marks
+    openings: Integers = np.correlate(signatures, _WEIGHTS, "valid")
+    return openings

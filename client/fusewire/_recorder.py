@@ -292,13 +292,13 @@ class Recorder:
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
         """Pieces of the same signatures are mostly of one structure, whatever has come between them."""
-        row, ops = signatures.tobytes(), len(signatures)
-        known = self._patterns.pop(row, None)
+        key, ops = signatures.tobytes(), len(signatures)
+        known = self._patterns.pop(key, None)
         structure = None if known is None else known.match(flat, first, ops)
         if known is None or structure is None:
             structure = structure_of(flat, first, ops)
             known = Pattern(structure)
-        self._patterns[row] = known  # the last again
+        self._patterns[key] = known  # the last again
         if len(self._patterns) > _KNOWN_PATTERNS:
             self._patterns.popitem(last=False)
         return structure

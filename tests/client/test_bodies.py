@@ -15,7 +15,7 @@ from fusewire._bodies import Bodies, place_of
 from fusewire._tape import Integers
 
 MOST = 8
-LARGE = 1 << 40  # times others its product wraps
+LARGE = 1 << 40  # so that openings wrap
 
 bodies = st.lists(st.lists(st.sampled_from([1, 2, LARGE]), min_size=1, max_size=20), max_size=MOST)
 
@@ -77,7 +77,7 @@ def test_a_body_that_was_dropped_is_not_found() -> None:
     assert _found_in(known, [1, 2]) == (1, [2])
 
 
-def test_a_body_is_searched_for_only_where_its_beginning_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_body_is_searched_for_only_where_its_opening_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[bytes] = []
 
     def search(body: bytes, signatures: bytes) -> int | None:
