@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from fusewire._credit import Amount
 from fusewire_protos import dtypes, frames
-from fusewire_protos import program as programs
+from fusewire_protos import program_codec as programs
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
-from fusewire_protos.program import Program, ProgramLimits
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -145,7 +146,7 @@ class MemoryServer:
 
     def _run(self, segment: frames.Segment) -> None:
         program = self.programs[segment.program]
-        self._in_flight.append(Amount(len(program.ops), program.live_bytes, 1))
+        self._in_flight.append(Amount(program.op_count, program.live_bytes, 1))
         inputs = [self.values.get(handle, _NOTHING) for handle in segment.inputs]
         for position in segment.dying:
             self._free(segment.inputs[position])
@@ -177,7 +178,7 @@ class MemoryServer:
     def _failure(self, handle: int) -> wire.Failure:
         for segment in self.segments:
             op_index = handle - segment.base
-            if segment.base in self.failing and 0 <= op_index < len(self.programs[segment.program].ops):
+            if segment.base in self.failing and 0 <= op_index < self.programs[segment.program].op_count:
                 code = BY_NAME[self.failing[segment.base]].code
                 return wire.Failure(code=code, text="it failed", base=segment.base, op_index=op_index)
         return wire.Failure(code=BY_NAME["unknown_handle"].code, text=f"handle {handle} names nothing")

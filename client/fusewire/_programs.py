@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from fusewire._segments import Template
-from fusewire_protos.program import digest
+from fusewire._templates import Template
+from fusewire_protos.program_codec import digest
 
 MOST_DIGESTS = 1024  # of programs, and as many of fragments
 

@@ -31,7 +31,7 @@ from fusewire._loans import Loan, Loans
 from fusewire._positions import Positions, users_position
 from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_bodies, structure_of
 from fusewire._signature import signature_of
-from fusewire._tape import Integers, Record, Tape, flatten, places_of_signatures
+from fusewire._tape import Integers, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -86,16 +86,10 @@ class Draft(NamedTuple):
 
     piece: Piece
     first: int
-    tape: Tape
     structure: Structure
     liveness: Liveness
     values: list[Scalar]
     later: Integers  # the records behind the piece
-
-    @property
-    def records(self) -> list[Record]:
-        """Of the piece; asked for only if its program is new."""
-        return self.tape.between(self.first, self.first + self.piece.ops)
 
 
 class _Unsent(NamedTuple):
@@ -238,7 +232,7 @@ class Recorder:
         liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
         if _is_kept_now_and_then(piece, liveness, signatures):
             liveness = spread_over_bodies(liveness, first, piece.ops, piece.bodies)
-        return Draft(piece, first, tape, structure, liveness, tape.values_of(here), later)
+        return Draft(piece, first, structure, liveness, tape.values_of(here), later)
 
     def commit(self, draft: Draft) -> None:
         """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""

@@ -17,8 +17,8 @@ from fusewire._link import Link, finish
 from fusewire._programs import Numbered, ProgramKey, Programs
 from fusewire._recorder import Draft, Recorder
 from fusewire._recorders import Recorders
-from fusewire._segments import Template, bind, build_template
 from fusewire._stream import Outgoing
+from fusewire._templates import Template, bind, build_template
 from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
 
@@ -165,7 +165,7 @@ class Sender:
         with self._link.lock:
             template = self.programs.template(key)
         if template is None:
-            template = build_template(draft.records, draft.structure, draft.liveness.live)
+            template = build_template(draft.structure, draft.liveness.live)
             with self._link.lock:
                 self.programs.keep(key, template)
         return template

@@ -48,6 +48,7 @@ class Signature(NamedTuple):
     number: int
     op: Op
     operands: tuple[OperandSpec, ...]
+    specs: tuple[Spec, ...]  # of the operands, of scalars too
     attributes: Attributes
     result: ArraySpec
     scalars: tuple[DType, ...]  # those among the operands
@@ -102,20 +103,25 @@ def _new_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attrib
     inferred = catalogue.infer(op, specs, attributes)
     if inferred.size_bytes > limit_bytes:
         raise QuotaExceeded(catalogue.too_large(op, specs, inferred, limit_bytes)) from None  # no word of a cache
-    signature = _signature(next(_next_number), op, operands, attributes, intern_spec(inferred, limit_bytes))
+    signature = _signature(next(_next_number), op, operands, specs, attributes, intern_spec(inferred, limit_bytes))
     _signatures[signature.number] = signature  # before anybody finds it
     return signature
 
 
 def _signature(
-    number: int, op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes, result: ArraySpec
+    number: int,
+    op: Op,
+    operands: tuple[OperandSpec, ...],
+    specs: tuple[Spec, ...],
+    attributes: Attributes,
+    result: ArraySpec,
 ) -> Signature:
     scalars = tuple(operand for operand in operands if isinstance(operand, DType))
     arrays, values = count(), count(len(operands) - len(scalars))
     cells = tuple([next(values if isinstance(operand, DType) else arrays) for operand in operands])
     canonical_operands = tuple(_canonical_operand(operand) for operand in operands)
     canonical = (op.category is not Category.PRODUCT, op.code, canonical_operands, repr(attributes))
-    return Signature(number, op, operands, attributes, result, scalars, cells, op.starts(attributes), canonical)
+    return Signature(number, op, operands, specs, attributes, result, scalars, cells, op.starts(attributes), canonical)
 
 
 def _canonical_operand(operand: OperandSpec) -> tuple[object, ...]:

@@ -94,7 +94,7 @@ class Repertoire:
         without a compiler.
         """
         steps: dict[Signature, Step] = {}
-        for signature in dict.fromkeys(program.signatures):
+        for signature in program.distinct:
             steps[signature] = self._step(signature, kernel_of)
             yield
         ready = [*map(steps.__getitem__, program.signatures)]
@@ -252,7 +252,7 @@ def _of_dense(library: Any, run_inexact: RunInexact, op: Op, specs: tuple[Spec, 
 
 def _dying(program: Program) -> list[tuple[int, ...]]:
     """For each op, the operand numbers that nothing needs after it: an unused result dies at its own op."""
-    first_result, ops = program.first_result, len(program.signatures)
+    first_result, ops = program.first_result, program.op_count
     last_uses = dict(zip(range(first_result, first_result + ops), range(ops), strict=True))
     for index, operands in enumerate(program.operands):
         for operand in operands:
@@ -269,7 +269,7 @@ def _seen(program: Program) -> Iterator[int]:
     """The ops of which somebody sees which NaN a NaN of the result is: it is live, or its bits pass on to what is."""
     first_result = program.first_result
     seen = {first_result + index for index in program.live}
-    for index in reversed(range(len(program.signatures))):
+    for index in reversed(range(program.op_count)):
         if first_result + index in seen:
             yield index
             signature = program.signatures[index]

@@ -8,18 +8,15 @@ what is linked: of large values it is not Python that takes the time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fusewire_kernels.plan import ARENA_COLUMN, OperandRef, Plan
 from fusewire_kernels.slots import addresses_in_order
 from fusewire_protos.catalogue import Category
-from fusewire_protos.program import Program
+from fusewire_protos.program import Integers, Program
 from fusewire_protos.signatures import Signature
 
 MOST_BYTES = 4 << 20  # that the values of a linked program may take
@@ -31,8 +28,6 @@ _ALIGNMENT_BYTES = 64
 _OF_ONE_KERNEL = (Category.POINTWISE, Category.REDUCTION, Category.PRODUCT, Category.VIEW)
 
 _size_of = attrgetter("size_bytes")
-
-Integers = npt.NDArray[np.int64]
 
 
 class Linked(NamedTuple):
@@ -49,12 +44,11 @@ class Linked(NamedTuple):
 
 def may_be_linked(program: Program) -> bool:
     """Whether one-op plans of its ops, if they were there, would be linked."""
-    distinct = set(program.signatures)
     return (
-        len(program.signatures) <= MOST_OPS
-        and len(distinct) <= MOST_DISTINCT
+        program.op_count <= MOST_OPS
+        and len(program.distinct) <= MOST_DISTINCT
         and program.all_bytes <= MOST_BYTES
-        and all(_is_one_kernel(signature) for signature in distinct)
+        and all(_is_one_kernel(signature) for signature in program.distinct)
     )
 
 
@@ -69,11 +63,11 @@ def is_one_launch(plan: Plan, operands: int) -> bool:
 def link(program: Program) -> Linked:
     """Of a program whose one-op plans are one launch each."""
     operands, ends = _operand_numbers(program)
-    sizes_bytes = np.fromiter(map(_size_of, program.signatures), np.int64, len(program.signatures))
+    sizes_bytes = np.array([*map(_size_of, program.distinct)], np.int64)[program.signature_numbers]
     first_byte = _aligned(SCALAR_BYTES * len(program.scalars))
     result_ends = first_byte + np.cumsum(_aligned(sizes_bytes))
     result_begins = result_ends - _aligned(sizes_bytes)
-    places = np.zeros((program.first_result + len(program.signatures), 2), np.int64)
+    places = np.zeros((program.first_result + program.op_count, 2), np.int64)
     inputs = len(program.inputs)
     places[:inputs, 0] = np.arange(1, 1 + inputs)
     places[inputs : program.first_result, 1] = SCALAR_BYTES * np.arange(len(program.scalars))
@@ -90,18 +84,14 @@ def _is_one_kernel(signature: Signature) -> bool:
 
 def _operand_numbers(program: Program) -> tuple[Integers, Integers]:
     """The operand numbers of each op with that of its result behind, and where each op's end."""
-    ops = len(program.signatures)
-    ends = np.cumsum(_each(map(len, program.operands), ops) + 1)
+    ops = np.arange(program.op_count)
+    ends = program.operand_ends + ops + 1
     numbers = np.empty(ends[-1], np.int64)
     is_result = np.zeros(len(numbers), bool)
     is_result[ends - 1] = True
-    numbers[is_result] = np.arange(program.first_result, program.first_result + ops)
-    numbers[~is_result] = _each(chain.from_iterable(program.operands), len(numbers) - ops)
+    numbers[is_result] = program.first_result + ops
+    numbers[~is_result] = program.operand_numbers
     return numbers, ends
-
-
-def _each(numbers: Iterable[int], count: int) -> Integers:
-    return np.fromiter(numbers, np.int64, count)
 
 
 def _aligned(sizes_bytes: int | Integers) -> int | Integers:

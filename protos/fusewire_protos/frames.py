@@ -24,9 +24,10 @@ import msgpack
 from fusewire_protos import shapes
 from fusewire_protos.dtypes import from_code
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
-from fusewire_protos.program import ProgramLimits, unpack
+from fusewire_protos.program_codec import ProgramLimits
 from fusewire_protos.reader import Reader
 from fusewire_protos.shapes import Spec
+from fusewire_protos.unpacking import unpack
 
 PROTOCOL_VERSION = 1
 MAX_HANDLE = 2**63 - 1

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import msgpack
 
 from fusewire_protos.errors import CaseError
-from fusewire_protos.program import unpack_bounded
+from fusewire_protos.unpacking import unpack_bounded
 
 T = TypeVar("T")
 

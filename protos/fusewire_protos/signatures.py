@@ -23,6 +23,7 @@ MOST_OPERANDS = 16  # of an op that is remembered
 MOST_REMEMBERED = 1 << 12
 
 Key = tuple[int | bytes, ...]  # op code, attributes as `attributes_key` tells them, and the kinds of the operands
+Parts = tuple[int, bytes, tuple[Spec, ...]]  # likewise, with the operands themselves
 
 
 class Signature:
@@ -66,6 +67,11 @@ def attributes_key(attributes: Sequence[object]) -> bytes:
         return b""
     key: bytes = msgpack.packb(attributes)
     return key
+
+
+def parts_of(signature: Signature) -> Parts:
+    """What those have in common that are equal."""
+    return signature.op.code, attributes_key(signature.attributes), signature.operands
 
 
 def signature_of(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Signature:

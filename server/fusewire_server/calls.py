@@ -8,7 +8,8 @@ from fusewire_kernels.expand import expand
 from fusewire_kernels.interpreter import converted_first, needs_kernel
 from fusewire_kernels.link import may_be_linked
 from fusewire_protos.catalogue import Attributes, Category, Op
-from fusewire_protos.program import Program, ProgramOp, build, encode
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature, signature_of
 
@@ -41,7 +42,7 @@ class Calls:
         self.welcome: list[OneOpCall] = []
         self.are_counted = False  # whether the program is among those that have brought them
         self._known: set[OneOpCall] = set()
-        self._signatures = iter(dict.fromkeys(program.signatures))  # a loop's body repeats few
+        self._signatures = iter(program.distinct)
         self._is_library_exact = is_library_exact
         self._is_for_linking = links and may_be_linked(program)
 

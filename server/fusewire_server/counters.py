@@ -57,7 +57,7 @@ class Counters:
         self.compile.add(planned.compiling_ns)
 
     def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, device_ns: int) -> None:
-        ops = len(entry.program.signatures)
+        ops = entry.program.op_count
         launches = ops * rows if loaded is None else len(loaded.plan.launches)
         self.ops += ops * rows
         self.rows += rows

@@ -35,7 +35,7 @@ def intermediate_bytes(program: Program) -> int:
 
 def most_intermediate_bytes(program: Program) -> int:
     """No less than `intermediate_bytes`, at a tenth of its cost: as if nothing were freed, and all were copied."""
-    composites = (each for each in set(program.signatures) if each.op.category is Category.COMPOSITE)
+    composites = (each for each in program.distinct if each.op.category is Category.COMPOSITE)
     within = max(map(_within, composites), default=0)
     return 2 * program.all_bytes + within
 

@@ -31,7 +31,7 @@ from fusewire_kernels.plan_codec import encode_plan
 from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, FusewireError
-from fusewire_protos.program import ProgramLimits, decode, digest
+from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_server.courtesy import give_way
 from fusewire_server.planner import LENGTH_BYTES
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
-from fusewire_protos.program import Program, ProgramLimits, decode, digest, unpack
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.holdings import Holdings
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 
 # What parts of a program take once it is decoded, about; a test compares the sum with what is measured.
-OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 128  # an op, each of its operands, an input or a scalar
+OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands, an input or a scalar
+SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # what ops share that are alike, and inputs
 ENTRY_BYTES = 2048  # the entry, and how it is shown
 
 
@@ -83,14 +86,14 @@ class ProgramEntry:
     def size_bytes(self) -> int:
         """What the program takes of memory, about."""
         program = self.program
-        operands = sum(map(len, program.operands))
-        parts_bytes = OP_BYTES * len(program.signatures) + OPERAND_BYTES * operands + LEAF_BYTES * program.first_result
-        return ENTRY_BYTES + len(self.raw) + parts_bytes
+        ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
+        leaves_bytes = LEAF_BYTES * program.first_result + SPEC_BYTES * len({*map(id, program.inputs)})
+        return ENTRY_BYTES + len(self.raw) + SIGNATURE_BYTES * len(program.distinct) + ops_bytes + leaves_bytes
 
     @cached_property
     def amount(self) -> Amount:
         """What a segment of the program takes of its session's credit."""
-        return Amount(len(self.program.signatures), self.program.live_bytes, 1)
+        return Amount(self.program.op_count, self.program.live_bytes, 1)
 
     @property
     def row_ns(self) -> int:
@@ -257,17 +260,7 @@ def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
     try:
         if rejection.exception is QuotaExceeded:
             program = decode(raw, limits._replace(array_bytes=sys.maxsize))
-            return Claim.of(program.live, Amount(len(program.signatures), program.live_bytes, 1))
+            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1))
     except CaseError:
         pass
-    return Claim.of(_claimed_live(raw), Amount(0, 0, 1))
-
-
-def _claimed_live(raw: bytes) -> Sequence[int]:
-    """Empty if it cannot be read."""
-    try:
-        parts = unpack(raw, longest_array=len(raw))
-        live = parts[3]
-        return [index for index in live if type(index) is int and 0 <= index < len(parts[2])]
-    except (CaseError, TypeError, IndexError):
-        return ()
+    return Claim.of(claimed_live(raw), Amount(0, 0, 1))

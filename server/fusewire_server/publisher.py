@@ -163,7 +163,7 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
     return ProgramView(
         digest=entry.digest.hex(),
         is_fragment=entry.is_fragment,
-        ops=len(entry.program.signatures),
+        ops=entry.program.op_count,
         tier=entry.tier,
         state=entry.state.value,
         hits=entry.uses,

@@ -44,7 +44,7 @@ def link_if_all_is_there(linker: Linker, entry: ProgramEntry) -> LinkedProgram |
     program = entry.program
     if not may_be_linked(program):
         return None
-    distinct = set(program.signatures)
+    distinct = program.distinct
     one_ops = {each: entry.one_ops.get(OneOpCall(each.op, each.operands, each.attributes)) for each in distinct}
     loaded = {signature: one_op.loaded for signature, one_op in one_ops.items() if one_op is not None}
     return linker.link(program, loaded) if len(loaded) == len(distinct) else None

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusewire._segments import Pattern, bind, build_template, liveness_of, spread_over_bodies, structure_of
+from fusewire._segments import Pattern, liveness_of, spread_over_bodies, structure_of
 from fusewire._signature import intern_signature, intern_spec
 from fusewire._tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.frames import FIRST_UPLOAD
-from fusewire_protos.program import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1
@@ -88,26 +87,6 @@ def test_a_pattern_of_two_inputs_is_not_that_of_one_in_two_places() -> None:
     assert pattern.match(flatten([(ADD, UPLOAD, FIRST)]), FIRST, 1) is None
 
 
-def test_the_program_says_what_the_records_say() -> None:
-    records = chain_at(FIRST)
-    structure = structure_of(flatten(records), FIRST, 3)
-    template = build_template(records, structure, (2,))
-    program = decode(template.raw, ProgramLimits())
-    assert program.inputs == (VECTOR.spec,)
-    assert program.scalars == (dtypes.float32,)
-    assert [(op.op.name, op.operands) for op in program.ops] == [("add", (0, 0)), ("multiply", (2, 1)), ("add", (2, 3))]
-    assert template.live_bytes == 16
-
-
-def test_starts_and_scalars_are_bound_apart() -> None:
-    records: list[Record] = [(WINDOW, UPLOAD, -1), (SCALE, FIRST, -2), (WINDOW, UPLOAD, -3)]
-    structure = structure_of(flatten(records), FIRST, 3)
-    template = build_template(records, structure, (2,))
-    bindings = bind(template, [5, 0.5, 6])
-    assert bindings.scalars == (0.5,)
-    assert bindings.starts == (5, 6)
-
-
 def test_a_value_still_held_is_live() -> None:
     liveness = liveness_of(FIRST, 3, [UPLOAD], handles(FIRST), handles())
     assert liveness.live == (1, 2)
@@ -131,21 +110,6 @@ def test_a_dead_input_that_is_taken_later_does_not_die_yet() -> None:
     liveness = liveness_of(FIRST, 1, [UPLOAD], handles(UPLOAD), later)
     assert liveness.dying == []
     assert liveness.waiting.tolist() == [UPLOAD]
-
-
-def test_operands_are_in_the_order_of_the_op_whichever_the_record_has() -> None:
-    """Records have arrays first, then scalars, then starts."""
-    records: list[Record] = [
-        (FROM_SCALAR, UPLOAD, -1),
-        (FILL, UPLOAD + 1, -2, -3),
-        (WITHIN, FIRST, UPLOAD + 2, -4),
-        (SCALE, FIRST + 2, -5),
-    ]
-    template = build_template(records, structure_of(flatten(records), FIRST, 4), (1, 3))
-    program = decode(template.raw, ProgramLimits())
-    assert program.inputs == (VECTOR.spec, MATRIX.spec, VECTOR.spec)
-    assert program.operands == ((3, 0), (1, 4), (7, 5, 2), (9, 6))
-    assert bind(template, [0.5, 1.5, 6, 2.5, 3.5]).starts == (6,)
 
 
 def test_a_dead_value_the_segment_does_not_take_is_freed() -> None:

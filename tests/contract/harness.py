@@ -23,7 +23,8 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.toolchains import compiler_of
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
-from fusewire_protos.program import Program, ProgramLimits, decode, encode
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits, decode, encode
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
 from fusewire_server.calls import OneOpCall, calls_of

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.frames import NewProgram, Segment, Upload
-from fusewire_protos.program import Program, ProgramOp, build, encode
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session

@@ -16,6 +16,7 @@ from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segme
 from fusewire_protos.shapes import Spec
 from fusewire_server import intake, session
 from fusewire_server.session import SessionState
+from tests.program_bytes import program_bytes
 from tests.server.parts import chain, new, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
 
@@ -91,7 +92,7 @@ def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.Monkey
 
 
 WIDE = 9
-UNKNOWN_OPS = NewProgram(WIDE, False, msgpack.packb([[[6, 4]], [], [[65535, [0]]] * 5, [0, 1, 2, 3, 4]]))
+UNKNOWN_OPS = NewProgram(WIDE, False, program_bytes([[6, 4]], [], [[65535, [0]]] * 5, range(5)))
 
 
 @pytest.mark.parametrize(

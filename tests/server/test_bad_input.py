@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 import grpc
-import msgpack
 import pytest
 
 import fusewire_protos
@@ -29,6 +28,7 @@ from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.session import Session
 from fusewire_server.settings import KIB, MIB
+from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, segment, upload, upload_beside
 from tests.server.wire import LARGE, SERVICE, Peer, Server, first_frame, hello, pieces, server, status_of, stream
 from tests.server.world import DATA, DEADLINE_S, NEGATE, run, until
@@ -100,7 +100,7 @@ def test_a_protocol_case_ends_its_session_with_a_reason_and_others_notice_nothin
 
 
 def program(ops: list[Any], inputs: Sequence[Any] = ((6, 4),)) -> NewProgram:
-    return NewProgram(BAD, False, msgpack.packb([list(inputs), [], ops, [0]]))
+    return NewProgram(BAD, False, program_bytes(inputs, [], ops, [0]))
 
 
 def using(bad: NewProgram) -> tuple[tuple[Entry, ...], list[NewProgram]]:

@@ -9,7 +9,8 @@ import pytest
 
 from fusewire_kernels.link import MOST_BYTES, MOST_DISTINCT
 from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program import Program, ProgramLimits, decode
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall, calls_of
 from tests.kernels.programs import Writer

@@ -10,7 +10,7 @@ import pytest
 from fusewire_protos import dtypes
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Cancel, Entry, Fetch, Forget, Free, NewProgram
-from fusewire_protos.program import encode
+from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
 from fusewire_server.intake import Taken

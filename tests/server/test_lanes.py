@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_protos.program import encode
+from fusewire_protos.program_codec import encode
 from fusewire_server.calls import calls_of
 from fusewire_server.coalescer import Batch
 from fusewire_server.lanes import BRIEF_NS, MOST_OF_ONE, MOST_OUTSTANDING, Lane, Lanes

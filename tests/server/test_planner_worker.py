@@ -12,7 +12,8 @@ import pytest
 
 from fusewire_kernels.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile import find_compiler
-from fusewire_protos.program import Program, digest, encode
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import digest, encode
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlannerSettings
 from fusewire_server.planner_worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX
 from tests.server.parts import chain, session

@@ -14,7 +14,8 @@ import pytest
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import MOST_TEXT
-from fusewire_protos.program import ProgramLimits, build, decode
+from fusewire_protos.program import build
+from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
 from fusewire_server.counters import Counters
 from fusewire_server.orders import Load, Loaded

@@ -9,11 +9,13 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
-from fusewire_protos.program import ProgramLimits, ProgramOp, build, decode, encode
+from fusewire_protos.program import ProgramOp, build
+from fusewire_protos.program_codec import ProgramLimits, decode, encode
 from fusewire_protos.shapes import Spec
 from fusewire_server import programs
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
 from fusewire_server.work import Amount
+from tests.program_bytes import program_bytes
 from tests.server.parts import VECTOR, chain, op
 
 MALFORMED = CASES["bad_operand"]
@@ -164,24 +166,37 @@ def test_a_fragment_that_comes_as_a_program_is_one() -> None:
 
 
 MANY = 8000
+ONE, ALIKE, UNLIKE = [VECTOR], [VECTOR] * MANY, [Spec(dtypes.float32, (dim,)) for dim in range(MANY)]
 
 
 @pytest.mark.parametrize(
     ("inputs", "ops"),
     [
-        (1, [ProgramOp(BY_NAME["negative"], (index,), ()) for index in range(MANY)]),
-        (1, [ProgramOp(BY_NAME["add"], (index, 0), ()) for index in range(MANY)]),
-        (MANY, [ProgramOp(BY_NAME["add"], (index, index), ()) for index in range(MANY)]),
-        (MANY, [ProgramOp(BY_NAME["add"], (0, 0), ())]),
-        (MANY, [ProgramOp(BY_NAME["concat"], tuple(range(MANY)), (0,))]),
-        (1, [ProgramOp(BY_NAME["concat"], (0,) * 4 * MANY, (0,))]),
+        (ONE, [ProgramOp(BY_NAME["negative"], (index,), ()) for index in range(MANY)]),
+        (ONE, [ProgramOp(BY_NAME["add"], (index, 0), ()) for index in range(MANY)]),
+        (ALIKE, [ProgramOp(BY_NAME["add"], (index, index), ()) for index in range(MANY)]),
+        (ONE, [ProgramOp(BY_NAME["broadcast_to"], (0,), ((dim, 4),)) for dim in range(MANY)]),
+        (ALIKE, [ProgramOp(BY_NAME["add"], (0, 0), ())]),
+        (UNLIKE, [ProgramOp(BY_NAME["add"], (0, 0), ())]),
+        (ALIKE, [ProgramOp(BY_NAME["concat"], tuple(range(MANY)), (0,))]),
+        (ONE, [ProgramOp(BY_NAME["concat"], (0,) * 4 * MANY, (0,))]),
     ],
-    ids=["ops", "ops of two", "ops and inputs", "inputs", "one op of all inputs", "one op of one input"],
+    ids=[
+        "ops",
+        "ops of two",
+        "ops and inputs",
+        "ops that differ",
+        "inputs",
+        "inputs that differ",
+        "one op of all inputs",
+        "one op of one input",
+    ],
 )
-def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: int, ops: list[ProgramOp]) -> None:
-    raw = encode(build((VECTOR,) * inputs, (), ops, (0,)))
+def test_a_program_counts_for_about_the_memory_that_it_takes(inputs: list[Spec], ops: list[ProgramOp]) -> None:
+    raw = encode(build(inputs, (), ops, (0,)))
     tracemalloc.start()
     entry = ProgramEntry(b"", raw, decode(raw, ProgramLimits()), is_fragment=False)
+    assert len(entry.program.signatures) == len(entry.program.operands), "as running it op by op asks for them"
     taken_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0.7 * taken_bytes < entry.size_bytes < 6 * taken_bytes
@@ -204,8 +219,7 @@ def test_counts_fall_into_powers_of_two(count: int, upper: int) -> None:
 
 
 def test_rejected_bytes_claim_each_live_result_once_and_in_range() -> None:
-    inputs, scalars, ops = b"\x90", b"\x90", b"\x92\x90\x90"
-    raw = b"\x94" + inputs + scalars + ops + b"\x95\x01\x00\x01\x02\xff"
+    raw = program_bytes([], [], [[0, []]] * 2, [1, 0, 1, 2, 255])
     assert claim_of(raw, ProgramLimits(), MALFORMED) == Claim.of((0, 1), Amount(0, 0, 1))
 
 
@@ -232,7 +246,7 @@ def test_a_program_that_breaks_a_rule_is_not_read_again_for_its_claim(monkeypatc
 
 def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
     many = 200_000
-    raw = b"\x94\x90\x90" + msgpack.packb([[]] * many) + msgpack.packb([*range(many)])
+    raw = program_bytes([], [], [[0, []]] * many, range(many))
     tracemalloc.start()
     claim = claim_of(raw, ProgramLimits(), MALFORMED)
     taken_bytes, _ = tracemalloc.get_traced_memory()
@@ -242,7 +256,8 @@ def test_what_rejected_bytes_claim_is_small_whatever_they_say() -> None:
 
 
 @pytest.mark.parametrize(
-    "garbage", [b"", b"\xc1", b"\x01", b"\x90", b"\x94\x90\x90\x00\x91\x00", b"\x94\x90\x90\x90\x07"]
+    "garbage",
+    [b"", b"\xc1", b"\x01", b"\x90", *map(msgpack.packb, ([b""] * 7, [b"", b"", [], [], b"\0", b"", [0]]))],
 )
 def test_rejected_bytes_that_cannot_be_read_claim_nothing(garbage: bytes) -> None:
     assert claim_of(garbage, ProgramLimits(), MALFORMED).live == ()

@@ -19,7 +19,8 @@ from fusewire_kernels.link import link
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program import Program, ProgramLimits, ProgramOp, build, decode
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
 from fusewire_server.calls import OneOpCall, calls_of

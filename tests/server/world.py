@@ -18,7 +18,8 @@ from fusewire_kernels.devices.null import NullDevice, NullPlan
 from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
-from fusewire_protos.program import Program, ProgramLimits, decode
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_server import config
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine

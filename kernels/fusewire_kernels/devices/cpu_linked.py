@@ -43,7 +43,7 @@ class CpuLinkedProgram:
         linked = link(program)
         self.scratch_bytes, self.live_bytes = linked.scratch_bytes, linked.live_bytes
         position_of = {signature: position for position, signature in enumerate(plans)}
-        positions = [*map(position_of.__getitem__, program.signatures)]
+        positions = np.array([position_of[each] for each in program.distinct], np.int64)[program.signature_numbers]
         self._operands = linked.operands
         self._launches = np.concatenate([loaded.launches for loaded in self._plans])[positions]
         begins = linked.ends - np.diff(linked.ends, prepend=0)

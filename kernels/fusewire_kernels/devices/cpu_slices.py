@@ -76,7 +76,7 @@ class Divisions:
 class JoinedDivisions:
     """Those of several plans of one launch each, which stay as they are: launch i is that of plan `positions[i]`."""
 
-    def __init__(self, parts: Sequence[Divisions], positions: Sequence[int]) -> None:
+    def __init__(self, parts: Sequence[Divisions], positions: npt.NDArray[np.int64]) -> None:
         self.most_sizes = max(part.most_sizes for part in parts)
         self.most_operands = max(part.most_operands for part in parts)
         self._table = np.concatenate([part.table for part in parts])[positions]

@@ -1,0 +1,229 @@
+"""The canonical bytes of programs: equal programs have equal bytes, so a digest names one.
+
+A program is read and written in a few steps over arrays, and in a few more for each signature that it has: none of
+its ops is looked at alone, unless something is wrong with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from itertools import chain
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from fusewire_protos import catalogue, signatures
+from fusewire_protos.errors import CaseError, RequestError
+from fusewire_protos.program import Integers, Program
+from fusewire_protos.program_parts import Parts, pack, parts_of
+from fusewire_protos.program_reading import op_of, read, spec_of
+from fusewire_protos.shapes import Spec
+from fusewire_protos.signatures import Signature
+from fusewire_protos.unpacking import unpack
+
+DIGEST_BYTES = 16
+
+_INTEGER = frozenset((int,))  # not bool, which is a subclass
+_TUPLE = frozenset((tuple,))
+
+_code_of = itemgetter(0)
+_operands_of = itemgetter(1)
+_size_of = attrgetter("size_bytes")
+
+
+class ProgramLimits(NamedTuple):
+    """How large a program may be; the names are those of the server's settings."""
+
+    program_ops: int = 8192
+    program_operands: int = 32768
+    program_bytes: int = 1 << 20
+    array_bytes: int = 16 << 30
+
+
+def encode(program: Program) -> bytes:
+    """The canonical bytes of a program."""
+    inputs, operands = len(program.inputs), [signature.operands for signature in program.distinct]
+    specs = [*program.leaves, *chain.from_iterable(operands)]
+    number_of = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
+    leaves = np.array([number_of[spec] for spec in program.leaves], np.int64)
+    listed_signatures = [
+        [signature.op.code, [number_of[spec] for spec in signature.operands], *signature.attributes]
+        for signature in program.distinct
+    ]
+    return pack(
+        Parts(
+            leaves[:inputs],
+            leaves[inputs:],
+            [[spec.dtype.code, *spec.shape] for spec in number_of],
+            listed_signatures,
+            program.signature_numbers,
+            program.operand_numbers,
+            np.array(program.live, np.int64),
+        )
+    )
+
+
+def decode(raw: bytes, limits: ProgramLimits) -> Program:
+    """The program of canonical bytes. Raises CaseError for any others, having allocated nothing large."""
+    if len(raw) > limits.program_bytes:
+        raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
+    items = unpack(raw, longest_array=len(raw))
+    parts = parts_of(items)
+    _check_counts(parts, limits)
+    known = _quickly(items, parts, raw)
+    program = known or read(parts)
+    _check_sizes(program, limits)
+    if known is None and encode(program) != raw:
+        raise CaseError("undecodable_frame", "program bytes are not canonical")
+    return program
+
+
+def digest(raw: bytes) -> bytes:
+    """The name of a program among all programs, from its canonical bytes."""
+    return blake2b(raw, digest_size=DIGEST_BYTES).digest()
+
+
+def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
+    """Raises CaseError beyond the limits, and for lists that are longer than what is there to mention them.
+
+    A program whose ops take no more operands than it may have has no use for more inputs and scalars.
+    """
+    inputs, scalars, ops, operands = len(parts.inputs), len(parts.scalars), len(parts.ops), len(parts.operands)
+    if not 0 < ops <= limits.program_ops:
+        raise CaseError("quota_program", f"{ops} ops; limits.program_ops = {limits.program_ops}")
+    most = limits.program_operands
+    if operands > most:
+        raise CaseError("quota_program", f"{operands} operands of ops; limits.program_operands = {most}")
+    if inputs + scalars > most:
+        raise CaseError("quota_program", f"{inputs} inputs and {scalars} scalars; limits.program_operands = {most}")
+    if len(parts.specs) > inputs + scalars + operands or len(parts.signatures) > ops:
+        text = f"{len(parts.specs)} specs and {len(parts.signatures)} signatures are more than can be mentioned"
+        raise CaseError("undecodable_frame", text)
+
+
+def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
+    """The program of the parts, each distinct op checked once; None if anything is wrong with them.
+
+    What is known of one program's ops serves the next: nothing is looked into but types and signatures.
+    """
+    try:
+        if msgpack.packb(items) != raw:
+            return None
+        claims = _claims(parts)
+        specs = [*map(spec_of, parts.specs)]
+        found = _known_signatures(parts.signatures, specs)
+    except (CaseError, RequestError, LookupError, TypeError, ValueError):
+        return None
+    if not _are_in_order(parts, claims.specs) or any(specs[number].shape for number in {*parts.scalars.tolist()}):
+        return None
+    counts = claims.counts[parts.ops]
+    ends = np.add.accumulate(counts)
+    results = _result_numbers(specs, found)
+    if ends[-1] != len(parts.operands) or not _are_as_claimed(parts, claims, results, counts, ends):
+        return None
+    return Program(
+        tuple(map(specs.__getitem__, parts.inputs.tolist())),
+        tuple([specs[number].dtype for number in parts.scalars.tolist()]),
+        tuple(found),
+        parts.ops,
+        parts.operands,
+        ends,
+        tuple(parts.live.tolist()),
+    )
+
+
+class _Claims(NamedTuple):
+    """What signatures say of the operands of their ops."""
+
+    specs: Integers  # int64[operands of all signatures], spec numbers
+    counts: Integers  # int64[signatures], how many each has
+
+
+def _claims(parts: Parts) -> _Claims:
+    """Raises LookupError, TypeError or ValueError if these are no signatures, or if anything is listed twice."""
+    items = parts.signatures
+    operands = [*map(_operands_of, items)]
+    if not _TUPLE.issuperset(map(type, chain(items, operands))):
+        raise TypeError
+    numbers = [*chain.from_iterable(operands)]
+    if not _INTEGER.issuperset(map(type, chain(numbers, map(_code_of, items)))):
+        raise TypeError
+    if numbers and not 0 <= min(numbers) <= max(numbers) < len(parts.specs):
+        raise ValueError
+    if len({*items}) != len(items) or len({*parts.specs}) != len(parts.specs):
+        raise ValueError
+    return _Claims(np.array(numbers, np.int64), np.array([*map(len, operands)], np.int64))
+
+
+def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:
+    """The signature of each item. Raises LookupError, CaseError or RequestError if one has none."""
+    kind_of = [*map(signatures.kind_of, specs)].__getitem__
+    found: list[Signature] = []
+    for item in items:
+        operands = item[1]
+        signature = signatures.known((item[0], signatures.attributes_key(item[2:]), *map(kind_of, operands)))
+        if signature is None:
+            op = op_of(0, item)
+            signature = signatures.signature_of(op, tuple([specs[number] for number in operands]), item[2:])
+        found.append(signature)
+    return found
+
+
+def _are_in_order(parts: Parts, claimed: Integers) -> bool:
+    """Whether specs and signatures are numbered as they are mentioned first, and live results ascend."""
+    live = parts.live
+    return (
+        _are_by_first_use(np.concatenate((parts.inputs, parts.scalars, claimed)), len(parts.specs))
+        and _are_by_first_use(parts.ops, len(parts.signatures))
+        and not (len(live) and (live[-1] >= len(parts.ops) or np.count_nonzero(live[1:] <= live[:-1])))
+    )
+
+
+def _are_by_first_use(numbers: Integers, count: int) -> bool:
+    """Whether each of the numbers below `count` is there, the first time behind the one below it, and no other is."""
+    if not len(numbers):
+        return count == 0
+    highest = np.maximum.accumulate(numbers)
+    return bool(highest[0] == 0 and highest[-1] == count - 1 and not np.count_nonzero(highest[1:] - highest[:-1] > 1))
+
+
+def _are_as_claimed(parts: Parts, claims: _Claims, results: Integers, counts: Integers, ends: Integers) -> bool:
+    """Whether the operands of each op are values before it, of the specs that its signature says.
+
+    `results`: the spec number of each signature's result. Of each op `counts` says how many operands it has, and `ends`
+    where they end.
+    """
+    ops, operands, first_result = parts.ops, parts.operands, len(parts.inputs) + len(parts.scalars)
+    if np.count_nonzero(operands >= np.arange(first_result, first_result + len(ops)).repeat(counts)):
+        return False
+    shifts = (np.add.accumulate(claims.counts) - claims.counts)[ops] - (ends - counts)
+    claimed = claims.specs[np.arange(len(operands)) + shifts.repeat(counts)]
+    numbers = np.concatenate((parts.inputs, parts.scalars, results[ops]))
+    return not np.count_nonzero(numbers[operands] != claimed)
+
+
+def _result_numbers(specs: list[Spec], found: list[Signature]) -> Integers:
+    """Of each signature the spec number of its result; one beyond all if the program takes no such value."""
+    number_of = {spec: number for number, spec in enumerate(specs)}
+    return np.array([number_of.get(signature.result, len(specs)) for signature in found], np.int64)
+
+
+def _check_sizes(program: Program, limits: ProgramLimits) -> None:
+    largest_bytes = max(map(_size_of, chain(program.inputs, program.distinct)))
+    if largest_bytes > limits.array_bytes:
+        raise CaseError("quota_array_bytes", _first_too_large(program, limits.array_bytes))
+
+
+def _first_too_large(program: Program, limit_bytes: int) -> str:
+    """What is said of the first operand number that is larger than an array may be."""
+    specs = program.specs
+    number = next(number for number, spec in enumerate(specs) if spec.size_bytes > limit_bytes)
+    if number < program.first_result:
+        return f"input {number}: {catalogue.size_beyond(specs[number], limit_bytes)}"
+    index = number - program.first_result
+    op, operands, _ = program.ops[index]
+    text = catalogue.too_large(op, tuple([specs[operand] for operand in operands]), specs[number], limit_bytes)
+    return f"op {index} {text}"

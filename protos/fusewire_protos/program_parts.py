@@ -1,0 +1,98 @@
+"""The parts of which the bytes of a program are made.
+
+Bytes: msgpack, with shortest integers, no maps, strings or extensions:
+
+    [inputs, scalars, specs, signatures, ops, operands, live]
+    inputs      the spec number of each             scalars     likewise; of specs without dims
+    specs       [[dtype code, dim, …], …]           signatures  [[op code, [spec number, …], attribute, …], …]
+    ops         the signature number of each        operands    operand numbers of all ops, behind one another
+    live        op indices, ascending
+
+Specs and signatures are listed once each, and numbered as they are mentioned first: specs by inputs, scalars and
+signatures, in this order; signatures by ops. What is called a number there is one of an array, which is a msgpack `bin`
+of little-endian integers: of one byte if there is nothing beyond number 255 that it could name, else of two, else of
+four. So bytes are few, and yet of one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from fusewire_protos.errors import CaseError
+from fusewire_protos.program import Integers
+from fusewire_protos.unpacking import unpack
+
+_FORM = (bytes, bytes, tuple, tuple, bytes, bytes, bytes)
+
+
+class Parts(NamedTuple):
+    """What the bytes of a program say."""
+
+    inputs: Integers  # int64
+    scalars: Integers  # int64
+    specs: Sequence[Any]
+    signatures: Sequence[Any]
+    ops: Integers  # int64
+    operands: Integers  # int64
+    live: Integers  # int64
+
+
+def pack(parts: Parts) -> bytes:
+    """The canonical bytes of the program of these parts, which are not checked."""
+    inputs, scalars, specs, listed, ops, operands, live = parts
+    packed: bytes = msgpack.packb(
+        [
+            _packed(inputs, len(specs)),
+            _packed(scalars, len(specs)),
+            specs,
+            listed,
+            _packed(ops, len(listed)),
+            _packed(operands, len(inputs) + len(scalars) + len(ops)),
+            _packed(live, len(ops)),
+        ]
+    )
+    return packed
+
+
+def parts_of(items: Any) -> Parts:
+    """The parts of what `unpack` gives. Raises CaseError if it is of another form."""
+    if type(items) is not tuple or tuple(map(type, items)) != _FORM:
+        raise CaseError("undecodable_frame", "a program is a list of two arrays, two lists and three arrays")
+    inputs, scalars, specs, listed, ops, operands, live = items
+    leaves = _unpacked(inputs, len(specs)), _unpacked(scalars, len(specs))
+    op_numbers = _unpacked(ops, len(listed))
+    values = len(leaves[0]) + len(leaves[1]) + len(op_numbers)
+    return Parts(*leaves, specs, listed, op_numbers, _unpacked(operands, values), _unpacked(live, len(op_numbers)))
+
+
+def claimed_live(raw: bytes) -> list[int]:
+    """The results that bytes call live, whatever else is wrong with them: none, if they cannot be read."""
+    try:
+        parts = parts_of(unpack(raw, longest_array=len(raw)))
+    except CaseError:
+        return []
+    claimed: list[int] = parts.live[parts.live < len(parts.ops)].tolist()
+    return claimed
+
+
+def _type_below(count: int) -> str:
+    """NumPy's name for the narrowest integers that hold the numbers below `count`."""
+    if count <= 1 << 8:
+        return "<u1"
+    return "<u2" if count <= 1 << 16 else "<u4"
+
+
+def _packed(numbers: Integers, count: int) -> bytes:
+    return numbers.astype(_type_below(count)).tobytes()
+
+
+def _unpacked(raw: bytes, count: int) -> Integers:
+    try:
+        return np.frombuffer(raw, _type_below(count)).astype(np.int64)
+    except ValueError:
+        text = f"{len(raw)} bytes are no array of numbers below {count}"
+        raise CaseError("undecodable_frame", text) from None

@@ -1,0 +1,124 @@
+"""A program out of its parts, op by op: what is wrong with them, and where.
+
+The parts come from a stranger. They are arrays and lists, as `program_parts` makes sure; nothing else is known of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from reprlib import repr as shortened
+from typing import Any, TypeVar
+
+from fusewire_protos import attributes, catalogue, dtypes, shapes
+from fusewire_protos.catalogue import Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.errors import CaseError, DtypeError, ShapeError
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.program_parts import Parts
+from fusewire_protos.shapes import Spec
+
+_INTEGER = frozenset((int,))  # not bool, which is a subclass
+
+T = TypeVar("T")
+
+
+def read(parts: Parts) -> Program:
+    """The program of the parts, which may be numbered in another order. Raises CaseError if they are of none."""
+    specs = [*map(spec_of, parts.specs)]
+    inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs.tolist())]
+    ops, claimed = _claimed_ops(parts, specs)
+    program = build(inputs, _scalars(parts, specs), ops, parts.live.tolist())
+    _check_claimed(program, claimed)
+    return program
+
+
+def spec_of(item: Any) -> Spec:
+    """The spec of an item of the list. Raises CaseError."""
+    if type(item) is not tuple or not item:
+        raise CaseError("undecodable_frame", "a spec is a list of a dtype and dims")
+    dtype = _dtype(item[0])
+    try:
+        return Spec(dtype, shapes.check(item[1:]))
+    except ShapeError as error:
+        raise CaseError("bad_shape", str(error)) from None
+
+
+def op_of(index: int, item: Any) -> Op:
+    """The op of a signature, whose attributes are legal; `index` is that of its first use. Raises CaseError."""
+    if type(item) is not tuple or len(item) < 2:
+        raise CaseError("undecodable_frame", f"the signature of op {index} is no list of a code and operands")
+    op = catalogue.BY_CODE.get(_integer(item[0], "op code"))
+    if op is None:
+        raise CaseError("unknown_op", f"op {index} has code {item[0]}, which the catalogue does not hold")
+    if len(item) - 2 != len(op.attributes):
+        raise CaseError("bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}")
+    for attribute, value in zip(op.attributes, item[2:], strict=True):
+        if not attributes.is_legal(attribute.kind, value):
+            raise CaseError("bad_attribute", f"op {index} {op.name}: {attribute.name} = {shortened(value)}")
+    return op
+
+
+def _scalars(parts: Parts, specs: list[Spec]) -> list[DType]:
+    found = []
+    for index, number in enumerate(parts.scalars.tolist()):
+        dtype, shape = _listed(specs, number, f"scalar {index} has spec")
+        if shape:
+            raise CaseError("bad_shape", f"scalar {index} has shape {shape}")
+        found.append(dtype)
+    return found
+
+
+def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list[tuple[Spec, ...]]]:
+    """The ops, and for each the specs that its signature says its operands have."""
+    numbers, begin = parts.operands.tolist(), 0
+    known: dict[int, tuple[Op, tuple[Spec, ...]]] = {}
+    ops: list[ProgramOp] = []
+    claimed: list[tuple[Spec, ...]] = []
+    for index, number in enumerate(parts.ops.tolist()):
+        item = _listed(parts.signatures, number, f"op {index} has signature")
+        if number not in known:
+            known[number] = op_of(index, item), _claimed_specs(index, item[1], specs)
+        op, operand_specs = known[number]
+        end = begin + len(operand_specs)
+        if end > len(numbers):
+            text = f"op {index} {op.name} has {len(operand_specs)} operands; {len(numbers) - begin} are left"
+            raise CaseError("undecodable_frame", text)
+        ops.append(ProgramOp(op, tuple(numbers[begin:end]), item[2:]))
+        claimed.append(operand_specs)
+        begin = end
+    if begin < len(numbers):
+        raise CaseError("undecodable_frame", f"{len(numbers)} operands are more than the {begin} that ops have")
+    return ops, claimed
+
+
+def _claimed_specs(index: int, numbers: Any, specs: list[Spec]) -> tuple[Spec, ...]:
+    what = f"operands of the signature of op {index}"
+    if type(numbers) is not tuple or not _INTEGER.issuperset(map(type, numbers)):
+        raise CaseError("undecodable_frame", f"{what} are no list of integers")
+    return tuple([_listed(specs, number, f"{what} have spec") for number in numbers])
+
+
+def _check_claimed(program: Program, claimed: list[tuple[Spec, ...]]) -> None:
+    for index, (signature, operand_specs) in enumerate(zip(program.signatures, claimed, strict=True)):
+        if signature.operands != operand_specs:
+            text = f"op {index} {signature.op.name} has operands of other specs than its signature"
+            raise CaseError("bad_operand", text)
+
+
+def _listed(items: Sequence[T], number: int, what: str) -> T:
+    if not 0 <= number < len(items):
+        raise CaseError("undecodable_frame", f"{what} {number}; {len(items)} are listed")
+    return items[number]
+
+
+def _dtype(code: Any) -> DType:
+    try:
+        return dtypes.from_code(_integer(code, "dtype"))
+    except DtypeError as error:
+        raise CaseError("bad_dtype", str(error)) from None
+
+
+def _integer(value: Any, what: str) -> int:
+    if type(value) is not int:
+        raise CaseError("undecodable_frame", f"{what} {shortened(value)} is no integer")
+    return value
