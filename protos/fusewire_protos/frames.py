@@ -1,6 +1,6 @@
 """What a client's frame carries: an ordered list of entries, and the programs they name for the first time.
 
-Bytes: msgpack as in `program`. `programs` is [[number, is_fragment, program bytes], …]; `bindings` is a list of
+Bytes: msgpack as in `program_parts`. `programs` is [[number, is_fragment, program bytes], …]; `bindings` is a list of
 entries, each a list that begins with its `EntryKind`. Entries take effect in order.
 
 Handles are 64-bit numbers that the client mints. A segment's results are never listed: result j of a segment with

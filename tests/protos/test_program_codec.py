@@ -86,6 +86,13 @@ def test_what_is_read_quickly_is_what_is_read_op_by_op(work: strategies.Work) ->
         np.testing.assert_array_equal(one, other, strict=True)
 
 
+@given(strategies.programs())
+def test_nothing_is_read_op_by_op_if_nothing_is_wrong(work: strategies.Work) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program_codec, "read", None)
+        program_codec.decode(program_codec.encode(work.program), LIMITS)
+
+
 def test_a_program_is_read_while_what_is_known_of_signatures_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = program_codec.encode(_sample())
     monkeypatch.setattr(signatures, "MOST_REMEMBERED", 2)

@@ -15,6 +15,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server import intake, validate
 from fusewire_server.intake import Arrival, Item, Taken
 from fusewire_server.work import NO_WORK, Failure, ValueState
+from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, VECTOR, new, op, segment, upload, upload_beside
 from tests.server.tables import FAULT, NEGATE, PAIR, SCALE, World, answers, bases, failure
 
@@ -195,7 +196,7 @@ def test_unknown_foreign_and_freed_handles_get_one_and_the_same_answer() -> None
 def test_a_rejected_program_poisons_its_live_handles_and_the_session_lives() -> None:
     world = World()
     one = world.session()
-    unknown_op = b"\x94\x91\x92\x06\x04\x90\x92\x92\xcd\xff\xff\x91\x00\x92\xcd\xff\xff\x91\x01\x91\x01"
+    unknown_op = program_bytes([[6, 4]], [], [[65535, [0]], [65535, [1]]], [1])
     taken = world.take(one, NewProgram(9, False, unknown_op))
     assert [failure.case.name for failure in taken.failures] == ["unknown_op"]
     world.take(one, segment(9, 100, 10, dying=(0,)), segment(NEGATE, 200, 101), Fetch(1, 101))
