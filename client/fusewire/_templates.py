@@ -6,7 +6,6 @@ the ops in a few steps over arrays.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, compress
 from typing import Any, NamedTuple
@@ -40,8 +39,9 @@ def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
     raw = pack(_parts(cells, ops, len(structure.inputs), live_ops))
-    uses = Counter(ops.numbers[live_ops].tolist())
-    live_bytes = sum([ops.signatures[number].result.spec.size_bytes * count for number, count in uses.items()])
+    uses = np.bincount(ops.numbers[live_ops], minlength=len(ops.signatures)).tolist()
+    kept = zip(ops.signatures, uses, strict=True)
+    live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
     if not any(signature.starts for signature in ops.signatures):
         return Template(raw, live_bytes)
     is_start = _is_start(ops)
@@ -79,14 +79,24 @@ class _Table(NamedTuple):
 
 def _ops(cells: Integers) -> _Ops:
     places = places_of_signatures(cells)
-    known, first_uses, which = np.unique(cells[places], return_index=True, return_inverse=True)
-    order = first_uses.argsort()
-    return _Ops([*map(signature_of, known[order].tolist())], _ranks(order)[which], places)
+    numbers = cells[places]
+    least = int(numbers.min())
+    numbers -= least  # those of a loop are mostly near one another
+    order = _by_first_use(numbers)
+    return _Ops([signature_of(least + number) for number in order.tolist()], _ranks(order)[numbers], places)
+
+
+def _by_first_use(numbers: Integers) -> Integers:
+    """Each of the numbers once, in the order in which they come first."""
+    first_uses = np.full(int(numbers.max(initial=-1)) + 1, len(numbers))
+    np.minimum.at(first_uses, numbers, np.arange(len(numbers)))
+    used = (first_uses < len(numbers)).nonzero()[0]
+    return used[first_uses[used].argsort()]
 
 
 def _ranks(order: Integers) -> Integers:
-    """Where in the order each place stands."""
-    ranks = np.empty_like(order)
+    """Of each number that is there, where in the order it stands."""
+    ranks = np.empty(int(order.max(initial=-1)) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
 
@@ -133,20 +143,13 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: Integers) -> Parts:
     numbers[outside] = operands[outside] - OUTSIDE
     numbers[scalars] = np.arange(inputs, len(leaves))
     mentioned = [*chain.from_iterable([places for _, places in table.listed])]
-    order = _by_first_use(np.concatenate((leaves, np.array(mentioned, np.int64))), len(table.specs))
+    order = _by_first_use(np.concatenate((leaves, np.array(mentioned, np.int64))))
     spec_numbers = _ranks(order)
     leaf_numbers, op_numbers = spec_numbers[leaves], table.numbers[ops.numbers]
     listed_specs, listed_signatures = _listed(table, order.tolist(), spec_numbers.tolist())
     return Parts(
         leaf_numbers[:inputs], leaf_numbers[inputs:], listed_specs, listed_signatures, op_numbers, numbers, live
     )
-
-
-def _by_first_use(places: Integers, count: int) -> Integers:
-    """All places below `count`, in the order in which they come first."""
-    first_uses = np.full(count, len(places))
-    np.minimum.at(first_uses, places, np.arange(len(places)))
-    return first_uses.argsort()
 
 
 def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Integers]:
