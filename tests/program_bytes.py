@@ -28,13 +28,13 @@ def program_bytes(
         numbers.append(signatures.number([code, claimed, *attributes]))
     return pack(
         Parts(
-            _array(leaves[: len(inputs)]),
-            _array(leaves[len(inputs) :]),
+            leaves[: len(inputs)],
+            leaves[len(inputs) :],
             specs.items,
             signatures.items,
             _array(numbers),
             _array([operand for _, operands, *_ in ops for operand in operands]),
-            _array(live),
+            live,
         )
     )
 

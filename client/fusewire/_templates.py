@@ -38,7 +38,7 @@ def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
     """Builds the program of a structure met for the first time. Runs no rule: recording ran them all."""
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
-    raw = pack(_parts(cells, ops, len(structure.inputs), live_ops))
+    raw = pack(_parts(cells, ops, len(structure.inputs), live))
     uses = np.bincount(ops.numbers[live_ops], minlength=len(ops.signatures)).tolist()
     kept = zip(ops.signatures, uses, strict=True)
     live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
@@ -130,7 +130,7 @@ def _table(signatures: list[Signature]) -> _Table:
     )
 
 
-def _parts(cells: Integers, ops: _Ops, inputs: int, live: Integers) -> Parts:
+def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Parts:
     """The parts of the program."""
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
@@ -145,7 +145,7 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: Integers) -> Parts:
     mentioned = [*chain.from_iterable([places for _, places in table.listed])]
     order = _by_first_use(np.concatenate((leaves, np.array(mentioned, np.int64))))
     spec_numbers = _ranks(order)
-    leaf_numbers, op_numbers = spec_numbers[leaves], table.numbers[ops.numbers]
+    leaf_numbers, op_numbers = spec_numbers[leaves].tolist(), table.numbers[ops.numbers]
     listed_specs, listed_signatures = _listed(table, order.tolist(), spec_numbers.tolist())
     return Parts(
         leaf_numbers[:inputs], leaf_numbers[inputs:], listed_specs, listed_signatures, op_numbers, numbers, live

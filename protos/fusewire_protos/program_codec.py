@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ def encode(program: Program) -> bytes:
     inputs, operands = len(program.inputs), [signature.operands for signature in program.distinct]
     specs = [*program.leaves, *chain.from_iterable(operands)]
     number_of = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
-    leaves = np.array([number_of[spec] for spec in program.leaves], np.int64)
+    leaves = [number_of[spec] for spec in program.leaves]
     listed_signatures = [
         [signature.op.code, [number_of[spec] for spec in signature.operands], *signature.attributes]
         for signature in program.distinct
@@ -61,7 +61,7 @@ def encode(program: Program) -> bytes:
             listed_signatures,
             program.signature_numbers,
             program.operand_numbers,
-            np.array(program.live, np.int64),
+            program.live,
         )
     )
 
@@ -117,29 +117,30 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
         found = _known_signatures(parts.signatures, specs)
     except (CaseError, RequestError, LookupError, TypeError, ValueError):
         return None
-    if not _are_in_order(parts, claims.specs) or any(specs[number].shape for number in {*parts.scalars.tolist()}):
+    if not _are_in_order(parts, claims) or any(specs[number].shape for number in {*parts.scalars}):
         return None
-    counts = claims.counts[parts.ops]
+    counts = np.array(claims.counts, np.int64)[parts.ops]
     ends = np.add.accumulate(counts)
-    results = _result_numbers(specs, found)
-    if ends[-1] != len(parts.operands) or not _are_as_claimed(parts, claims, results, counts, ends):
+    if ends[-1] != len(parts.operands) or not _are_before(parts, counts):
+        return None
+    if not _are_as_claimed(parts, claims, _result_numbers(specs, found), ends - counts, counts):
         return None
     return Program(
-        tuple(map(specs.__getitem__, parts.inputs.tolist())),
-        tuple([specs[number].dtype for number in parts.scalars.tolist()]),
+        tuple([specs[number] for number in parts.inputs]),
+        tuple([specs[number].dtype for number in parts.scalars]),
         tuple(found),
         parts.ops,
         parts.operands,
         ends,
-        tuple(parts.live.tolist()),
+        tuple(parts.live),
     )
 
 
 class _Claims(NamedTuple):
     """What signatures say of the operands of their ops."""
 
-    specs: Integers  # int64[operands of all signatures], spec numbers
-    counts: Integers  # int64[signatures], how many each has
+    specs: list[int]  # spec numbers of all operands of all signatures
+    counts: list[int]  # how many each signature has
 
 
 def _claims(parts: Parts) -> _Claims:
@@ -155,7 +156,7 @@ def _claims(parts: Parts) -> _Claims:
         raise ValueError
     if len({*items}) != len(items) or len({*parts.specs}) != len(parts.specs):
         raise ValueError
-    return _Claims(np.array(numbers, np.int64), np.array([*map(len, operands)], np.int64))
+    return _Claims(numbers, [*map(len, operands)])
 
 
 def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:
@@ -172,43 +173,44 @@ def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature
     return found
 
 
-def _are_in_order(parts: Parts, claimed: Integers) -> bool:
+def _are_in_order(parts: Parts, claims: _Claims) -> bool:
     """Whether specs and signatures are numbered as they are mentioned first, and live results ascend."""
-    live = parts.live
+    live, mentioned = parts.live, dict.fromkeys(chain(parts.inputs, parts.scalars, claims.specs))
     return (
-        _are_by_first_use(np.concatenate((parts.inputs, parts.scalars, claimed)), len(parts.specs))
+        [*mentioned] == [*range(len(parts.specs))]
         and _are_by_first_use(parts.ops, len(parts.signatures))
-        and not (len(live) and (live[-1] >= len(parts.ops) or np.count_nonzero(live[1:] <= live[:-1])))
+        and (not live or (live[-1] < len(parts.ops) and live == sorted({*live})))
     )
 
 
 def _are_by_first_use(numbers: Integers, count: int) -> bool:
     """Whether each of the numbers below `count` is there, the first time behind the one below it, and no other is."""
-    if not len(numbers):
-        return count == 0
     highest = np.maximum.accumulate(numbers)
     return bool(highest[0] == 0 and highest[-1] == count - 1 and not np.count_nonzero(highest[1:] - highest[:-1] > 1))
 
 
-def _are_as_claimed(parts: Parts, claims: _Claims, results: Integers, counts: Integers, ends: Integers) -> bool:
-    """Whether the operands of each op are values before it, of the specs that its signature says.
+def _are_before(parts: Parts, counts: Integers) -> bool:
+    """Whether operands are values before the ops, of which each has so many."""
+    first_result = len(parts.inputs) + len(parts.scalars)
+    ends = np.arange(first_result, first_result + len(counts)).repeat(counts)
+    return not np.count_nonzero(parts.operands >= ends)
 
-    `results`: the spec number of each signature's result. Of each op `counts` says how many operands it has, and `ends`
-    where they end.
+
+def _are_as_claimed(parts: Parts, claims: _Claims, results: list[int], begins: Integers, counts: Integers) -> bool:
+    """Whether the operands of ops, of which each has so many from there on, are of the specs that signatures say.
+
+    `results`: the spec number of each signature's result.
     """
-    ops, operands, first_result = parts.ops, parts.operands, len(parts.inputs) + len(parts.scalars)
-    if np.count_nonzero(operands >= np.arange(first_result, first_result + len(ops)).repeat(counts)):
-        return False
-    shifts = (np.add.accumulate(claims.counts) - claims.counts)[ops] - (ends - counts)
-    claimed = claims.specs[np.arange(len(operands)) + shifts.repeat(counts)]
-    numbers = np.concatenate((parts.inputs, parts.scalars, results[ops]))
-    return not np.count_nonzero(numbers[operands] != claimed)
+    shifts = np.array([*accumulate(claims.counts[:-1], initial=0)], np.int64)[parts.ops] - begins
+    claimed = np.array(claims.specs, np.int64)[np.arange(len(parts.operands)) + shifts.repeat(counts)]
+    leaves, made = np.array([*parts.inputs, *parts.scalars], np.int64), np.array(results, np.int64)[parts.ops]
+    return not np.count_nonzero(np.concatenate((leaves, made))[parts.operands] != claimed)
 
 
-def _result_numbers(specs: list[Spec], found: list[Signature]) -> Integers:
+def _result_numbers(specs: list[Spec], found: list[Signature]) -> list[int]:
     """Of each signature the spec number of its result; one beyond all if the program takes no such value."""
     number_of = {spec: number for number, spec in enumerate(specs)}
-    return np.array([number_of.get(signature.result, len(specs)) for signature in found], np.int64)
+    return [number_of.get(signature.result, len(specs)) for signature in found]
 
 
 def _check_sizes(program: Program, limits: ProgramLimits) -> None:

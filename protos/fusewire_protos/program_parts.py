@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import msgpack
 import numpy as np
+import numpy.typing as npt
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Integers
@@ -32,13 +33,13 @@ _FORM = (bytes, bytes, tuple, tuple, bytes, bytes, bytes)
 class Parts(NamedTuple):
     """What the bytes of a program say."""
 
-    inputs: Integers  # int64
-    scalars: Integers  # int64
+    inputs: Sequence[int]
+    scalars: Sequence[int]
     specs: Sequence[Any]
     signatures: Sequence[Any]
     ops: Integers  # int64
     operands: Integers  # int64
-    live: Integers  # int64
+    live: Sequence[int]
 
 
 def pack(parts: Parts) -> bytes:
@@ -63,10 +64,12 @@ def parts_of(items: Any) -> Parts:
     if type(items) is not tuple or tuple(map(type, items)) != _FORM:
         raise CaseError("undecodable_frame", "a program is a list of two arrays, two lists and three arrays")
     inputs, scalars, specs, listed, ops, operands, live = items
-    leaves = _unpacked(inputs, len(specs)), _unpacked(scalars, len(specs))
-    op_numbers = _unpacked(ops, len(listed))
-    values = len(leaves[0]) + len(leaves[1]) + len(op_numbers)
-    return Parts(*leaves, specs, listed, op_numbers, _unpacked(operands, values), _unpacked(live, len(op_numbers)))
+    input_numbers, scalar_numbers = _unpacked(inputs, len(specs)).tolist(), _unpacked(scalars, len(specs)).tolist()
+    op_numbers = _unpacked(ops, len(listed)).astype(np.int64)
+    values = len(input_numbers) + len(scalar_numbers) + len(op_numbers)
+    operand_numbers = _unpacked(operands, values).astype(np.int64)
+    indices = _unpacked(live, len(op_numbers)).tolist()
+    return Parts(input_numbers, scalar_numbers, specs, listed, op_numbers, operand_numbers, indices)
 
 
 def claimed_live(raw: bytes) -> list[int]:
@@ -75,8 +78,7 @@ def claimed_live(raw: bytes) -> list[int]:
         parts = parts_of(unpack(raw, longest_array=len(raw)))
     except CaseError:
         return []
-    claimed: list[int] = parts.live[parts.live < len(parts.ops)].tolist()
-    return claimed
+    return [index for index in parts.live if index < len(parts.ops)]
 
 
 def _type_below(count: int) -> str:
@@ -86,13 +88,13 @@ def _type_below(count: int) -> str:
     return "<u2" if count <= 1 << 16 else "<u4"
 
 
-def _packed(numbers: Integers, count: int) -> bytes:
-    return numbers.astype(_type_below(count)).tobytes()
+def _packed(numbers: Sequence[int] | Integers, count: int) -> bytes:
+    return np.asarray(numbers, _type_below(count)).tobytes()
 
 
-def _unpacked(raw: bytes, count: int) -> Integers:
+def _unpacked(raw: bytes, count: int) -> npt.NDArray[np.integer[Any]]:
     try:
-        return np.frombuffer(raw, _type_below(count)).astype(np.int64)
+        return np.frombuffer(raw, _type_below(count))
     except ValueError:
         text = f"{len(raw)} bytes are no array of numbers below {count}"
         raise CaseError("undecodable_frame", text) from None

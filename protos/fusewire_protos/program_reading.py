@@ -25,9 +25,9 @@ T = TypeVar("T")
 def read(parts: Parts) -> Program:
     """The program of the parts, which may be numbered in another order. Raises CaseError if they are of none."""
     specs = [*map(spec_of, parts.specs)]
-    inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs.tolist())]
+    inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs)]
     ops, claimed = _claimed_ops(parts, specs)
-    program = build(inputs, _scalars(parts, specs), ops, parts.live.tolist())
+    program = build(inputs, _scalars(parts, specs), ops, parts.live)
     _check_claimed(program, claimed)
     return program
 
@@ -60,7 +60,7 @@ def op_of(index: int, item: Any) -> Op:
 
 def _scalars(parts: Parts, specs: list[Spec]) -> list[DType]:
     found = []
-    for index, number in enumerate(parts.scalars.tolist()):
+    for index, number in enumerate(parts.scalars):
         dtype, shape = _listed(specs, number, f"scalar {index} has spec")
         if shape:
             raise CaseError("bad_shape", f"scalar {index} has shape {shape}")
