@@ -144,11 +144,14 @@ class _Claims(NamedTuple):
 
 
 def _claims(parts: Parts) -> _Claims:
-    """Raises LookupError, TypeError or ValueError if these are no signatures, or if anything is listed twice."""
+    """Raises LookupError, TypeError or ValueError if these are no signatures, or any is listed twice or in vain."""
     items = parts.signatures
     operands = [*map(_operands_of, items)]
     if not _TUPLE.issuperset(map(type, chain(items, operands))):
         raise TypeError
+    counts = [*map(len, operands)]
+    if sum(counts) > len(parts.operands):  # which are no more than the limit
+        raise ValueError
     numbers = [*chain.from_iterable(operands)]
     if not _INTEGER.issuperset(map(type, chain(numbers, map(_code_of, items)))):
         raise TypeError
@@ -156,7 +159,7 @@ def _claims(parts: Parts) -> _Claims:
         raise ValueError
     if len({*items}) != len(items) or len({*parts.specs}) != len(parts.specs):
         raise ValueError
-    return _Claims(numbers, [*map(len, operands)])
+    return _Claims(numbers, counts)
 
 
 def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:

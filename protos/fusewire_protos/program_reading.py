@@ -77,12 +77,11 @@ def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list
     for index, number in enumerate(parts.ops.tolist()):
         item = _listed(parts.signatures, number, f"op {index} has signature")
         if number not in known:
-            known[number] = op_of(index, item), _claimed_specs(index, item[1], specs)
+            known[number] = op_of(index, item), _claimed_specs(index, item[1], specs, most=len(numbers) - begin)
         op, operand_specs = known[number]
         end = begin + len(operand_specs)
         if end > len(numbers):
-            text = f"op {index} {op.name} has {len(operand_specs)} operands; {len(numbers) - begin} are left"
-            raise CaseError("undecodable_frame", text)
+            raise _too_few(index, len(operand_specs), len(numbers) - begin)
         ops.append(ProgramOp(op, tuple(numbers[begin:end]), item[2:]))
         claimed.append(operand_specs)
         begin = end
@@ -91,11 +90,18 @@ def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list
     return ops, claimed
 
 
-def _claimed_specs(index: int, numbers: Any, specs: list[Spec]) -> tuple[Spec, ...]:
+def _claimed_specs(index: int, numbers: Any, specs: list[Spec], *, most: int) -> tuple[Spec, ...]:
+    """Of no more operands than there are, however long a list of them is."""
     what = f"operands of the signature of op {index}"
     if type(numbers) is not tuple or not _INTEGER.issuperset(map(type, numbers)):
         raise CaseError("undecodable_frame", f"{what} are no list of integers")
+    if len(numbers) > most:
+        raise _too_few(index, len(numbers), most)
     return tuple([_listed(specs, number, f"{what} have spec") for number in numbers])
+
+
+def _too_few(index: int, operands: int, left: int) -> CaseError:
+    return CaseError("undecodable_frame", f"op {index} has {operands} operands; {left} are left")
 
 
 def _check_claimed(program: Program, claimed: list[tuple[Spec, ...]]) -> None:

@@ -286,7 +286,7 @@ def test_a_wrong_part_is_refused_with_its_case(case: str, change: dict[str, Any]
         (WRONG["operand of a later op"][1], "op 1 multiply has operands (5, 2); 4 are known"),
         (WRONG["op of no signature"][1], "op 3 has signature 3; 3 are listed"),
         (WRONG["input of no spec"][1], "input 1 has spec 3; 3 are listed"),
-        (WRONG["an operand too few"][1], "op 3 negative has 1 operands; 0 are left"),
+        (WRONG["an operand too few"][1], "op 3 has 1 operands; 0 are left"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(change: dict[str, Any], text: str) -> None:
