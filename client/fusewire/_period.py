@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from fusewire._signature import signature_of
 from fusewire._tape import Integers, Record, flatten, places_of_signatures
 
 LEAST_COVERAGE = 64  # so that a few equal layers are not taken for the loop they stand in
-CANDIDATES = 256
+MOST_TRIES = 256
 # Places, counted from the last item, that repeat whatever the period is: all are below half the least coverage.
 # The farthest first, for near ones are alike in many loops, whose layers are.
 _PROBES = (31, 21, 13, 8, 5, 3, 2, 1)
@@ -28,14 +29,16 @@ def find_period(items: Integers, longest: int) -> Period | None:
     """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest."""
     if len(items) < LEAST_COVERAGE:
         return None
-    best = Period(0, 0)
-    for length in _lengths_worth_a_try(items, longest):
-        if best.coverage == len(items):
+    best, lengths, place = Period(0, 0), _lengths_worth_a_try(items, longest), 0
+    for _ in range(MOST_TRIES):
+        if place >= len(lengths) or best.coverage == len(items):
             break
-        if length <= best.coverage - best.length:
-            continue  # what repeats so often besides repeats every multiple of `best.length`, and nothing else
+        length = lengths[place]
+        place += 1
         if _repeats(items, length, max(2 * length, LEAST_COVERAGE, best.coverage + 1)):
             best = Period(length, _coverage(items, length))
+            # What repeats so often besides repeats every multiple of `best.length`, and nothing else.
+            place = bisect_right(lengths, best.coverage - best.length, lo=place)
     return best if best.length else None
 
 
@@ -74,7 +77,7 @@ def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
     places = np.flatnonzero(items[first:last] == items[last]) + first
     for probe in _PROBES:
         places = places[items[places - probe] == items[last - probe]]
-    distances: list[int] = (last - places[::-1][:CANDIDATES]).tolist()
+    distances: list[int] = (last - places[::-1]).tolist()
     return distances
 
 

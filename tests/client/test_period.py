@@ -84,6 +84,10 @@ def longest_coverage(items: list[int]) -> int:
     return max(coverage for length, coverage in enumerate(coverages) if coverage >= 2 * length)
 
 
+def test_a_long_body_that_ends_with_hundreds_of_the_same_is_found() -> None:
+    assert period_of([0, *[1] * 400] * 2) == (401, 802)
+
+
 @given(
     loops=st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=5), st.integers(1, 30)), max_size=6),
     repeats=st.integers(1, 4),
