@@ -86,6 +86,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
             peer = await here.peer()
             session = here.engine.sessions[peer.session_id]
             await until(lambda: session.applied_frame == peer.number)
+            await here.engine.backlog.applied(session)
             here.engine.backlog.slice_ns = 0
             peer.number += 1
             entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
