@@ -19,6 +19,7 @@ from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 INSIDE = FIRST_HANDLE  # + the index of the op whose result it is
 OUTSIDE = 2 * FIRST_HANDLE  # + the input's position
 VALUE = -1
+_FEW = 16  # so many handles are faster looked for one by one
 _NO_HANDLES: Integers = np.empty(0, np.int64)
 
 Flags = npt.NDArray[np.bool_]
@@ -153,7 +154,7 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
     old = _Old([], [], [])
     if not dead:
         return old
-    taken_later = set(later.tolist())
+    taken_later = _common(dead, later)
     taken_here = set(inputs)
     for handle in dead:
         if handle in taken_later:
@@ -163,6 +164,13 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
         else:
             old.freed.append(handle)
     return old
+
+
+def _common(handles: list[int], others: Integers) -> set[int]:
+    """Those among the others, which are many; mostly the handles are few, and integers need not be made of the others."""
+    if len(handles) <= _FEW:
+        return {handle for handle in handles if (others == handle).any()}
+    return set(others.tolist()).intersection(handles)
 
 
 def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:

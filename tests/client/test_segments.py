@@ -112,6 +112,16 @@ def test_a_dead_input_that_is_taken_later_does_not_die_yet() -> None:
     assert liveness.waiting.tolist() == [UPLOAD]
 
 
+@pytest.mark.parametrize("count", [1, 3, 100])
+def test_of_few_dead_inputs_and_of_many_those_wait_that_are_taken_later(count: int) -> None:
+    taken, others = range(UPLOAD, UPLOAD + count), range(UPLOAD + 500, UPLOAD + 500 + count)
+    later = flatten([(ADD, handle, handle) for handle in taken])
+    liveness = liveness_of(FIRST, 1, [*taken, others[0]], handles(*taken, *others), later)
+    assert liveness.waiting.tolist() == [*taken]
+    assert liveness.dying == [others[0]]
+    assert liveness.freed == [*others[1:]]
+
+
 def test_a_dead_value_the_segment_does_not_take_is_freed() -> None:
     old = FIRST
     liveness = liveness_of(FIRST + 10, 1, [UPLOAD], handles(old), handles())
