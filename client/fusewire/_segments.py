@@ -167,7 +167,7 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
 
 
 def _common(handles: list[int], others: Integers) -> set[int]:
-    """Those among the others, which are many; mostly the handles are few, and integers need not be made of the others."""
+    """Those that are among the others, which are many: mostly they are too few to make integers of the others."""
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
     return set(others.tolist()).intersection(handles)
