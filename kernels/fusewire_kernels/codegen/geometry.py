@@ -18,6 +18,7 @@ LANES = 32  # FW_LANES of the prelude
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
+_MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once: to walk on takes less than to begin a block
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
@@ -101,7 +102,7 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     schedule, rank = layout
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
-        return _grid(-(-outer // _POINT_THREADS), _POINT_THREADS)
+        return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
     if schedule is Schedule.ROWS:
         is_one_chunk = sizes[rank] <= CHUNK
         points_a_block = _ROW_THREADS // LANES

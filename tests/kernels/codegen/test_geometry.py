@@ -45,6 +45,12 @@ def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
     assert bool(entry) == (schedule is Schedule.PRODUCT)
 
 
+def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:
+    points = Layout(Schedule.POINTS, 2)
+    assert grid(points, (1, 256 * 100 + 1), 1)[1:] == (101, 256)
+    assert grid(points, (4096, 4096), 1)[1:] == (2048, 256)
+
+
 def test_a_row_beyond_one_chunk_gets_a_whole_block() -> None:
     rows = Layout(Schedule.ROWS, 1)
     assert grid(rows, (100, 16384), 1)[1:] == (13, 256)
