@@ -98,6 +98,13 @@ class Program:
         return self._sum(lambda signature: signature.starts, self.signature_numbers)
 
     @cached_property
+    def sliced(self) -> tuple[tuple[int, Signature], ...]:
+        """The ops that take slice starts, with their indices."""
+        are_sliced = np.array([signature.starts > 0 for signature in self.distinct])[self.signature_numbers]
+        indices = np.flatnonzero(are_sliced).tolist()
+        return tuple([(index, self.distinct[self.signature_numbers[index]]) for index in indices])
+
+    @cached_property
     def live_bytes(self) -> int:
         """Bytes of all live results."""
         return self._sum(lambda signature: signature.size_bytes, self.signature_numbers[[*self.live]])

@@ -77,10 +77,8 @@ def _fits(dtype: DType, value: Scalar) -> bool:
 
 def _check_starts(program: Program, starts: tuple[int, ...]) -> None:
     position = 0
-    for index, signature in enumerate(program.signatures):
+    for index, signature in program.sliced:
         count = signature.starts
-        if count == 0:
-            continue
         shape, region = signature.operands[0].shape, catalogue.region_of(signature.attributes)
         try:
             shapes.check_starts(shape, region, starts[position : position + count])

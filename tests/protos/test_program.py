@@ -51,6 +51,12 @@ def test_figures_are_sums_over_all_ops() -> None:
     assert program.all_bytes == 4 * 32 + 8 + 3 * 32 + 64
 
 
+def test_the_ops_that_take_starts_are_known_by_index() -> None:
+    program = build([MATRIX], [], [_op("negative", 0), _op("slice", 0), _op("negative", 0), _op("slice", 1)], [1, 3])
+    assert [(index, signature.op.name) for index, signature in program.sliced] == [(1, "slice"), (3, "slice")]
+    assert build([MATRIX], [], [_op("negative", 0)], [0]).sliced == ()
+
+
 @pytest.mark.parametrize(
     ("ops", "live", "case"),
     [
