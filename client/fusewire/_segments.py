@@ -37,7 +37,7 @@ class Pattern:
 
     Each integer of a piece that has it is the sum of one that all such pieces share and of one that differs from
     piece to piece: zero, the number of the first op, the first value, or an input. Many structures never come again, so
-    these are worked out when a piece of the same length does.
+    these are worked out when a piece of the same signatures does.
     """
 
     def __init__(self, structure: Structure) -> None:

@@ -3,8 +3,8 @@
 An axis of length 1 has no stride, and where everything has it nothing is lost with it: what remains is contiguous. But
 what broadcasts along a batch of many (a bias) does not move along its axis, while the others do; and rows that are
 reduced to one number each are walked one after another. Of a batch of one no number tells that. So an axis along which
-all values of a group work is a loop of its own at any length; and of what is reduced along it, operands that have the
-axis are told from those that were broadcast along it by their shapes.
+all values of a group work is a loop of its own at any length (one of one step, if the next can hold both); and of what
+is reduced along it, operands that have the axis are told from those that were broadcast along it by their shapes.
 
 Shapes alone do not tell everything: what is one element long as the batch is may belong to it or broadcast along it. A
 wrong guess costs a kernel that is compiled for 1 and not used for n, and nothing else: no second step is ever taken.

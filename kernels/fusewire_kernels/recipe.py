@@ -77,9 +77,9 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
     """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
 
     It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
-    0 on) and buffers (from -1 down, as they are first used) it reads.
+    0 on) and buffers (from -1 down, as they are first used) it reads. What moves along a batch of one it does not tell.
     """
-    if group.inlined:
+    if group.inlined or _is_open(fusion, group):
         return None
     values, is_stored = fusion.graph.values, fusion.is_stored
     outline: list[Any] = [group.elements, group.walk, group.breaks]
@@ -104,6 +104,15 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
         if is_stored[number]:
             buffers.append(_make(Operand, (number, views.dense(value.shape))))
     return tuple(outline), buffers
+
+
+def _is_open(fusion: Fusion, group: Group) -> bool:
+    """Whether the kernel depends on what moves along a batch, and that on more than the layouts of operands."""
+    if group.walk is None and group.elements > 1:
+        return False
+    values = fusion.graph.values
+    operands = [operand for operand, _ in group.accesses]
+    return any(layout.shape[:1] == (1,) or is_repeated(values[value], layout) for value, layout in operands)
 
 
 def _whole_slot(value: int) -> Operand:

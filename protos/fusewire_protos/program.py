@@ -172,7 +172,7 @@ def _check_live(live: Sequence[int], ops: int) -> None:
 
 def _told_apart(found: list[Signature]) -> tuple[tuple[Signature, ...], list[int]]:
     """Those that differ, in order of first use, and for each which of them it is. Of equal ones there may be two."""
-    first: dict[signatures.Parts, Signature] = {}
-    same = {each: first.setdefault(signatures.parts_of(each), each) for each in dict.fromkeys(found)}
+    first: dict[signatures.Likeness, Signature] = {}
+    same = {each: first.setdefault(signatures.likeness_of(each), each) for each in dict.fromkeys(found)}
     numbers = {each: number for number, each in enumerate(first.values())}
     return tuple(numbers), [numbers[same[each]] for each in found]

@@ -10,7 +10,7 @@ Bytes: msgpack, with shortest integers, no maps, strings or extensions:
 
 Specs and signatures are listed once each, and numbered as they are mentioned first: specs by inputs, scalars and
 signatures, in this order; signatures by ops. What is called a number there is one of an array, which is a msgpack `bin`
-of little-endian integers: of one byte if there is nothing beyond number 255 that it could name, else of two, else of
+of little-endian integers: of one byte if there is no number beyond 255 in what it numbers, else of two, else of
 four. So bytes are few, and yet of one form.
 """
 

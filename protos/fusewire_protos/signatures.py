@@ -23,7 +23,7 @@ MOST_OPERANDS = 16  # of an op that is remembered
 MOST_REMEMBERED = 1 << 12
 
 Key = tuple[int | bytes, ...]  # op code, attributes as `attributes_key` tells them, and the kinds of the operands
-Parts = tuple[int, bytes, tuple[Spec, ...]]  # likewise, with the operands themselves
+Likeness = tuple[int, bytes, tuple[Spec, ...]]  # likewise, with the operands themselves
 
 
 class Signature:
@@ -69,7 +69,7 @@ def attributes_key(attributes: Sequence[object]) -> bytes:
     return key
 
 
-def parts_of(signature: Signature) -> Parts:
+def likeness_of(signature: Signature) -> Likeness:
     """What those have in common that are equal."""
     return signature.op.code, attributes_key(signature.attributes), signature.operands
 

@@ -242,11 +242,20 @@ def _shifted_by_the_greatest(batch: int) -> Program:
     return w.program(w.add(w.layer_norm(x, epsilon, axes=(1,)), w.max(x, axes=(0,), keepdims=False)))
 
 
+def _sums_of_two_kinds(batch: int) -> Program:
+    """Two sums that only a batch of one makes alike: of rows with rows, and of rows with a bias."""
+    w = Writer()
+    x, y, z, bias = (w.input(*shape) for shape in (*[(batch, _WIDTH)] * 3, (_WIDTH,)))
+    rows = w.sum(w.multiply(x, y), axes=(0,), keepdims=False)
+    biased = w.sum(w.multiply(z, w.reshape(bias, shape=(1, _WIDTH))), axes=(0,), keepdims=False)
+    return w.program(rows, biased)
+
+
 _PROGRAMS = (
     *(_recurrent, _summed, _layer, _normalised_rows, _centred_columns, _loss, _trained, _block, _attention, _features),
     *(_value, _embedded, _images, _numbers, _with_a_bias_of_its_own_rank, _with_a_float_for_each_row, _of_long_rows),
     *(_standardised, _spread, _squared_error, _trained_with_biases_of_their_own_rank, _masked_attention, _channels),
-    *(_sequences, _shifted_by_the_greatest),
+    *(_sequences, _shifted_by_the_greatest, _sums_of_two_kinds),
 )
 
 _LEFT_OPEN = (

@@ -213,7 +213,7 @@ class _Instance:
 
     def _reduce(self, node: Node, operand: Array, extents: list[int]) -> Array:
         assert isinstance(node.detail, str)
-        assert operand.shape[-1] == extents[-1]
+        assert operand.shape[-1] in (1, extents[-1])  # what is repeated along the inner dimension has a stride of 0
         rank = len(extents)
         whole = np.broadcast_to(operand, extents) if operand.size else operand
         return np.asarray(twin(catalogue.BY_NAME[node.detail])(np, [whole], ((rank - 1,), True), ()))

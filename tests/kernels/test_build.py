@@ -58,6 +58,16 @@ def _assert_means_the_same(
         _assert_same(run_program(program, inputs, scalars, starts, donated=[donation]), wanted)
 
 
+@pytest.mark.parametrize("name", ["sum", "max"])
+def test_a_row_that_is_repeated_is_reduced_along_the_batch(name: str) -> None:
+    writer = Writer()
+    rows = writer.broadcast_to(writer.input(1, 24), shape=(5, 24))
+    program = writer.program(getattr(writer, name)(rows, axes=(0,), keepdims=False))
+    row = np.arange(24, dtype=np.float32).reshape(1, 24)
+    (result,) = run_program(program, [row])
+    assert np.array_equal(result, row[0] * (5 if name == "sum" else 1))
+
+
 def test_a_loop_body_of_a_product_and_pointwise_ops_takes_two_launches_a_step() -> None:
     assert _launches(design(_rnn(3))) == ["1 product", "1 loops"] * 3
 

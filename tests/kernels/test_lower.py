@@ -63,12 +63,12 @@ def test_rows_that_are_contiguous_and_a_row_broadcast_along_them_have_one_kernel
     assert (one.lowered.sizes, other.lowered.sizes) == ((1, 96, 0, 0, 0), (4, 24, 24, 0, 24))
 
 
-def test_the_first_axis_is_a_loop_of_its_own_where_everything_is_done_along_it() -> None:
+def test_the_first_axis_is_a_loop_with_the_next_inside_one_of_one_step_where_nothing_keeps_them_apart() -> None:
     writer = Writer()
     x, y, bias = writer.input(2, 3, 4), writer.input(2, 3, 1), writer.input(4)
     kernel, sizes = _loops(writer.program(writer.multiply(writer.add(x, bias), y)))
     assert kernel.rank == 3
-    assert sizes[:3] == (1, 6, 4), "nothing keeps it apart from the next here"
+    assert sizes[:3] == (1, 6, 4)
 
 
 def test_a_first_axis_that_ends_within_another_is_no_loop_of_its_own() -> None:
