@@ -303,10 +303,7 @@ class _Fuser:
             return needs
         if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
-        reason = misfit(group, needs)
-        if reason is None and self._is_uneven_for_many(needs.walk, (*group.accesses, *needs.accesses)):
-            return UNEVEN
-        return reason or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+        return self._misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
         """Whether a group with one more value would compute much again."""
@@ -429,6 +426,13 @@ class _Fuser:
             return own is not group
         return self._values[operand.value].form not in SLOTS
 
+    def _misfit(self, group: Group, needs: Needs) -> str | None:
+        """Why a group cannot meet these needs, or could not if a batch of one were longer; or None."""
+        reason = misfit(group, needs)
+        if reason is None and self._is_uneven_for_many(needs.walk, (*group.accesses, *needs.accesses)):
+            return UNEVEN
+        return reason
+
     def _is_uneven_for_many(self, walk: Walk | None, accesses: Iterable[Access]) -> bool:
         """Whether arrays that are even along a walk would not be if it went on along a batch of more than one."""
         if walk is None or not walk.is_open:
@@ -467,10 +471,7 @@ class _Fuser:
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
         needs = needs_of(group, other)
-        reason = _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
-        if reason is None and self._is_uneven_for_many(needs.walk, (*group.accesses, *needs.accesses)):
-            return UNEVEN
-        return reason
+        return _CROWDED if is_crowded(needs.walk, group.elements) else self._misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""

@@ -34,6 +34,8 @@ from fusewire_protos.shapes import Shape
 
 _make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
 
+_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # of strides; any other is ANY
+
 
 class Lowered(NamedTuple):
     """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
@@ -199,7 +201,7 @@ class _KernelWriter:
         self._inner = [loop for loop in merged.loops if loop.is_inner]
         assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
         self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
-        self._first_classed = max(len(self._outer) - 1, 0)  # outer dimension along which strides have classes
+        self._first_classed = max(len(self._outer) - 1, 0)  # dimension whose strides are told apart
         if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
@@ -302,9 +304,6 @@ class _KernelWriter:
             sizes += [stride for stride, kind in zip(moves, classes, strict=False) if kind is Stride.ANY]
             sizes += argument.gathered or ()
         return tuple(sizes)
-
-
-_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}
 
 
 class _Merged(NamedTuple):

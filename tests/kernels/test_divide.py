@@ -128,21 +128,14 @@ def test_what_broadcasts_along_the_first_dimension_does_not_move() -> None:
     assert division.moves_bytes == (4096, 0, 4096)
 
 
-def test_a_long_row_is_divided_along_itself() -> None:
+@pytest.mark.parametrize("rows", [1, 3])
+def test_few_long_rows_are_divided_along_themselves(rows: int) -> None:
     writer = Writer()
-    x, b = writer.input(1, 1 << 22), writer.input(1 << 22)
+    x, b = writer.input(rows, 1 << 22), writer.input(1 << 22)
     division = _division(writer.program(writer.add(x, b)))
     assert division is not None
-    assert division.dimension == 1
+    assert division.dimension == 1, "so few pieces would each take longer than is meant"
     assert division.moves_bytes == (4, 4, 4)
-
-
-def test_few_long_rows_are_divided_along_themselves_too() -> None:
-    writer = Writer()
-    x, b = writer.input(3, 1 << 22), writer.input(1 << 22)
-    division = _division(writer.program(writer.add(x, b)))
-    assert division is not None
-    assert division.dimension == 1, "three pieces would each take longer than is meant"
     assert division.steps % divide.VECTORS == 0
 
 
