@@ -1,4 +1,4 @@
-"""Which ops of a program tier 0 cannot leave to the array library, and which it had rather not. Pure."""
+"""Which ops of a program tier 0 cannot leave to the array library. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from fusewire_kernels.expand import expand
 from fusewire_kernels.interpreter import converted_first, needs_kernel
-from fusewire_kernels.link import may_be_linked
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import encode
@@ -31,20 +30,14 @@ class OneOpCall(NamedTuple):
 
 
 class Calls:
-    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once.
+    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once."""
 
-    `welcome`: those of ops that the library computes too, where the program would be linked if it had them.
-    """
-
-    def __init__(self, program: Program, *, is_library_exact: bool, links: bool = False) -> None:
-        """`is_library_exact`: whether the device's array library is. `links`: whether the device links programs."""
+    def __init__(self, program: Program, *, is_library_exact: bool) -> None:
+        """`is_library_exact`: whether the device's array library is."""
         self.found: list[OneOpCall] = []
-        self.welcome: list[OneOpCall] = []
-        self.are_counted = False  # whether the program is among those that have brought them
         self._known: set[OneOpCall] = set()
         self._signatures = iter(program.distinct)
         self._is_library_exact = is_library_exact
-        self._is_for_linking = links and may_be_linked(program)
 
     def look_on(self) -> bool:
         """Looks into one more op; False if there is none."""
@@ -54,14 +47,7 @@ class Calls:
         calls = _calls_of(following, is_library_exact=self._is_library_exact)
         self.found += calls - self._known
         self._known |= calls
-        if self._is_for_linking and not calls:
-            self._welcome(OneOpCall(following.op, following.operands, following.attributes))
         return True
-
-    def _welcome(self, call: OneOpCall) -> None:
-        if call not in self._known:
-            self._known.add(call)
-            self.welcome.append(call)
 
 
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:

@@ -1,4 +1,4 @@
-"""Runs at tier 0: linked where they may be, else op by op, in room that goes to whoever needs it. Device thread."""
+"""Runs at tier 0: op by op, in room that goes to whoever needs it. Device thread."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from fusewire_kernels.devices.base import Device, LinkedProgram
+from fusewire_kernels.devices.base import Device
 from fusewire_kernels.interpreter import Steps
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
-from fusewire_server.linked_rows import LinkedRows
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import Demand, Room
-from fusewire_server.tier0 import link_if_all_is_there, prepare, repertoire_of, run_op_by_op
+from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
 from fusewire_server.work import Row
-
-ROOM_FOR_LINKED = 8  # times its scratch memory: where room is short a program takes less op by op
 
 
 @dataclass(eq=False, slots=True)
@@ -29,8 +26,6 @@ class _Known:
     exact_bytes: int | None = None
     steps: Steps | None = None
     is_in_the_making: bool = False  # a row is under way that makes it ready
-    linked: LinkedProgram | None = None
-    tried_plans: int = 0  # one-op plans there were when it was last tried to link it
 
 
 class Tier0:
@@ -42,11 +37,8 @@ class Tier0:
         self._repertoire = repertoire_of(device)
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
 
-    def way(self, entry: ProgramEntry) -> OpByOp | LinkedRows:
+    def way(self, entry: ProgramEntry) -> OpByOp:
         """How a run computes rows of this program."""
-        linked = self._linked(entry)
-        if linked is not None and self._room.may_hold(ROOM_FOR_LINKED * linked.scratch_bytes):
-            return LinkedRows(self._device, self._room, linked)
         return OpByOp(self, self._room, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:
@@ -54,14 +46,6 @@ class Tier0:
         if known is None:
             known = self._known[entry] = _Known(most_intermediate_bytes(entry.program))
         return known
-
-    def _linked(self, entry: ProgramEntry) -> LinkedProgram | None:
-        """The program linked, if the one-op plans of all its ops are there."""
-        linker, known = self._device.linker, self.known(entry)
-        if linker is not None and len(entry.one_ops) > known.tried_plans:
-            known.tried_plans = len(entry.one_ops)
-            known.linked = link_if_all_is_there(linker, entry)
-        return known.linked
 
     def steps_of(self, row: Row) -> Generator[None, None, None]:
         """Makes the row's program ready if it is not yet, and runs the row, an op or a few each time it is resumed."""

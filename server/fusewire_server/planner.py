@@ -1,7 +1,6 @@
 """Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
 
-What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting;
-one-op programs that no row waits for go with these.
+What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
 Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
 several wait for has a turn of each of them. A request that outlives its deadline takes the worker with it: the process
 is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.

@@ -3,17 +3,13 @@
 A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
 request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:
 its rows fail, since whatever stood in for the kernel would have other bits, and whoever sends it again asks again.
-
-Where the device links programs, a call that many programs bring is asked for although the library computes it: new
-programs keep coming, and with the plans of all their calls they run in few steps.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 from weakref import WeakSet, WeakValueDictionary
@@ -35,22 +31,15 @@ log = logging.getLogger("fusewire.plans")
 
 MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
 MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
-MOST_WELCOMED = 16  # calls that a session waits for without need: its programs' plans stand in the same line
-WELCOME_AFTER = 8  # programs that have brought a call; a new loop is some seven
-MOST_COUNTED = 4096  # calls of which is known how many have
 
 Key = ProgramEntry | OneOpCall  # what a plan is asked for
 
 
 class _Awaited(NamedTuple):
-    """A one-op plan on its way, and the programs that get it, as far as others hold them.
-
-    `asked_by` is the session for which one is asked for that no row waits for.
-    """
+    """A one-op plan on its way, and the programs that get it, as far as others hold them."""
 
     request: PlanRequest
     entries: WeakSet[ProgramEntry]
-    asked_by: Session | None
 
 
 class Plans:
@@ -78,11 +67,7 @@ class Plans:
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
-        self._welcomed: Counter[Session] = Counter()  # calls that a session waits for without need
-        self._programs_with: OrderedDict[OneOpCall, int] = OrderedDict()  # the call brought last stands last
-        self._preparations = Preparations(
-            self._take_call, self._welcome_calls, self._has_none_waiting, _in_the_next_turn, retry
-        )
+        self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the plan of a program, or gives the request that is under way a turn of this session too."""
@@ -106,8 +91,7 @@ class Plans:
         if self._planner is None:
             return
         if entry.calls is None:
-            is_exact, links = self._device.info.is_library_exact, self._device.linker is not None
-            entry.calls = Calls(entry.program, is_library_exact=is_exact, links=links)
+            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
         if not entry.is_prepared:
             entry.is_prepared = True
             entry.fault = None
@@ -153,7 +137,6 @@ class Plans:
             key.refusal = text
         elif isinstance(key, OneOpCall):
             failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
-            self._programs_with.pop(key, None)
             for entry in self._no_longer_awaited(key):
                 if key in entry.missing_calls:
                     self._give_up(entry, failure)
@@ -175,36 +158,6 @@ class Plans:
         self._await(self._planner, call, entry, session)
         return True
 
-    def _welcome_calls(self, entry: ProgramEntry, session: Session) -> None:
-        """The plans of calls that the program need not have are its if they are there; many programs' are asked for."""
-        assert self._planner is not None, "nothing is readied without one"
-        assert entry.calls is not None, "all its calls are known"
-        if not entry.calls.are_counted:
-            entry.calls.are_counted = True
-            self._count(entry.calls.welcome)
-        for call in entry.calls.welcome:
-            one_op = self._one_ops.get(call)
-            if one_op is not None:
-                entry.one_ops[call] = one_op
-            elif call in self._awaited:
-                self._awaited[call].entries.add(entry)
-            elif self._programs_with.get(call, 0) >= WELCOME_AFTER and self._welcomed[session] < MOST_WELCOMED:
-                self._welcome(self._planner, call, entry, session)
-
-    def _welcome(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
-        entries = WeakSet((entry,))
-        request = planner.request(call.raw(), session, is_urgent=False, is_wanted=lambda: bool(entries))
-        request.answer.add_done_callback(partial(self._answered, call))
-        self._awaited[call] = _Awaited(request, entries, session)
-        self._welcomed[session] += 1
-
-    def _count(self, calls: Iterable[OneOpCall]) -> None:
-        """One more program has brought these."""
-        for call in calls:
-            self._programs_with[call] = self._programs_with.pop(call, 0) + 1
-            if len(self._programs_with) > MOST_COUNTED:
-                self._programs_with.popitem(last=False)
-
     def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
         entry.cannot_run(failure)
         self._preparations.end(entry)
@@ -218,7 +171,7 @@ class Plans:
             request = planner.request(call.raw(), session, is_urgent=True)
             request.answer.add_done_callback(partial(self._answered, call))
             entries = awaited.entries if awaited is not None else WeakSet[ProgramEntry]()
-            awaited = self._awaited[call] = _Awaited(request, entries, None)
+            awaited = self._awaited[call] = _Awaited(request, entries)
         planner.join(awaited.request, session)
         awaited.entries.add(entry)
 
@@ -252,11 +205,7 @@ class Plans:
 
     def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
         awaited = self._awaited.pop(call, None)
-        if awaited is None:
-            return set()
-        if awaited.asked_by is not None:
-            self._welcomed -= Counter((awaited.asked_by,))
-        return set(awaited.entries)
+        return set() if awaited is None else set(awaited.entries)
 
 
 def _in_the_next_turn(function: Callable[[], None]) -> None:

@@ -42,20 +42,17 @@ class _Preparation:
 class Preparations:
     """Which programs are being readied, and for whom. Owned by the loop thread.
 
-    `ready` is called when somebody has come to a program's last call. `later` calls a function in the next turn of the
-    loop; `on_turn` is called after one that had something to do.
+    `later` calls a function in the next turn of the loop; `on_turn` is called after one that had something to do.
     """
 
     def __init__(
         self,
         take: TakeCall,
-        ready: Callable[[ProgramEntry, Session], None],
         is_idle: Callable[[Session], bool],
         later: Callable[[Callable[[], None]], object],
         on_turn: Callable[[], None],
     ) -> None:
         self._take = take
-        self._ready = ready
         self._is_idle = is_idle
         self._later = later
         self._on_turn = on_turn
@@ -123,7 +120,7 @@ class Preparations:
                 if not self._take_next(preparation, calls.found[preparation.taken]):
                     return True
             elif not calls.look_on():
-                self._finish(preparation)
+                self._finish(preparation.entry)
                 return True
         return False
 
@@ -131,9 +128,7 @@ class Preparations:
         preparation.taken += 1
         return self._take(call, preparation.entry, preparation.session, is_first=bool(preparation.is_first))
 
-    def _finish(self, preparation: _Preparation) -> None:
-        entry = preparation.entry
-        self._ready(entry, preparation.session)
+    def _finish(self, entry: ProgramEntry) -> None:
         entry.missing_calls.discard(NOT_LISTED)
         if not entry.missing_calls:
             self.end(entry)

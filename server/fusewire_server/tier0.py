@@ -3,9 +3,6 @@
 The array library computes where its bits are ours. Every other op runs as the plan of a program of that one op,
 which the planner prepares (and the disk cache keeps); until those plans are there the row waits. On a device for which
 nothing can be compiled the array library's twin computes it, for the process's whole life.
-
-Where the device links programs and the plans of all ops are there, those the library computes included, the row is one
-call of the program linked.
 """
 
 from __future__ import annotations
@@ -16,9 +13,8 @@ from functools import partial
 from typing import Any
 
 from fusewire_kernels import interpreter
-from fusewire_kernels.devices.base import Block, Device, LinkedProgram, Linker
+from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.interpreter import Kernel, Repertoire, Steps
-from fusewire_kernels.link import may_be_linked
 from fusewire_kernels.plan import Donation
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
@@ -37,17 +33,6 @@ def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Gene
     """Makes a program ready whose one-op plans are all there, a few ops each time it is resumed. Device thread."""
     kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
     return repertoire.prepare(entry.program, kernel_of)
-
-
-def link_if_all_is_there(linker: Linker, entry: ProgramEntry) -> LinkedProgram | None:
-    """A program linked, if it may be and the one-op plans of all its ops are there. Device thread."""
-    program = entry.program
-    if not may_be_linked(program):
-        return None
-    distinct = program.distinct
-    one_ops = {each: entry.one_ops.get(OneOpCall(each.op, each.operands, each.attributes)) for each in distinct}
-    loaded = {signature: one_op.loaded for signature, one_op in one_ops.items() if one_op is not None}
-    return linker.link(program, loaded) if len(loaded) == len(distinct) else None
 
 
 def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:

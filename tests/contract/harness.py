@@ -17,7 +17,6 @@ import numpy.typing as npt
 from fusewire_kernels import interpreter
 from fusewire_kernels.build import design, design_separately, written_in
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
-from fusewire_kernels.link import may_be_linked
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
 from fusewire_kernels.toolchains import compiler_of
@@ -151,29 +150,6 @@ class Runner:
             )
             return [self._to_host(result, buffers) for result in results]
 
-    def may_link(self, program: Program) -> bool:
-        """Whether the device runs a program in one call at tier 0 too, once all its one-op plans are there."""
-        return self.device.linker is not None and may_be_linked(program)
-
-    def run_linked(self, work: Work) -> list[Array] | None:
-        """Tier 0 in one call, each slice as short as can be; None if a one-op plan is no part of such a program."""
-        program = work.program
-        assert self.device.linker is not None, "the device links no programs"
-        plans = {each: self._plan(_one_op_program(_call_of(each)), is_fused=True).loaded for each in program.signatures}
-        linked = self.device.linker.link(program, plans)
-        if linked is None:
-            return None
-        with _Buffers(self.device, 0) as buffers:
-            row = linked.begin([buffers.filled(array) for array in work.inputs], work.scalars)
-            while not row.go_on(0):
-                pass
-            results = [bytes(row.result(position)) for position in range(len(program.live))]
-        specs = [program.result_spec(index) for index in program.live]
-        return [
-            np.frombuffer(raw, dtypes.to_numpy(spec.dtype)).reshape(spec.shape)
-            for raw, spec in zip(results, specs, strict=True)
-        ]
-
     def run_pieces(self, work: Work, pieces: Sequence[Piece], manner: Manner = FUSED) -> list[Array]:
         """The program cut into pieces, each with a plan of its own."""
         return run_in_pieces(work, pieces, lambda piece: self.run(piece, manner))
@@ -288,9 +264,6 @@ def assert_one_meaning(runner: Runner, works: Sequence[Work]) -> None:
         expected = runner.run(work)
         for name, run in _manners(runner, work):
             _assert_same(run(), expected, work, name)
-        if runner.may_link(work.program):
-            linked = runner.run_linked(work)
-            _assert_same(expected if linked is None else linked, expected, work, "linked")
         _assert_rows_alike(runner, work)
 
 
@@ -298,10 +271,7 @@ def _jobs(runner: Runner, program: Program) -> Iterator[Job]:
     """Every plan that a program needs in all manners."""
     yield Job(program, is_fused=True)
     yield Job(program, is_fused=False)
-    calls = calls_of(program, is_library_exact=runner.device.info.is_library_exact)
-    if runner.may_link(program):
-        calls |= {*map(_call_of, program.signatures)}
-    for call in calls:
+    for call in calls_of(program, is_library_exact=runner.device.info.is_library_exact):
         yield Job(_one_op_program(call), is_fused=True)
     for most_ops in _piece_sizes(program):
         for piece in pieces_of(program, most_ops):

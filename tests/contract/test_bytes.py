@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_protos import catalogue, dtypes
-from fusewire_protos.catalogue import Category
+from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from tests.contract.chains import CHAINS, FLOATS, Chain, rnn_steps, training_step
 from tests.contract.harness import Runner, assert_one_meaning
@@ -21,34 +20,12 @@ pytestmark = pytest.mark.timeout(300)  # while nothing is in the cache, all of i
 
 # Several programs an example: their kernels are compiled together.
 _PROGRAMS_AN_EXAMPLE = 6
-_OF_ONE_KERNEL = [
-    op
-    for op in catalogue.OPS
-    if op.category in {Category.POINTWISE, Category.REDUCTION, Category.PRODUCT, Category.VIEW} and not op.has_region
-]
 
 
 @given(st.lists(programs(), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE))
 @of_a_hundred(10)
 def test_a_random_program_gives_the_same_bytes_in_every_manner(runner: Runner, works: list[Work]) -> None:
     assert_one_meaning(runner, works)
-
-
-@given(st.lists(programs(of=_OF_ONE_KERNEL), min_size=_PROGRAMS_AN_EXAMPLE, max_size=_PROGRAMS_AN_EXAMPLE))
-@of_a_hundred(10)
-def test_a_program_that_is_linked_gives_the_bytes_of_every_other_manner(runner: Runner, works: list[Work]) -> None:
-    assert_one_meaning(runner, [work for work in works if runner.may_link(work.program)])
-
-
-def test_a_chain_of_pointwise_ops_and_products_is_linked(runner: Runner) -> None:
-    writer = Writer()
-    h, w, b, rate = writer.input(3, 40), writer.input(40, 40), writer.input(40), writer.scalar(dtypes.float32)
-    for _ in range(3):
-        h = writer.subtract(h, writer.multiply(writer.tanh(writer.add(writer.matmul(h, w), b)), rate))
-    work = random_row(writer.program(h), seed=7, special_share=0)
-    assert_one_meaning(runner, [work])
-    if runner.device.linker is not None:
-        assert runner.run_linked(work) is not None
 
 
 @pytest.mark.parametrize(("chain", "of"), CHAINS, ids=[chain.__name__ for chain, _ in CHAINS])

@@ -10,7 +10,7 @@ from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.program import ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
-from fusewire_server.preparations import STEPS_A_TURN, Preparations
+from fusewire_server.preparations import NOT_LISTED, STEPS_A_TURN, Preparations
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
 from tests.server.parts import entry_of, session
@@ -22,21 +22,17 @@ class World:
 
     taken: list[tuple[ProgramEntry, Session, bool]] = field(default_factory=list)
     turns: list[Callable[[], None]] = field(default_factory=list)
-    readied: list[tuple[ProgramEntry, Session]] = field(default_factory=list)
     worked_turns: int = 0
     room: int = 1 << 20  # for calls, before a program is refused
 
     def __post_init__(self) -> None:
-        self.preparations = Preparations(self.take, self.note_readied, self.is_idle, self.turns.append, self.count_turn)
+        self.preparations = Preparations(self.take, self.is_idle, self.turns.append, self.count_turn)
 
     def take(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
         self.taken.append((entry, session, is_first))
         entry.missing_calls.add(call)
         self.room -= 1
         return self.room > 0
-
-    def note_readied(self, entry: ProgramEntry, session: Session) -> None:
-        self.readied.append((entry, session))
 
     def is_idle(self, session: Session) -> bool:
         return all(one is not session for _, one, _ in self.taken)
@@ -72,7 +68,7 @@ def test_a_short_program_is_readied_at_once() -> None:
     one = session()
     here.preparations.begin(entry, one)
     assert len(here.taken) == len(entry.missing_calls) == 3
-    assert here.readied == [(entry, one)]
+    assert NOT_LISTED not in entry.missing_calls
     assert (here.turns_to_the_end(), here.worked_turns) == ([0], 0)
 
 
@@ -81,10 +77,9 @@ def test_a_long_program_is_readied_in_turns_of_a_bounded_length_while_its_rows_w
     here.preparations.begin(entry, session())
     assert 0 < len(here.taken) <= STEPS_A_TURN
     entry.missing_calls -= {*entry.calls.found} if entry.calls else set()
-    assert entry.missing_calls, "as if all plans so far had been loaded"
-    assert not here.readied
+    assert NOT_LISTED in entry.missing_calls
     counts = here.turns_to_the_end()
-    assert len(here.readied) == 1
+    assert NOT_LISTED not in entry.missing_calls
     assert max(counts) <= STEPS_A_TURN
     assert len(here.taken) == 10 * STEPS_A_TURN
     assert entry.missing_calls <= {*entry.calls.found} if entry.calls else False

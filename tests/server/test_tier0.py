@@ -1,36 +1,26 @@
-"""Tier 0 writes results when all ops have run, over inputs that die if any do, and launches or links loaded plans."""
+"""Tier 0 writes results when all ops have run, over inputs that die if any do, and launches loaded plans."""
 
 from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
 
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.devices.base import Block, DeviceInfo, LinkedRow
+from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.interpreter import Repertoire, ended
-from fusewire_kernels.link import link
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
-from fusewire_protos.signatures import Signature
 from fusewire_server.calls import OneOpCall, calls_of
-from fusewire_server.linked_rows import LinkedRows
-from fusewire_server.op_by_op import OpByOp, Tier0
-from fusewire_server.orders import Order
 from fusewire_server.programs import OneOp, ProgramEntry
-from fusewire_server.room import Room
-from fusewire_server.slices import Line
-from fusewire_server.tier0 import donations, link_if_all_is_there, prepare, repertoire_of, run_op_by_op
+from fusewire_server.tier0 import donations, prepare, repertoire_of, run_op_by_op
 from fusewire_server.work import Row, Value, ValueState
 from tests.server.parts import VECTOR, addition, chain, entry_of, pair, session
 
@@ -123,143 +113,3 @@ def test_a_plan_stays_loaded_for_as_long_as_programs_to_come_may_launch_it() -> 
     del steps
     gc.collect()
     assert loaded() is None
-
-
-class FakeLinked:
-    """Implements `LinkedProgram`; no row of it ever begins."""
-
-    scratch_bytes = 64
-
-    def begin(self, inputs: Sequence[Block], scalars: Sequence[int | float]) -> LinkedRow:
-        raise NotImplementedError
-
-
-@dataclass
-class FakeLinker:
-    """Implements `Linker`. `given` is what it was to link."""
-
-    refuses: bool = False
-    given: list[tuple[Program, Mapping[Signature, Any]]] = field(default_factory=list)
-
-    def link(self, program: Program, plans: Mapping[Signature, Any]) -> FakeLinked | None:
-        self.given.append((program, plans))
-        return None if self.refuses else FakeLinked()
-
-
-class LinkingDevice(KernelDevice):
-    def __init__(self, *, refuses: bool = False) -> None:
-        super().__init__()
-        self.fake_linker = FakeLinker(refuses)
-
-    @property
-    def linker(self) -> Any:
-        return self.fake_linker
-
-
-def tier0_of(device: NullDevice) -> Tier0:
-    line: Line[Order] = Line()
-    return Tier0(device, Room(device, line))
-
-
-def call_of(signature: Signature) -> OneOpCall:
-    return OneOpCall(signature.op, signature.operands, signature.attributes)
-
-
-def entry_with_all(device: NullDevice, program: Program) -> ProgramEntry:
-    """With the plans of all its ops loaded, those too that the library computes."""
-    entry = entry_of(program)
-    for signature in dict.fromkeys(program.signatures):
-        load_one_op(device, entry, call_of(signature))
-    return entry
-
-
-def test_rows_are_linked_once_the_plans_of_all_ops_are_there_and_go_op_by_op_before() -> None:
-    device = LinkingDevice()
-    tier0, entry = tier0_of(device), entry_of(chain(["negative", "exp", "negative"]))
-    negative, exp, _ = entry.program.signatures
-    assert isinstance(tier0.way(entry), OpByOp)
-    load_one_op(device, entry, call_of(exp))
-    assert isinstance(tier0.way(entry), OpByOp)
-    assert not device.fake_linker.given
-    load_one_op(device, entry, call_of(negative))
-    assert isinstance(tier0.way(entry), LinkedRows)
-    assert device.fake_linker.given == [
-        (entry.program, {each: entry.one_ops[call_of(each)].loaded for each in (negative, exp)})
-    ]
-
-
-def test_a_program_is_linked_once_for_all_its_runs() -> None:
-    device = LinkingDevice()
-    tier0, entry = tier0_of(device), entry_with_all(device, pair())
-    assert all(isinstance(tier0.way(entry), LinkedRows) for _ in range(3))
-    assert len(device.fake_linker.given) == 1
-
-
-def test_a_program_that_is_refused_goes_op_by_op_and_is_tried_again_only_when_another_plan_has_come() -> None:
-    device = LinkingDevice(refuses=True)
-    tier0, entry = tier0_of(device), entry_with_all(device, chain(["exp"]))
-    assert all(isinstance(tier0.way(entry), OpByOp) for _ in range(3))
-    assert len(device.fake_linker.given) == 1
-    load_one_op(device, entry, call_of(chain(["tanh"]).signatures[0]))
-    assert all(isinstance(tier0.way(entry), OpByOp) for _ in range(3))
-    assert len(device.fake_linker.given) == 2
-
-
-def test_while_a_plan_is_missing_nobody_looks_for_it_again_until_one_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[int] = []
-
-    def counted(linker: FakeLinker, entry: ProgramEntry) -> FakeLinked | None:
-        looked.append(len(entry.one_ops))
-        return None
-
-    monkeypatch.setattr("fusewire_server.op_by_op.link_if_all_is_there", counted)
-    device = LinkingDevice()
-    tier0, entry = tier0_of(device), entry_of(chain(["negative", "exp"]))
-    for signature in (None, *entry.program.signatures):
-        if signature is not None:
-            load_one_op(device, entry, call_of(signature))
-        for _ in range(3):
-            tier0.way(entry)
-    assert looked == [1, 2]
-
-
-def test_rows_go_op_by_op_on_a_device_that_links_nothing() -> None:
-    device = KernelDevice()
-    assert isinstance(tier0_of(device).way(entry_with_all(device, chain(["exp"]))), OpByOp)
-
-
-def test_plans_of_other_ops_make_up_for_none_that_is_missing() -> None:
-    device = LinkingDevice()
-    entry = entry_with_all(device, chain(["tanh", "exp"]))
-    entry.program = chain(["negative", "exp"])
-    assert link_if_all_is_there(device.fake_linker, entry) is None
-    assert not device.fake_linker.given
-
-
-def test_a_program_with_an_op_of_more_than_one_kernel_is_not_linked_whatever_plans_are_there() -> None:
-    device = LinkingDevice()
-    concat = ProgramOp(catalogue.BY_NAME["concat"], (0, 0), (0,))
-    entry = entry_with_all(device, build([VECTOR], [], [concat], (0,)))
-    assert link_if_all_is_there(device.fake_linker, entry) is None
-    assert not device.fake_linker.given
-
-
-def test_what_was_linked_goes_with_its_program() -> None:
-    device = LinkingDevice()
-    tier0, entry = tier0_of(device), entry_with_all(device, chain(["exp"]))
-    tier0.way(entry).leave()
-    linked = weakref.ref(tier0.known(entry).linked)
-    assert linked() is not None
-    del entry
-    device.fake_linker.given.clear()
-    gc.collect()
-    assert linked() is None
-
-
-def test_a_program_that_may_be_linked_runs_op_by_op_where_room_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    device, program = LinkingDevice(), chain(["negative"] * 20)
-    monkeypatch.setattr(FakeLinked, "scratch_bytes", link(program).scratch_bytes)
-    device._memory_bytes = 20 * VECTOR.size_bytes
-    room = Room(device, Line[Order]())
-    row = Row(session(), entry_of(program), 1, [value_in(device, VECTOR)], [value_in(device, VECTOR)], (), (), 0)
-    assert Tier0(device, room).way(entry_with_all(device, program)).begin(row)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
-from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 
 
@@ -96,31 +95,6 @@ class PlansInSlices(Protocol):
         """A plan that has not run yet, for a row of a slot table: int64[columns], which stays as it is to the end."""
 
 
-class LinkedRow(PlanInSlices, Protocol):
-    """A row of a linked program under way."""
-
-    def result(self, position: int) -> memoryview:
-        """The bytes of a live result, once the row has come to its end."""
-
-
-class LinkedProgram(Protocol):
-    """A program whose ops' kernels run behind one another: see `link`."""
-
-    @property
-    def scratch_bytes(self) -> int:
-        """What a row takes beside its inputs and results, from when it begins."""
-
-    def begin(self, inputs: Sequence[Block], scalars: Sequence[int | float]) -> LinkedRow:
-        """A row that has not run yet. Raises MemoryError."""
-
-
-class Linker(Protocol):
-    """How a device links programs."""
-
-    def link(self, program: Program, plans: Any) -> LinkedProgram | None:
-        """`plans`: a Mapping from each signature of the program to its one-op plan, loaded. None if one is no part."""
-
-
 class Device(Protocol):
     """Where plans run."""
 
@@ -130,10 +104,6 @@ class Device(Protocol):
     @property
     def in_slices(self) -> PlansInSlices | None:
         """None where a launch only tells the device what to do: others would not wait any shorter."""
-
-    @property
-    def linker(self) -> Linker | None:
-        """None where programs are not linked."""
 
     @property
     def array_library(self) -> Any:

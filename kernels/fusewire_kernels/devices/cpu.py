@@ -24,7 +24,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
-from fusewire_kernels.devices.cpu_linked import CpuLinker
 from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -114,7 +113,6 @@ class CpuDevice:
         runtime = self._load_runtime(toolchain) if toolchain else None
         self._run = runtime.fw_run if runtime else None
         self._in_slices = CpuSlices(runtime.fw_run_slice, _reserve(arena_bytes)) if runtime else None
-        self._linker = CpuLinker(runtime.fw_run_slice) if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
             name=_processor_name(),
@@ -132,10 +130,6 @@ class CpuDevice:
     @property
     def in_slices(self) -> CpuSlices | None:
         return self._in_slices
-
-    @property
-    def linker(self) -> CpuLinker | None:
-        return self._linker
 
     @property
     def array_library(self) -> Any:

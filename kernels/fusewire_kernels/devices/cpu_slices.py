@@ -24,7 +24,7 @@ class InPieces(Protocol):
     def launch_count(self) -> int: ...
 
     @property
-    def divisions(self) -> Divisions | JoinedDivisions: ...
+    def divisions(self) -> Divisions: ...
 
 
 class CpuPlanInSlices:
@@ -71,16 +71,6 @@ class Divisions:
                 self.most_sizes = max(self.most_sizes, sizes)
                 self.most_operands = max(self.most_operands, len(moves_bytes))
         self.address = address_of(self.table)
-
-
-class JoinedDivisions:
-    """Those of several plans of one launch each, which stay as they are: launch i is that of plan `positions[i]`."""
-
-    def __init__(self, parts: Sequence[Divisions], positions: npt.NDArray[np.int64]) -> None:
-        self.most_sizes = max(part.most_sizes for part in parts)
-        self.most_operands = max(part.most_operands for part in parts)
-        self._table = np.concatenate([part.table for part in parts])[positions]
-        self.address = address_of(self._table)
 
 
 class CpuSlices:

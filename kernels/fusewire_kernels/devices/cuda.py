@@ -134,10 +134,6 @@ class CudaDevice:
         return None
 
     @property
-    def linker(self) -> None:
-        return None
-
-    @property
     def array_library(self) -> Any:
         return cupy
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, DeviceInfo, Linker, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
@@ -70,10 +70,6 @@ class NullDevice:
 
     @property
     def in_slices(self) -> PlansInSlices | None:
-        return None
-
-    @property
-    def linker(self) -> Linker | None:
         return None
 
     @property
