@@ -1,7 +1,5 @@
 """The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
 
-While it has nothing to do the loop may act in its place (`order`), where the device is this processor.
-
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
 of other sessions that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device
@@ -23,7 +21,6 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
 from fusewire_protos.errors import FusewireError, OutOfMemory
-from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.allocation import Allocation
 from fusewire_server.completion import Completion
 from fusewire_server.long_plans import LongPlans
@@ -58,7 +55,7 @@ from fusewire_server.sliced_read import SlicedRead
 from fusewire_server.sliced_run import SlicedRun, Way
 from fusewire_server.slices import Line, Progress
 from fusewire_server.turns import Turns
-from fusewire_server.work import Fetching, Row, Submission, Value
+from fusewire_server.work import Fetching, Row, Submission
 
 SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
 FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end the interpreter lock is waited for
@@ -87,10 +84,7 @@ class DeviceThread:
         self._shares = Shares(MOST_OWED_NS)
         self._ahead: deque[Order | None] = deque()  # one order at most, looked at and not yet acted on
         self._pause_s = 0.0  # after the slice that was the last
-        self.busy_ns = 0  # who acts on orders writes, any thread may read
-        self._given = 0  # orders handed over; the loop thread writes
-        self._done = 0  # of these; the device thread writes, last of all it does for one
-        self._hands_over_all = not device.info.is_host  # the loop thread writes
+        self.busy_ns = 0  # the device thread writes, any thread may read
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
 
     @property
@@ -101,48 +95,14 @@ class DeviceThread:
         self._completion.start()
         self._worker.start()
 
-    def hand_over_all(self) -> None:
-        """From now on the loop acts on nothing itself. Loop thread, before another gives orders or stops this one."""
-        self._hands_over_all = True
-
     def stop(self, timeout_s: float) -> None:
         """Ends both threads after the orders given so far; waits at most `timeout_s`."""
         self._orders.put(None)
         self._worker.join(timeout_s)
 
-    def order(self, order: Order, *, at_once: bool = False) -> None:
-        """Has an order acted on after those before it. Loop thread.
-
-        One that is brief, or may be acted on `at_once`, is acted on here where the device is this processor and the
-        device thread has nothing to do: handing it over takes longer, and the report's way back does again.
-        """
-        if self._may_act_at_once and (at_once or is_brief(order)):
-            self._act_at_once(order)
-        else:
-            self._given += 1
-            self._orders.put(order)
-
-    def read_at_once(self, value: Value) -> memoryview | None:
-        """A small value, without an order and its report; None if that cannot be done. Loop thread."""
-        if not self._may_act_at_once or value.block is None or value.size_bytes > INLINE_BYTES:
-            return None
-        return self._device.read(value.block, value.size_bytes).data()
-
-    @property
-    def _may_act_at_once(self) -> bool:
-        """While the device thread has done all it was told, nobody else uses what it owns: orders come from the loop.
-
-        Only where the device is this processor does the loop not wait for another.
-        """
-        return not self._hands_over_all and self._done == self._given
-
-    def _act_at_once(self, order: Order) -> None:
-        began_ns = time.perf_counter_ns()
-        try:
-            self._do(order)
-        except Exception as error:  # noqa: BLE001 - as in the device thread: the device can no longer be trusted
-            self._report(Broken(error))
-        self.busy_ns += time.perf_counter_ns() - began_ns
+    def order(self, order: Order) -> None:
+        """Has an order acted on after those before it. Loop thread."""
+        self._orders.put(order)
 
     def memory(self) -> MemoryCount:
         return self._room.count()
@@ -198,7 +158,6 @@ class DeviceThread:
         used_ns = time.perf_counter_ns() - began_ns
         self._shares.use(used_ns)
         self.busy_ns += used_ns
-        self._done += not in_slices
 
     def _do(self, order: Order) -> None:
         match order:
@@ -292,7 +251,6 @@ class DeviceThread:
             self._completion.when_reached(lambda _: one.outcome())
         self._long_plans.end(one)
         self._act_on_held_up(one.order)
-        self._done += 1
 
     def _act_on_held_up(self, ended: Order) -> None:
         """Acts on what waited for an order that has ended, and on what waited for that."""

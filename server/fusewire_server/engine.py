@@ -52,8 +52,6 @@ from fusewire_server.work import (
 log = logging.getLogger("fusewire.engine")
 
 FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
-# A submission that takes no longer, and for which somebody waits, need not be handed to the device thread.
-AT_ONCE_NS = 200_000
 
 
 class Engine:
@@ -134,7 +132,6 @@ class Engine:
     def drain(self) -> None:
         """From now on no session begins, and the stream of each that there is ends it in words. Comes before `stop`."""
         self.is_draining = True
-        self._device_thread.hand_over_all()
         for session in self.sessions.values():
             self.registry.wake(session)
 
@@ -306,8 +303,7 @@ class Engine:
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
         run = orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long)
-        is_awaited = bool(taken.reads)
-        self._device_thread.order(run, at_once=is_awaited and loaded is not None and not is_long and _is_short(batch))
+        self._device_thread.order(run)
         self._reads.tell(taken)
         self._release_of_rows(rows, taken)
 
@@ -442,12 +438,6 @@ def _is_wanted(row: Row) -> bool:
         if value.state is not ValueState.FAILED:
             return True
     return not row.outputs
-
-
-def _is_short(batch: Batch) -> bool:
-    """Whether the submission is known to take next to no time, by the plan that its program has."""
-    entry = batch.entry
-    return entry.row_ns > 0 and entry.cost.expected_ns(len(batch.rows)) <= AT_ONCE_NS
 
 
 def _program_table(config: Config, registry: Registry) -> ProgramTable:

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 # Submissions of a lane that are told to the device and not yet completed: one that runs and one behind it, so that it
 # never idles.
 MOST_OUTSTANDING = 2
-# Of one session alone, if its rows are brief: more than one wait, since a busy loop may come late to tell the next. Its
-# rows never share a launch, so that nothing is lost; as soon as another session's are there, all gather again.
-MOST_OF_ONE = 4
-BRIEF_NS = 1_000_000
 
 
 class Lane(Enum):
@@ -54,8 +50,7 @@ class Lanes:
         self._submissions = 0
         self._outstanding: dict[int, Told] = {}
         self._told: Counter[Lane] = Counter()  # how many of them are of each lane
-        self._fast: Counter[Session] = Counter()  # rows of them that are in the fast lane, by session
-        self._slow: Counter[Session] = Counter()  # the others
+        self._slow: Counter[Session] = Counter()  # rows of them that are in another lane than the fast one, by session
         self._last_slow: dict[Session, int] = {}  # which of the submissions of the slow lane a session waits for
         # Rows of them in the lasting lane and large values that are read: behind these their next rows would only wait.
         self._lasting: Counter[Session] = Counter()
@@ -63,7 +58,7 @@ class Lanes:
     @property
     def has_room(self) -> bool:
         """Whether the device may be told more."""
-        return self._told[Lane.FAST] < (MOST_OUTSTANDING if len(self._fast) > 1 else MOST_OF_ONE + 1)
+        return self._told[Lane.FAST] < MOST_OUTSTANDING
 
     def open_to(self, row: Row) -> Hashable | None:
         """Where a row would go if it went now; None if it cannot.
@@ -73,7 +68,7 @@ class Lanes:
         if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
         lane = self._lane(row)
-        return self._last_slow.get(row.session, lane) if self._told[lane] < self._most_told(row, lane) else None
+        return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
 
     def is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
         """Whether others are not to wait for the end of a row that runs by this plan."""
@@ -121,19 +116,12 @@ class Lanes:
         is_slow = loaded is None or row.session in self._slow or self.is_long(row.entry, loaded)
         return Lane.SLOW if is_slow else Lane.FAST
 
-    def _most_told(self, row: Row, lane: Lane) -> int:
-        """How many submissions of a lane there may be after this row has gone there."""
-        if lane is not Lane.FAST or len(self._fast) > 1:
-            return MOST_OUTSTANDING
-        if row.session not in self._fast:
-            return MOST_OF_ONE + 1
-        return MOST_OF_ONE if 0 < row.entry.row_ns <= BRIEF_NS else MOST_OUTSTANDING
-
     def _count(self, told: Told, change: int) -> None:
         """A submission has been told to the device (+1), or has been completed (−1)."""
         self._told[told.lane] += change
-        rows = self._fast if told.lane is Lane.FAST else self._slow
+        if told.lane is Lane.FAST:
+            return
         for row in told.batch.rows:
-            rows[row.session] += change
-            if not rows[row.session]:
-                del rows[row.session]
+            self._slow[row.session] += change
+            if not self._slow[row.session]:
+                del self._slow[row.session]

@@ -6,8 +6,7 @@ several wait for has a turn of each of them. A request that outlives its deadlin
 is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
 The worker bounds its own memory.
 
-A worker gives way to everybody else (`courtesy`). That of fused plans keeps to one processor too (`processors`), until
-one is late: others may want that processor more than any other.
+A worker runs at a low priority (`courtesy`).
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """
@@ -27,7 +26,6 @@ import msgpack
 
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.plan_codec import decode_plan
-from fusewire_server.processors import let_run
 from fusewire_server.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
@@ -58,7 +56,6 @@ class PlannerSettings(NamedTuple):
     deadline_s: float
     memory_bytes: int
     command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planner_worker")
-    patience_s: float = 1.0  # so long after it was asked for a plan is late, and its worker runs on any processor
 
 
 @dataclass(eq=False)
@@ -72,7 +69,6 @@ class PlanRequest:
     answer: asyncio.Future[Planned]
     is_urgent: bool
     is_wanted: Callable[[], bool]
-    asked_at_s: float  # on the loop's clock
     owners: set[Owner] = field(default_factory=set)
     attempts: int = 0
 
@@ -81,8 +77,8 @@ class Planner:
     """The loop's side of the workers. Owned by the loop thread."""
 
     def __init__(self, settings: PlannerSettings) -> None:
-        self._urgent = _Lane(settings, runs_anywhere=True)
-        self._usual = _Lane(settings, runs_anywhere=False)
+        self._urgent = _Lane(settings)
+        self._usual = _Lane(settings)
 
     def start(self) -> None:
         """Begins to serve requests; each worker is started with its first."""
@@ -97,8 +93,7 @@ class Planner:
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
         """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
-        loop = asyncio.get_running_loop()
-        request = PlanRequest(raw, loop.create_future(), is_urgent, is_wanted, loop.time())
+        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
         self._lane(is_urgent=is_urgent).add(request, owner)
         return request
 
@@ -121,14 +116,12 @@ class Planner:
 
 
 class _Lane:
-    """The requests that one worker serves; whether it `runs_anywhere` before one of them is late."""
+    """The requests that one worker serves."""
 
-    def __init__(self, settings: PlannerSettings, *, runs_anywhere: bool) -> None:
+    def __init__(self, settings: PlannerSettings) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
         self._deadline_s = settings.deadline_s
-        self._patience_s = settings.patience_s
-        self._worker = _Worker(settings, runs_anywhere=runs_anywhere)
-        self._runs_anywhere = runs_anywhere
+        self._worker = _Worker(settings)
         self._wanted = asyncio.Event()
         self._served: PlanRequest | None = None  # by the worker, now
         self._task: asyncio.Task[None] | None = None
@@ -160,7 +153,6 @@ class _Lane:
             await self._wanted.wait()
             self._served = self.turns.take()
             if self._served is None:
-                self._worker.run(anywhere=self._runs_anywhere)
                 self._wanted.clear()
             else:
                 await self._attempt(self._served)
@@ -181,7 +173,6 @@ class _Lane:
 
     async def _answer(self, request: PlanRequest) -> str | None:
         """Settles a request, unless the worker failed rather than the program: then how."""
-        late = asyncio.get_running_loop().call_at(request.asked_at_s + self._patience_s, self._hurry)
         try:
             async with asyncio.timeout(self._deadline_s):
                 planned = await self._worker.ask(request.raw)
@@ -192,15 +183,9 @@ class _Lane:
             return None
         except Exception as error:  # noqa: BLE001 - a process that dies makes pipes raise many things; it is replaced
             return f"the planner process died, or answers what is no plan: {type(error).__name__}"
-        finally:
-            late.cancel()
         if not request.answer.done():
             request.answer.set_result(planned)
         return None
-
-    def _hurry(self) -> None:
-        """Until nothing is asked for any more."""
-        self._worker.run(anywhere=True)
 
     def _ask_again(self, request: PlanRequest) -> None:
         if not request.owners:
@@ -212,10 +197,9 @@ class _Lane:
 class _Worker:
     """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
 
-    def __init__(self, settings: PlannerSettings, *, runs_anywhere: bool) -> None:
+    def __init__(self, settings: PlannerSettings) -> None:
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
-        self._runs_anywhere = runs_anywhere
 
     async def ask(self, raw: bytes) -> Planned:
         """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
@@ -226,16 +210,6 @@ class _Worker:
         await process.stdin.drain()
         length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
         return _planned(await process.stdout.readexactly(length))
-
-    def run(self, *, anywhere: bool) -> None:
-        """Where it runs from now on, and where one that replaces it will."""
-        if anywhere != self._runs_anywhere:
-            self._runs_anywhere = anywhere
-            self._confine()
-
-    def _confine(self) -> None:
-        if self._process is not None and self._process.returncode is None:
-            let_run(self._process.pid, anywhere=self._runs_anywhere)
 
     async def end(self) -> None:
         """Kills the process and every compiler it has started."""
@@ -262,7 +236,6 @@ class _Worker:
                 stdout=asyncio.subprocess.PIPE,
                 start_new_session=True,
             )
-            self._confine()
         return self._process
 
 

@@ -90,11 +90,7 @@ class Reads:
     def _tell(self, fetching: Fetching, taken: Taken) -> None:
         fetching.session.begin_read(fetching.fetch, fetching.value.size_bytes)
         fetching.told_at_ns = time.monotonic_ns()
-        data = self._device_thread.read_at_once(fetching.value)
-        if data is None:
-            self._order(orders.Read(fetching))
-        else:
-            self.brought(fetching, data)
+        self._order(orders.Read(fetching))
         self._intake.read(fetching, taken)
 
     def _order(self, read: orders.Read) -> None:

@@ -1,7 +1,6 @@
 """The plain data that the server's parts pass to one another: values, rows of work, fetches, failures.
 
-Everything here is owned by the loop thread, but for `Value.block`: the device thread writes it, and the loop thread
-reads it only while the device thread has done all that it was told.
+Everything here is owned by the loop thread, but for `Value.block`, which is the device thread's.
 """
 
 from __future__ import annotations
@@ -114,8 +113,7 @@ class Value:
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
         self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
-        # The device thread's; while that has nothing to do the loop may act in its place.
-        self.block: Block | None = None
+        self.block: Block | None = None  # the device thread's
 
     @property
     def is_dead(self) -> bool:

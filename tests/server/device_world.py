@@ -64,12 +64,10 @@ class World:
         while not gate.is_set():
             yield
 
-    def run(
-        self, number: int, *sessions: Session, released: tuple[Value, ...] = (), at_once: bool = False
-    ) -> list[Row]:
+    def run(self, number: int, *sessions: Session, released: tuple[Value, ...] = ()) -> list[Row]:
         """Orders a run for one row of each session, at tier 0 if the number is that of a slow one."""
         entry = self.tier0 if number in (SLOW, OTHER_SLOW) else self.tier1
-        return self._run(number, entry, sessions, released, at_once=at_once)
+        return self._run(number, entry, sessions, released)
 
     def run_at_tier_0(self, number: int, *sessions: Session) -> list[Row]:
         return self._run(number, self.tier0, sessions, ())
@@ -97,12 +95,10 @@ class World:
         entry: ProgramEntry,
         sessions: Sequence[Session],
         released: tuple[Value, ...],
-        *,
-        at_once: bool = False,
     ) -> list[Row]:
         rows = [Row(one, entry, 1, [self.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0) for one in sessions]
         submission = Submission(entry, entry.loaded, tuple(rows), ((),) * len(rows), released)
-        self.thread.order(Run(number, submission), at_once=at_once)
+        self.thread.order(Run(number, submission))
         return rows
 
     def value(self) -> Value:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
-import struct
 import subprocess
 import sys
 
 import pytest
 
-from fusewire_server.courtesy import AUTOGROUP, TURN_NS
+from fusewire_server.courtesy import AUTOGROUP
 
-_SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}
 _DEADLINE_S = 60.0
 
 
@@ -51,18 +47,3 @@ def test_who_leads_a_session_gives_way_with_the_group_of_its_processes_and_nobod
     expected = min(os.nice(0) + 10, 19) if leads_session else before
     assert told(_PRINT_GROUP, leads_session=leads_session) == expected
     assert group_niceness() == before
-
-
-def turn_ns() -> int:
-    """How long turns of this process are; 0 if the system does not tell."""
-    number = _SCHED_GETATTR.get(platform.machine())
-    if number is None or platform.system() != "Linux":
-        return 0
-    attributes = ctypes.create_string_buffer(48)
-    ctypes.CDLL(None).syscall(number, 0, attributes, 48, 0)
-    return int(struct.unpack("=IIQiIQQQ", attributes.raw)[5])
-
-
-@pytest.mark.skipif(turn_ns() == 0, reason="the system does not tell how long turns are")
-def test_it_takes_its_turns_seldom_and_long() -> None:
-    assert told("from tests.server.test_courtesy import turn_ns; print(turn_ns())") == TURN_NS

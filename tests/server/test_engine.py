@@ -16,33 +16,6 @@ from fusewire_server.work import Fetching
 from tests.server.parts import chain, new, segment
 from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 
-# ---- on this processor ----
-
-
-@pytest.mark.parametrize(
-    ("is_awaited", "at_once_ns", "by_loop"), [(True, 1 << 60, True), (True, 0, False), (False, 1 << 60, False)]
-)
-def test_what_somebody_waits_for_and_is_short_is_run_by_the_loop(
-    is_awaited: bool, at_once_ns: int, by_loop: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fusewire_server.engine.AT_ONCE_NS", at_once_ns)
-    device = WatchedDevice()
-    device.is_host = True
-
-    async def test() -> None:
-        async with world(device, InstantPlanner()) as here:
-            client = here.client()
-            await load(here, client)
-            client.send(segment(NEGATE, 100, 10))  # now it is known what it takes
-            await client.idle()
-            await until(lambda: here.engine._device_thread._may_act_at_once)
-            client.send(segment(NEGATE, 200, 10), *[Fetch(1, 200)] * is_awaited)
-            await client.idle()
-            assert (device.launched_by[-1] == threading.get_ident()) is by_loop
-
-    run(test())
-
-
 # ---- coalescing ----
 
 

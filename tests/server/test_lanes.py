@@ -8,7 +8,7 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.program_codec import encode
 from fusewire_server.calls import calls_of
 from fusewire_server.coalescer import Batch
-from fusewire_server.lanes import BRIEF_NS, MOST_OF_ONE, MOST_OUTSTANDING, Lane, Lanes
+from fusewire_server.lanes import MOST_OUTSTANDING, Lane, Lanes
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.work import Row
 from tests.server.parts import chain, entry_of, queued_row, session
@@ -37,33 +37,6 @@ def test_the_fast_lane_has_room_until_enough_is_outstanding() -> None:
     assert (lanes.has_room, lanes.open_to(other)) == (False, None)
     lanes.complete(numbers[0])
     assert (lanes.has_room, lanes.open_to(other)) == (True, Lane.FAST)
-
-
-def test_a_session_alone_has_more_of_its_brief_rows_outstanding() -> None:
-    lanes, entry, alone = Lanes(LONG_NS), planned_entry(), session("alone")
-    for _ in range(MOST_OF_ONE):
-        assert (lanes.has_room, lanes.open_to(queued_row(alone, entry))) == (True, Lane.FAST)
-        tell(lanes, queued_row(alone, entry))
-    assert lanes.open_to(queued_row(alone, entry)) is None
-
-
-def test_rows_that_are_not_brief_stay_two() -> None:
-    lanes, entry, alone = Lanes(10 * BRIEF_NS), planned_entry(BRIEF_NS + 1), session("alone")
-    for _ in range(MOST_OUTSTANDING):
-        tell(lanes, queued_row(alone, entry))
-    assert lanes.open_to(queued_row(alone, entry)) is None
-
-
-def test_another_session_goes_behind_those_of_one_and_then_all_gather() -> None:
-    lanes, entry, alone, other = Lanes(LONG_NS), planned_entry(), session("alone"), session("other")
-    numbers = [tell(lanes, queued_row(alone, entry)) for _ in range(MOST_OF_ONE)]
-    assert (lanes.has_room, lanes.open_to(queued_row(other, entry))) == (True, Lane.FAST)
-    tell(lanes, queued_row(other, entry))
-    for number in numbers:
-        assert (lanes.has_room, lanes.open_to(queued_row(other, entry))) == (False, None)
-        assert lanes.open_to(queued_row(alone, entry)) is None
-        lanes.complete(number)
-    assert [lanes.open_to(queued_row(each, entry)) for each in (alone, other)] == [Lane.FAST, Lane.FAST]
 
 
 @pytest.mark.parametrize("entry", [entry_of(chain()), planned_entry(LONG_NS + 1)], ids=["op by op", "long plan"])

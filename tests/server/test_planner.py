@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Coroutine
@@ -56,11 +55,9 @@ while len(head := requests.read(4)) == 4:
 
 
 @asynccontextmanager
-async def planner(
-    tmp_path: Path, deadline_s: float = DEADLINE_S, patience_s: float = DEADLINE_S
-) -> AsyncIterator[Planner]:
+async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S) -> AsyncIterator[Planner]:
     command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
-    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command, patience_s))
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command))
     one.start()
     try:
         yield one
@@ -296,54 +293,6 @@ def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkey
                 patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
                 await refusal(one, b"die")
             assert (await answer(one, b"next")).plan == PLAN
-
-    run(test())
-
-
-@pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether the worker has been let run anywhere, each time that this was said."""
-    placed: list[bool] = []
-    monkeypatch.setattr("fusewire_server.planner.let_run", lambda process, anywhere: placed.append(anywhere))
-    return placed
-
-
-@pytest.mark.parametrize("is_urgent", [False, True])
-def test_the_worker_of_fused_plans_keeps_to_one_processor(tmp_path: Path, places: list[bool], is_urgent: bool) -> None:
-    async def test() -> None:
-        async with planner(tmp_path) as one:
-            await answer(one, b"one", is_urgent=is_urgent)
-            await answer(one, b"two", is_urgent=is_urgent)
-        assert places == [is_urgent]
-
-    run(test())
-
-
-def test_once_a_plan_is_late_its_worker_runs_anywhere_until_nothing_is_asked_for(
-    tmp_path: Path, places: list[bool]
-) -> None:
-    async def test() -> None:
-        async with planner(tmp_path, patience_s=0.0) as one:
-            await answer(one, b"one")
-            await until(lambda: not places[-1])
-            assert True in places
-
-    run(test())
-
-
-def test_a_worker_that_replaces_a_late_one_runs_anywhere_too(tmp_path: Path, places: list[bool]) -> None:
-    async def test() -> None:
-        async with planner(tmp_path, patience_s=0.0) as one:
-            request = one.request(b"hang", OWNER, is_urgent=False)
-            await until(record(tmp_path).exists)
-            await until(lambda: places[-1:] == [True])
-            before = len(places)
-            process = one._usual._worker._process
-            assert process is not None
-            os.killpg(process.pid, signal.SIGKILL)
-            await until(lambda: len(places) > before)
-            assert places[-1]
-            request.answer.cancel()
 
     run(test())
 

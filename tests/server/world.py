@@ -43,7 +43,6 @@ class WatchedDevice(NullDevice):
         super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
         self.in_use: dict[int, Block] = {}
         self.tables: list[npt.NDArray[np.int64]] = []
-        self.launched_by: list[int] = []  # threads
         self.load_fault: Exception | None = None
         self.launch_fault: Exception | None = None
         self.arena_limit_bytes = 1 << 40
@@ -76,7 +75,6 @@ class WatchedDevice(NullDevice):
         for row in table:
             self.check(loaded, row)
         self.tables.append(table.copy())
-        self.launched_by.append(threading.get_ident())
         super().launch(loaded, table)
 
     def check(self, loaded: NullPlan, row: npt.NDArray[np.int64]) -> None:
