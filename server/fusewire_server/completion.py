@@ -1,6 +1,8 @@
 """What is reported when the device has come so far: at once if it has, else by a thread that waits on fences in order.
 
-So the device thread waits for no fence, and reports come in the order in which they were asked for.
+So the device thread waits for no fence, and reports come in the order in which they were asked for. Where somebody
+waits for a value and the device thread has nothing else to do, it looks for the fence for a moment: to wake another
+thread takes longer than what is short takes the device.
 """
 
 from __future__ import annotations
@@ -13,17 +15,22 @@ from collections.abc import Callable
 from fusewire_kernels.devices.base import Device, Fence
 from fusewire_server.orders import Broken, Report
 
+LOOK_NS = 50_000
+
 
 class Completion:
-    """Makes reports. `report` is called from the device and the completion thread."""
+    """Makes reports. `report` is called from the device and the completion thread.
 
-    def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
+    `is_idle` says whether the device thread has no order to act on.
+    """
+
+    def __init__(self, device: Device, report: Callable[[Report], None], is_idle: Callable[[], bool]) -> None:
         self._device = device
         self._report = report
-        self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[int], Report]] | None] = queue.SimpleQueue()
+        self._is_idle = is_idle
+        self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
         self._handed_over = 0  # reports, to the completion thread; the device thread writes
         self._completed = 0  # of these, that have been made; the completion thread writes
-        self._past_ns = 0  # when the device was past what was last reported; whoever makes a report writes
         self._thread = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
 
     def start(self) -> None:
@@ -34,28 +41,33 @@ class Completion:
         self._fenced.put(None)
         self._thread.join()
 
-    def when_reached(self, report: Callable[[int], Report]) -> None:
+    def when_reached(self, report: Callable[[], Report], *, is_awaited: bool = False) -> None:
         """Has a report made once the device is past all that it has been told. Device thread.
 
-        `report` is given the `perf_counter_ns` at which the device was past what the report before is of.
+        `is_awaited`: somebody waits for a value that comes with the report.
         """
         fence = self._device.fence()
-        if fence.is_reached() and self._handed_over == self._completed:
-            self._report(self._made(report))
+        if self._handed_over == self._completed and (
+            fence.is_reached() or (is_awaited and self._is_reached_soon(fence))
+        ):
+            self._report(report())
         else:
             self._handed_over += 1
             self._fenced.put((fence, report))
 
-    def _made(self, report: Callable[[int], Report]) -> Report:
-        before_ns, self._past_ns = self._past_ns, time.perf_counter_ns()
-        return report(before_ns)
+    def _is_reached_soon(self, fence: Fence) -> bool:
+        until_ns = time.perf_counter_ns() + LOOK_NS
+        while self._is_idle() and time.perf_counter_ns() < until_ns:
+            if fence.is_reached():
+                return True
+        return False
 
     def _complete(self) -> None:
         while (fenced := self._fenced.get()) is not None:
             fence, report = fenced
             try:
                 fence.wait()
-                reached = self._made(report)
+                reached = report()
             except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
                 self._report(Broken(error))
                 return

@@ -3,8 +3,8 @@
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
 of other sessions that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device
-thread never waits for a fetch: what the device has not reached yet goes to the completion thread, which waits on fences
-in order.
+thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
+in order. A run brings the results that somebody waits for to the host itself: its report has them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, S
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.allocation import Allocation
 from fusewire_server.completion import Completion
+from fusewire_server.device_time import DeviceTime
 from fusewire_server.long_plans import LongPlans
 from fusewire_server.op_by_op import Tier0
 from fusewire_server.orders import (
@@ -79,7 +80,7 @@ class DeviceThread:
         self._allocation = Allocation(device, self._room)
         self._tier0 = Tier0(device, self._room)
         self._long_plans = LongPlans(self._allocation, self._room, self._line)
-        self._completion = Completion(device, report)
+        self._completion = Completion(device, report, self._is_idle)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
         self._shares = Shares(MOST_OWED_NS)
         self._ahead: deque[Order | None] = deque()  # one order at most, looked at and not yet acted on
@@ -103,6 +104,10 @@ class DeviceThread:
     def order(self, order: Order) -> None:
         """Has an order acted on after those before it. Loop thread."""
         self._orders.put(order)
+
+    def _is_idle(self) -> bool:
+        """Whether no order is waiting."""
+        return not self._ahead and self._orders.empty()
 
     def memory(self) -> MemoryCount:
         return self._room.count()
@@ -166,7 +171,7 @@ class DeviceThread:
             case Write():
                 self._write(order)
             case Read():
-                self._read(order.fetching)
+                self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
             case Release():
                 self._room.release(order.values)
             case Load():
@@ -185,7 +190,7 @@ class DeviceThread:
         self._shares.make_due()
 
     def _begin_run(self, order: Run) -> None:
-        run = SlicedRun(order, self._way(order.submission), self._room, self._report)
+        run = SlicedRun(order, self._way(order.submission), self._room, DeviceTime(self._device), self._report)
         if order.submission.loaded is not None:
             self._long_plans.enter(run)
             return
@@ -232,7 +237,9 @@ class DeviceThread:
         one = self._turns.take()
         assert one is not None, "each that is unfinished awaits its turn, or the arena while another has that"
         began_ns = time.perf_counter_ns()
+        one.device_time.begin()
         progress = one.go_on(began_ns + (FOREIGN_SLICE_NS if one.is_foreign else SLICE_NS))
+        one.device_time.end()
         slice_ns = time.perf_counter_ns() - began_ns
         one.used_ns += slice_ns
         self.busy_ns += slice_ns
@@ -246,9 +253,9 @@ class DeviceThread:
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
             number, submission, _ = one.order
-            self._complete_run(number, submission, one.failed, one.spare, time.perf_counter_ns(), one.used_ns)
+            self._complete_run(number, submission, one.failed, one.spare, one.device_time)
         else:
-            self._completion.when_reached(lambda _: one.outcome())
+            self._completion.when_reached(one.outcome)
         self._long_plans.end(one)
         self._act_on_held_up(one.order)
 
@@ -270,12 +277,14 @@ class DeviceThread:
     # ---- running a submission: the hot path ----
 
     def _run(self, number: int, submission: Submission) -> None:
-        began_ns = time.perf_counter_ns()
         rows, failed, spare = self._allocation.allocate(submission)
+        device_time = DeviceTime(self._device)
         if rows:
             assert submission.loaded is not None, "what runs op by op goes in slices"
+            device_time.begin()
             failed += self._launch(submission.entry, submission.loaded, rows)
-        self._complete_run(number, submission, failed, spare, began_ns)
+            device_time.end()
+        self._complete_run(number, submission, failed, spare, device_time)
 
     def _complete_run(
         self,
@@ -283,20 +292,18 @@ class DeviceThread:
         submission: Submission,
         failed: list[FailedRow],
         spare: list[Block],
-        since_ns: int,
-        used_ns: int = 0,
+        device_time: DeviceTime,
     ) -> None:
-        """Its device time is what it has used, and from `since_ns` on what the device has worked on nothing else."""
+        """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
+        reads = [self._begin_read(fetching) for fetching in submission.reads]
         for block in spare:
             self._room.give_back(block)
         self._room.release(submission.released)
 
-        def ran(past_ns: int) -> Ran:
-            now_ns = time.perf_counter_ns()
-            device_ns = used_ns + now_ns - max(since_ns, past_ns)
-            return Ran(number, tuple(failed), device_ns, used_ns + now_ns - since_ns)
+        def ran() -> Ran:
+            return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
 
-        self._completion.when_reached(ran)
+        self._completion.when_reached(ran, is_awaited=bool(reads))
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
         """The rows that fail: all of them, or none."""
@@ -355,15 +362,14 @@ class DeviceThread:
             return
         self._report(Loaded(load.key, loaded))
 
-    def _read(self, fetching: Fetching) -> None:
+    def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
+        """Has a value brought to the host; what that has come to, once the device is past it."""
         value = fetching.value
         if value.block is None:
-            self._completion.when_reached(lambda _: Missing(fetching))  # behind the report of why it is
-            return
+            return lambda: Missing(fetching)  # another report says why
         try:
             readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:
             refusal = no_room_on_host(value.size_bytes)
-            self._completion.when_reached(lambda _: Missing(fetching, refusal=refusal))
-            return
-        self._completion.when_reached(lambda _: Brought(fetching, readback.data()))
+            return lambda: Missing(fetching, refusal=refusal)
+        return lambda: Brought(fetching, readback.data())

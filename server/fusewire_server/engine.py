@@ -300,9 +300,10 @@ class Engine:
         donated = tuple([leave_inputs(row, taken, may_donate=may_donate) for row in rows])
         for row in rows:
             publish_outputs(row, taken)
+        reads = self._reads.take_carried(taken)
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
-        run = orders.Run(number, Submission(entry, loaded, rows, donated, released), is_long)
+        run = orders.Run(number, Submission(entry, loaded, rows, donated, released, reads), is_long)
         self._device_thread.order(run)
         self._reads.tell(taken)
         self._release_of_rows(rows, taken)
@@ -358,18 +359,15 @@ class Engine:
         self.is_broken = True
         self.on_broken(error)
 
-    def _finish(self, report: orders.Report) -> None:  # noqa: C901 - one line a kind of report
+    def _finish(self, report: orders.Report) -> None:
         match report:
             case orders.Ran():
                 self._finish_submission(report)
             case orders.Lasts():
                 self.lanes.pass_by(report.number)
-            case orders.Brought():
+            case orders.Brought() | orders.Missing():
                 self._end_read(report)
-                self._reads.brought(report.fetching, report.data)
-            case orders.Missing():
-                self._end_read(report)
-                self._reads.missing(report.fetching, report.refusal)
+                self._reads.end(report)
             case orders.Wrote():
                 self._finish_writing(report)
             case orders.Loaded():
@@ -384,7 +382,7 @@ class Engine:
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
-            batch.entry.cost.measured(len(batch.rows), ran.took_ns)
+            batch.entry.cost.measured(len(batch.rows), ran.device_ns)
         self._coalescer.settle(batch, row_ns)
         self.counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
         for failed in ran.failed:
@@ -393,6 +391,8 @@ class Engine:
             row.session.complete(row.entry.amount)
             row.session.device_ns += row_ns
             self.registry.wake(row.session)
+        for read in ran.reads:
+            self._reads.end(read)
 
     def _fail_row(self, failed: orders.FailedRow) -> None:
         row = failed.row

@@ -62,12 +62,12 @@ class FailedRow(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A submission has been completed, but for the rows that failed."""
+    """A submission has been completed, but for the rows that failed. `reads` is what became of those it carried."""
 
     number: int
     failed: tuple[FailedRow, ...]
     device_ns: int
-    took_ns: int  # from when it was told: what was told before may be a part, and it is never too short
+    reads: tuple[Brought | Missing, ...] = ()
 
 
 class Lasts(NamedTuple):
@@ -156,7 +156,12 @@ def goes_in_slices(order: Order) -> bool:
     """Whether others may overtake it while it goes on. Any thread."""
     if isinstance(order, Run):
         return order.is_long or order.submission.loaded is None
-    return isinstance(order, Read) and order.fetching.value.size_bytes > large_read.LARGE_BYTES
+    return isinstance(order, Read) and is_large(order.fetching)
+
+
+def is_large(fetching: Fetching) -> bool:
+    """Whether the value is brought to the host in pieces."""
+    return fetching.value.size_bytes > large_read.LARGE_BYTES
 
 
 def is_brief(order: Order) -> bool:

@@ -50,6 +50,27 @@ class Reads:
                 session.reads[fetching.fetch] = fetching
                 self._tell_waiting(session, taken)
 
+    def take_carried(self, taken: Taken) -> tuple[Fetching, ...]:
+        """The fetches that the submission carries which makes their values ready; the others stay in `taken`."""
+        carried = tuple([fetching for fetching in taken.reads if self._may_be_carried(fetching)])
+        if carried:
+            taken.reads = [fetching for fetching in taken.reads if fetching not in carried]
+            for fetching in carried:
+                self._intake.read(fetching, taken)
+        return carried
+
+    def _may_be_carried(self, fetching: Fetching) -> bool:
+        """Whether it may; its bytes count as its client's from now on if so."""
+        session = fetching.session
+        if session.reads or orders.is_large(fetching) or not session.may_read(fetching.value.size_bytes):
+            return False
+        self._begin(fetching)
+        return True
+
+    def _begin(self, fetching: Fetching) -> None:
+        fetching.session.begin_read(fetching.fetch, fetching.value.size_bytes)
+        fetching.told_at_ns = time.monotonic_ns()
+
     def go_on(self, session: Session) -> None:
         """The client has taken answers, so that more values may come to the host."""
         if not session.reads:
@@ -59,8 +80,14 @@ class Reads:
         if taken.released:
             self._device_thread.order(orders.Release(frozenset((session,)), tuple(taken.released)))
 
-    def brought(self, fetching: Fetching, data: memoryview) -> None:
-        """A value has come to the host."""
+    def end(self, report: orders.Brought | orders.Missing) -> None:
+        """A value has come to the host, or does not come."""
+        if isinstance(report, orders.Brought):
+            self._brought(report.fetching, report.data)
+        else:
+            self._missing(report.fetching, report.refusal)
+
+    def _brought(self, fetching: Fetching, data: memoryview) -> None:
         session = fetching.session
         session.bytes_out += len(data)
         self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
@@ -70,7 +97,7 @@ class Reads:
             session.answer(fetching.fetch, data)
             self._wake(session)
 
-    def missing(self, fetching: Fetching, refusal: str | None) -> None:
+    def _missing(self, fetching: Fetching, refusal: str | None) -> None:
         """There is no value, because its producer found no room on the device or for the reason given."""
         if _is_unwanted(fetching):
             self._drop(fetching)
@@ -88,8 +115,7 @@ class Reads:
             self._tell(fetching, taken)
 
     def _tell(self, fetching: Fetching, taken: Taken) -> None:
-        fetching.session.begin_read(fetching.fetch, fetching.value.size_bytes)
-        fetching.told_at_ns = time.monotonic_ns()
+        self._begin(fetching)
         self._order(orders.Read(fetching))
         self._intake.read(fetching, taken)
 

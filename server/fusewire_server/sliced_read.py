@@ -6,6 +6,7 @@ import logging
 import time
 
 from fusewire_kernels.devices.base import Device
+from fusewire_server.device_time import DeviceTime
 from fusewire_server.large_read import LargeRead
 from fusewire_server.orders import Brought, Missing, Read, no_room_on_host
 from fusewire_server.session import SessionState
@@ -21,6 +22,7 @@ class SlicedRead:
 
     def __init__(self, device: Device, order: Read) -> None:
         self.order = order
+        self.device_time = DeviceTime(device)
         self.used_ns = 0
         self._copy: LargeRead | None = None
         self._refusal: str | None = None
@@ -56,8 +58,8 @@ class SlicedRead:
     def outcome(self) -> Brought | Missing:
         """What the read has come to, once it has ended. Any thread."""
         if self._copy is None or self._is_unwanted:
-            return Missing(self.order.fetching, self.used_ns, self._refusal)
-        return Brought(self.order.fetching, self._copy.data(), self.used_ns)
+            return Missing(self.order.fetching, self.device_time.total_ns(), self._refusal)
+        return Brought(self.order.fetching, self._copy.data(), self.device_time.total_ns())
 
     def _refuse(self) -> None:
         self._copy = None

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from fusewire_kernels.devices.base import Block
 from fusewire_server.allocation import Allocation
+from fusewire_server.device_time import DeviceTime
 from fusewire_server.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.room import Room
 from fusewire_server.session import SessionState
@@ -47,8 +48,11 @@ class Way(Protocol):
 class SlicedRun:
     """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
 
-    def __init__(self, order: Run, way: Way, room: Room, report: Callable[[Report], None]) -> None:
+    def __init__(
+        self, order: Run, way: Way, room: Room, device_time: DeviceTime, report: Callable[[Report], None]
+    ) -> None:
         self.order = order
+        self.device_time = device_time
         self.failed: list[FailedRow] = []
         self.spare: list[Block] = []  # to be given back at the end
         self.used_ns = 0

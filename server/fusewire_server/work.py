@@ -200,7 +200,7 @@ class Submission(NamedTuple):
 
     `loaded` is the plan they were chosen for, None at tier 0: a plan that is loaded meanwhile is not theirs.
     `donated[i]` are the (input, live position) pairs whose buffer row i hands on. `released` are values that die
-    with this submission.
+    with this submission. `reads` are fetches of results that it brings to the host when it has run.
     """
 
     entry: ProgramEntry
@@ -208,3 +208,4 @@ class Submission(NamedTuple):
     rows: tuple[Row, ...]
     donated: tuple[tuple[tuple[int, int], ...], ...]
     released: tuple[Value, ...]
+    reads: tuple[Fetching, ...] = ()

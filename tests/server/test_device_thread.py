@@ -29,15 +29,15 @@ from fusewire_server.orders import (
     Read,
     Release,
     Report,
+    Run,
     Unloadable,
     Write,
     Wrote,
 )
 from fusewire_server.session import Session, SessionState
-from fusewire_server.work import NO_WORK, Fetching, Row, Value, ValueState
+from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
 from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, session
-from tests.server.world import Clock
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_a_small_read_goes_before_a_slice_that_is_due_until_it_has_waited_for_on
 
 
 class PiecesDevice(NullDevice):
-    """Notes which pieces are read; `before_piece` is called before each."""
+    """Notes which pieces are read, each of which takes it 1 ns; `before_piece` is called before each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,6 +228,7 @@ class PiecesDevice(NullDevice):
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
         self.before_piece()
         self.first_bytes.append(first_byte)
+        self.clock_ns += 1
         return super().read(block, size_bytes, first_byte)
 
 
@@ -268,7 +269,7 @@ def test_others_overtake_a_read_of_a_large_value_between_its_pieces(pieces: Piec
     report = pieces.next_report()
     assert isinstance(report, Brought)
     assert (report.fetching, bytes(report.data)) == (fetching, bytes(range(SIZE_BYTES)))
-    assert report.device_ns > 0
+    assert report.device_ns == 3
     assert pieces.device.first_bytes == [0, 7, 14]
 
 
@@ -312,7 +313,7 @@ def test_a_large_value_that_nobody_wants_any_more_is_not_read_to_its_end(pieces:
     pieces.thread.start()
     report = pieces.next_report()
     assert isinstance(report, Missing)
-    assert report.device_ns > 0
+    assert report.device_ns == 1
     assert pieces.device.first_bytes == [0]
 
 
@@ -397,10 +398,8 @@ def test_a_fetch_fails_if_the_host_has_no_room_for_what_the_device_copies(
     assert world.completed(1) == [FAST]
 
 
-def test_work_told_at_once_shares_the_time_that_the_device_took(monkeypatch: pytest.MonkeyPatch) -> None:
-    here, clock = World(NullDevice(completes_by_itself=False)), Clock()
-    monkeypatch.setattr("fusewire_server.device_thread.time", clock)
-    monkeypatch.setattr("fusewire_server.completion.time", clock)
+def test_a_run_is_charged_what_it_took_of_the_device_and_not_the_queue_ahead() -> None:
+    here = World(NullDevice(completes_by_itself=False))
     for number in (FAST, OTHER_FAST):
         here.run(number, session("a"))
     here.thread.order(write(0, session("a")))
@@ -408,13 +407,43 @@ def test_work_told_at_once_shares_the_time_that_the_device_took(monkeypatch: pyt
     assert isinstance(here.next_report(), Wrote)  # both runs are told
     device_ns = []
     for now_ns in (50, 120):
-        clock.now_ns = now_ns
+        here.device.clock_ns = now_ns
         assert here.device.complete_next()
         report = here.next_report()
         assert isinstance(report, Ran)
-        device_ns.append((report.device_ns, report.took_ns))
-    assert device_ns == [(50, 50), (70, 120)]
+        device_ns.append(report.device_ns)
+    assert device_ns == [50, 70]
     here.thread.stop(DEADLINE_S)
+
+
+def test_a_run_brings_the_results_that_somebody_waits_for_before_their_memory_goes(world: World) -> None:
+    one = session("a")
+    row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
+    fetching = Fetching(one, 7, row.outputs[0])
+    submission = Submission(world.tier1, world.tier1.loaded, (row,), ((),), (row.outputs[0],), (fetching,))
+    world.thread.order(Run(FAST, submission))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    (read,) = report.reads
+    assert isinstance(read, Brought)
+    assert (read.fetching, len(read.data), row.outputs[0].block) == (fetching, VECTOR.size_bytes, None)
+
+
+def test_a_run_that_finds_no_room_says_that_what_it_was_to_bring_is_missing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def allocate(size_bytes: int) -> Block:
+        raise OutOfMemory("full")
+
+    one = session("a")
+    row = Row(one, world.tier1, 1, [world.value()], [Value(2, VECTOR, ValueState.READY)], (), (), 0)
+    fetching = Fetching(one, 7, row.outputs[0])
+    monkeypatch.setattr(world.device, "allocate", allocate)
+    world.thread.order(Run(FAST, Submission(world.tier1, world.tier1.loaded, (row,), ((),), (), (fetching,))))
+    report = world.next_report()
+    assert isinstance(report, Ran)
+    assert [failed.row for failed in report.failed] == [row]
+    assert report.reads == (Missing(fetching),)
 
 
 def test_no_report_overtakes_one_that_the_completion_thread_is_about_to_make() -> None:

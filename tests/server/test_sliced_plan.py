@@ -343,13 +343,17 @@ def test_a_long_plan_is_completed_in_slices_before_the_thread_ends(
 def test_a_long_plan_goes_on_for_as_long_as_those_took_that_overtook_it(monkeypatch: pytest.MonkeyPatch) -> None:
     here, clock, events = LongWorld(SlicingDevice()), Clock(), list[str]()
 
+    def pass_ns(ns: int) -> None:
+        clock.now_ns += ns
+        here.device.clock_ns += ns
+
     def launch(*_: object) -> None:
         events.append("whole")
-        clock.now_ns += 4 * FOREIGN_SLICE_NS
+        pass_ns(4 * FOREIGN_SLICE_NS)
 
     def go_on(*_: object) -> bool:
         events.append("slice")
-        clock.now_ns += FOREIGN_SLICE_NS
+        pass_ns(FOREIGN_SLICE_NS)
         return len(events) >= 21
 
     monkeypatch.setattr("fusewire_server.device_thread.time", clock)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, Device, DeviceInfo, PlansInSlices, Staged
-from fusewire_kernels.devices.null import NullDevice, NullPlan
+from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
 from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
@@ -37,7 +37,7 @@ DATA = np.arange(4, dtype=np.float32).tobytes()
 
 
 class WatchedDevice(NullDevice):
-    """Knows which blocks are in use, and asserts that no launch is told of any other memory."""
+    """Knows which blocks are in use, and asserts that no launch is told of any other memory. A read takes it 1 ns."""
 
     def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
         super().__init__(completes_by_itself=completes_by_itself, memory_bytes=memory_bytes)
@@ -65,6 +65,10 @@ class WatchedDevice(NullDevice):
         if self.load_fault is not None:
             raise self.load_fault
         return super().load(plan, binaries)
+
+    def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> NullReadback:
+        self.clock_ns += 1
+        return super().read(block, size_bytes, first_byte)
 
     def rows_that_fit(self, arena_bytes: int) -> int:
         return super().rows_that_fit(arena_bytes) if arena_bytes <= self.arena_limit_bytes else 0

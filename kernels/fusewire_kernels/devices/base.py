@@ -61,6 +61,13 @@ class Fence(Protocol):
         """Blocks until it is reached; any thread. Raises ServerFault if the work failed."""
 
 
+class TimedFence(Fence, Protocol):
+    """A fence that knows when it was reached, by the device's own clock."""
+
+    def ns_since(self, earlier: Any) -> int:
+        """Device time from an earlier timed fence of this device to this one, in ns. Both are reached. Any thread."""
+
+
 class Readback(Protocol):
     """A value on its way to the host."""
 
@@ -166,6 +173,9 @@ class Device(Protocol):
 
     def fence(self) -> Fence:
         """The point after all work told so far."""
+
+    def timed_fence(self) -> TimedFence:
+        """The same, with the time at which it is reached."""
 
     def pool_bytes(self) -> int:
         """Memory held ready for coming allocations. Any thread."""

@@ -12,6 +12,7 @@ import mmap
 import os
 import platform
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,6 +60,16 @@ class ReachedFence:
 
     def wait(self) -> None:
         return
+
+
+class ClockedFence(ReachedFence):
+    """Reached when it is made."""
+
+    def __init__(self) -> None:
+        self._reached_at_ns = time.perf_counter_ns()
+
+    def ns_since(self, earlier: ClockedFence) -> int:
+        return self._reached_at_ns - earlier._reached_at_ns
 
 
 _REACHED = ReachedFence()
@@ -227,6 +238,9 @@ class CpuDevice:
 
     def fence(self) -> ReachedFence:
         return _REACHED
+
+    def timed_fence(self) -> ClockedFence:
+        return ClockedFence()
 
     def pool_bytes(self) -> int:
         return self._pool.kept_bytes

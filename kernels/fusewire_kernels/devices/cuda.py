@@ -30,7 +30,7 @@ from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile_cuda import Nvrtc
 from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
-from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream
+from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
@@ -226,6 +226,10 @@ class CudaDevice:
     def fence(self) -> CudaFence:
         self._enter_thread()
         return self._stream.fence()
+
+    def timed_fence(self) -> TimedCudaFence:
+        self._enter_thread()
+        return self._stream.timed_fence()
 
     def pool_bytes(self) -> int:
         kept_bytes: int = self._pool.free_bytes()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cupy.cuda import driver, runtime
 
@@ -24,23 +24,25 @@ OUT_OF_MEMORY = 2  # to the driver and to the runtime
 _LIBRARY = "libcuda.so.1"
 _SUCCESS = 0
 _NOT_READY = 600
-_EVENT_FLAGS = runtime.eventDisableTiming | runtime.eventBlockingSync
+_UNTIMED = runtime.eventDisableTiming | runtime.eventBlockingSync
+_TIMED = runtime.eventBlockingSync
 # The driver queues about a thousand operations; beyond that it blocks its caller.
 _OPERATIONS_A_MARK = 128
 _UNREACHED_MARKS = 3
 
 
 class EventPool:
-    """Events that nobody waits for any more, to be recorded again. Any thread."""
+    """Events of one kind that nobody waits for any more, to be recorded again. Any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, flags: int) -> None:
+        self._flags = flags
         self._idle: deque[int] = deque()
 
     def take(self) -> int:
         try:
             return self._idle.pop()
         except IndexError:
-            event: int = runtime.eventCreateWithFlags(_EVENT_FLAGS)
+            event: int = runtime.eventCreateWithFlags(self._flags)
             return event
 
     def give_back(self, event: int) -> None:
@@ -77,6 +79,17 @@ class CudaFence:
         self._events.give_back(self.event)
 
 
+class TimedCudaFence(CudaFence):
+    """A fence of a pool of timed events."""
+
+    def ns_since(self, earlier: TimedCudaFence) -> int:
+        elapsed_ms: float = runtime.eventElapsedTime(earlier.event, self.event)
+        return round(elapsed_ms * 1e6)
+
+
+AnyFence = TypeVar("AnyFence", bound=CudaFence)
+
+
 class Stream:
     """What is told to one stream. Used by one thread, whose CUDA context is current. Every method may raise
     ServerFault, since the driver reports earlier failures at later calls.
@@ -84,7 +97,8 @@ class Stream:
 
     def __init__(self, address: int) -> None:
         self.pointer = ctypes.c_void_p(address)
-        self._events = EventPool()
+        self._events = EventPool(_UNTIMED)
+        self._timed_events = EventPool(_TIMED)
         self._marks: deque[CudaFence] = deque()
         self._unmarked_operations = 0
         library = _library()
@@ -113,7 +127,12 @@ class Stream:
         self._count(1)
 
     def fence(self) -> CudaFence:
-        fence = CudaFence(self._events)
+        return self._recorded(CudaFence(self._events))
+
+    def timed_fence(self) -> TimedCudaFence:
+        return self._recorded(TimedCudaFence(self._timed_events))
+
+    def _recorded(self, fence: AnyFence) -> AnyFence:
         _check(self._record(ctypes.c_void_p(fence.event), self.pointer))
         return fence
 

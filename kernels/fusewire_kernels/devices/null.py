@@ -24,10 +24,13 @@ from fusewire_protos.shapes import Spec
 
 
 class NullFence:
-    """Reached when the test says so."""
+    """Reached when the test says so. `reached_at_ns` is what the device's clock says then."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock_ns: Callable[[], int], *, is_timed: bool) -> None:
+        self.is_timed = is_timed
         self._reached = threading.Event()
+        self._clock_ns = clock_ns
+        self.reached_at_ns = 0
 
     def is_reached(self) -> bool:
         return self._reached.is_set()
@@ -36,7 +39,11 @@ class NullFence:
         self._reached.wait()
 
     def reach(self) -> None:
+        self.reached_at_ns = self._clock_ns()
         self._reached.set()
+
+    def ns_since(self, earlier: NullFence) -> int:
+        return self.reached_at_ns - earlier.reached_at_ns
 
 
 @dataclass(frozen=True)
@@ -55,14 +62,18 @@ class NullPlan:
 
 
 class NullDevice:
-    """Implements `Device`. `launched` holds the plan and the row count of each launch, in order."""
+    """Implements `Device`. `launched` holds the plan and the row count of each launch, in order.
+
+    `clock_ns` is the device's clock, which stands still unless a test moves it.
+    """
 
     def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
         self.completes_by_itself = completes_by_itself
         self.launched: list[tuple[Plan, int]] = []
         self.live_bytes = 0
+        self.clock_ns = 0
         self._memory_bytes = memory_bytes
-        self._fences: deque[NullFence] = deque()
+        self._told: deque[NullFence | None] = deque()  # that is not reached; None stands for a launch
 
     @property
     def info(self) -> DeviceInfo:
@@ -124,21 +135,39 @@ class NullDevice:
 
     def launch(self, loaded: NullPlan, table: npt.NDArray[np.int64]) -> None:
         self.launched.append((loaded.plan, len(table)))
+        if not self.completes_by_itself:
+            self._told.append(None)
 
     def fence(self) -> NullFence:
-        fence = NullFence()
-        if self.completes_by_itself:
+        return self._fence(is_timed=False)
+
+    def timed_fence(self) -> NullFence:
+        return self._fence(is_timed=True)
+
+    def _fence(self, *, is_timed: bool) -> NullFence:
+        fence = NullFence(lambda: self.clock_ns, is_timed=is_timed)
+        if self.completes_by_itself or (is_timed and not self._told):
             fence.reach()
         else:
-            self._fences.append(fence)
+            self._told.append(fence)
         return fence
 
     def complete_next(self) -> bool:
-        """Reaches the oldest fence that is not; False if there is none. Any thread."""
-        if not self._fences:
+        """Reaches the oldest fence that is not, and the timed ones around it; False if there is none. Any thread."""
+        if not any(isinstance(told, NullFence) and not told.is_timed for told in self._told):
             return False
-        self._fences.popleft().reach()
+        while (told := self._told.popleft()) is None or told.is_timed:
+            if told is not None:
+                told.reach()
+        told.reach()
+        self._reach_timed()
         return True
+
+    def _reach_timed(self) -> None:
+        """Those that no launch stands before."""
+        while self._told and (told := self._told[0]) is not None and told.is_timed:
+            told.reach()
+            self._told.popleft()
 
     def pool_bytes(self) -> int:
         return 0
