@@ -2,7 +2,7 @@
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
-of other sessions that come meanwhile may overtake it (see `slices`), and several such runs take turns. The device
+of other sessions that come meanwhile may overtake it (see `unfinished`), and several such runs take turns. The device
 thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
 in order. A run brings the results that somebody waits for to the host itself: its report has them.
 """
@@ -13,7 +13,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -50,21 +50,12 @@ from fusewire_server.orders import (
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import MemoryCount, Room
 from fusewire_server.session import SessionState
-from fusewire_server.shares import Shares
 from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_read import SlicedRead
 from fusewire_server.sliced_run import SlicedRun, Way
-from fusewire_server.slices import Line, Progress
 from fusewire_server.turns import Turns
+from fusewire_server.unfinished import LOOK_S, Line, Progress, TimeShares, Waiting, slice_ns
 from fusewire_server.work import Fetching, Row, Submission
-
-SLICE_NS = 300_000  # unfinished runs, and those who may overtake them, take turns of this length
-FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end the interpreter lock is waited for
-# Between other slices, so that a thread which waits for that lock gets it: while ops run, every launch lets go of it,
-# but too briefly for the other to wake up in time.
-PAUSE_S = 0.00005
-LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes a little more of it
-MOST_OWED_NS = 5_000_000  # so long unfinished runs go on at most, whatever those took who overtook them
 
 
 class DeviceThread:
@@ -73,7 +64,7 @@ class DeviceThread:
     def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
         self._device = device
         self._report = report
-        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as all that follow
         self._room = Room(device, self._line)
@@ -82,9 +73,8 @@ class DeviceThread:
         self._long_plans = LongPlans(self._allocation, self._room, self._line)
         self._completion = Completion(device, report, self._is_idle)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
-        self._shares = Shares(MOST_OWED_NS)
-        self._ahead: deque[Order | None] = deque()  # one order at most, looked at and not yet acted on
-        self._pause_s = 0.0  # after the slice that was the last
+        self._shares = TimeShares()
+        self._taken: deque[Order | None] = deque()  # out of the queue, and not yet acted on
         self.busy_ns = 0  # the device thread writes, any thread may read
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
 
@@ -101,13 +91,14 @@ class DeviceThread:
         self._orders.put(None)
         self._worker.join(timeout_s)
 
-    def order(self, order: Order) -> None:
-        """Has an order acted on after those before it. Loop thread."""
-        self._orders.put(order)
+    def order(self, *orders: Order) -> None:
+        """Has orders acted on after those before them. Loop thread. Several given at once wake the thread once."""
+        if orders:
+            self._orders.put(orders)
 
     def _is_idle(self) -> bool:
         """Whether no order is waiting."""
-        return not self._ahead and self._orders.empty()
+        return not self._taken and self._orders.empty()
 
     def memory(self) -> MemoryCount:
         return self._room.count()
@@ -125,25 +116,28 @@ class DeviceThread:
     def _next_order(self) -> Order | None:
         """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
         while not self._line.is_open:
-            if self._is_turn_of_unfinished():
-                self._take_turns(time.perf_counter_ns())
-                if self._pause_s and not self._ahead and self._orders.empty() and not self._line.is_open:
+            if self._shares.is_turn(time.perf_counter_ns(), self._look()):
+                self._take_turns()
+                if self._shares.pause_s and self._is_idle() and not self._line.is_open:
                     time.sleep(LOOK_S)
-            if self._ahead:  # after one turn of theirs, however soon the next is due
-                return self._ahead.pop()
-        return self._ahead.pop() if self._ahead else self._orders.get()
+            if self._taken:  # after one turn of theirs, however soon the next is due
+                return self._taken.popleft()
+        if not self._taken:
+            self._take(self._orders.get())
+        return self._taken.popleft()
 
-    def _is_turn_of_unfinished(self) -> bool:
-        """Looks for an order if none is at hand; what is brief may go first for as long as a slice."""
-        if not self._ahead:
+    def _look(self) -> Waiting:
+        """What waits. Takes it out of the queue if nothing is at hand."""
+        if not self._taken:
             try:
-                self._ahead.append(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
+                self._take(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
             except queue.Empty:
-                self._shares.start_anew()
-                return True
-        order, now_ns = self._ahead[0], time.perf_counter_ns()
-        grace_ns = SLICE_NS if order is not None and is_brief(order) else 0
-        return self._shares.is_due(now_ns - grace_ns)
+                return Waiting.NOTHING
+        order = self._taken[0]
+        return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
+
+    def _take(self, orders: Sequence[Order] | None) -> None:
+        self._taken.extend((None,) if orders is None else orders)
 
     def _consider(self, order: Order) -> None:
         """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
@@ -161,7 +155,7 @@ class DeviceThread:
         else:
             self._do(order)
         used_ns = time.perf_counter_ns() - began_ns
-        self._shares.use(used_ns)
+        self._shares.overtaken(used_ns)
         self.busy_ns += used_ns
 
     def _do(self, order: Order) -> None:
@@ -180,14 +174,12 @@ class DeviceThread:
     # ---- what goes on in slices ----
 
     def _begin(self, order: Order) -> None:
-        if self._turns.is_empty:
-            self._shares.start_anew()
+        self._shares.begin(is_first=self._turns.is_empty)
         if isinstance(order, Run):
             self._begin_run(order)
         else:
             assert isinstance(order, Read), "nothing but runs and reads goes in slices"
             self._await_turn(SlicedRead(self._device, order))
-        self._shares.make_due()
 
     def _begin_run(self, order: Run) -> None:
         run = SlicedRun(order, self._way(order.submission), self._room, DeviceTime(self._device), self._report)
@@ -214,23 +206,15 @@ class DeviceThread:
             for run in self._long_plans.give_up_unwanted():
                 self._await_turn(run)
 
-    def _take_turns(self, began_ns: int) -> None:
-        """Unfinished orders go on for about as long as those took that have overtaken them."""
-        until_ns = self._shares.until_ns(began_ns)
-        while True:
-            slice_began_ns = time.perf_counter_ns()
-            progress = self._take_turn()
-            now_ns = time.perf_counter_ns()
-            self._shares.stop(slice_began_ns, now_ns, least_ns=SLICE_NS)
-            if progress is Progress.WAITS or now_ns >= until_ns or self._line.is_open:
-                break
-            if self._pause_s:
-                time.sleep(self._pause_s)
-        if progress is Progress.WAITS:
-            self._shares.make_due()
+    def _take_turns(self) -> None:
+        """Unfinished orders go on, slice by slice, for as long as their turn lasts."""
+        self._shares.begin_turn(time.perf_counter_ns())
+        while self._take_turn() and not self._line.is_open:
+            if self._shares.pause_s:
+                time.sleep(self._shares.pause_s)
 
-    def _take_turn(self) -> Progress:
-        """Whoever's turn it is goes on for a slice."""
+    def _take_turn(self) -> bool:
+        """Whoever's turn it is goes on for a slice. Whether another slice may follow."""
         run = self._long_plans.next_holder(others_go_on=not self._turns.is_empty)
         if run is not None:
             self._await_turn(run)
@@ -238,17 +222,16 @@ class DeviceThread:
         assert one is not None, "each that is unfinished awaits its turn, or the arena while another has that"
         began_ns = time.perf_counter_ns()
         one.device_time.begin()
-        progress = one.go_on(began_ns + (FOREIGN_SLICE_NS if one.is_foreign else SLICE_NS))
+        progress = one.go_on(began_ns + slice_ns(is_foreign=one.is_foreign))
         one.device_time.end()
-        slice_ns = time.perf_counter_ns() - began_ns
-        one.used_ns += slice_ns
-        self.busy_ns += slice_ns
-        self._pause_s = 0.0 if one.is_foreign else PAUSE_S
+        now_ns = time.perf_counter_ns()
+        one.used_ns += now_ns - began_ns
+        self.busy_ns += now_ns - began_ns
         if progress is Progress.ENDED:
             self._end(one)
         elif not self._long_plans.take_back(one):
             self._await_turn(one)
-        return progress
+        return self._shares.goes_on(began_ns, now_ns, progress, is_foreign=one.is_foreign)
 
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
@@ -272,7 +255,7 @@ class DeviceThread:
         """Goes on with what is unfinished, and acts on all that was held up, to the end."""
         while not self._line.is_open:
             self._take_turn()
-            time.sleep(self._pause_s)
+            time.sleep(self._shares.pause_s)
 
     # ---- running a submission: the hot path ----
 

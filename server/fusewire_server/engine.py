@@ -84,12 +84,9 @@ class Engine:
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
-        self._plans = Plans(
-            planner, device, self._device_thread.order, self.counters, config.device.arena_bytes, self._submit
-        )
-        self._reads = Reads(
-            self._device_thread, self._intake, self.lanes, self.counters, self.registry.wake, self.no_room
-        )
+        self._orders: list[orders.Order] = []  # of this turn of the loop, for the device thread
+        self._plans = Plans(planner, device, self._order, self.counters, config.device.arena_bytes, self._submit)
+        self._reads = Reads(self._order, self._intake, self.lanes, self.counters, self.registry.wake, self.no_room)
 
     @property
     def sessions(self) -> Mapping[bytes, Session]:
@@ -117,8 +114,9 @@ class Engine:
 
         Blocks for at most `timeout_s`; any thread.
         """
-        for session, values in list(self._ended.items()):
-            self._order_releases([session], tuple(values.values()))
+        ended = list(self._ended.items())
+        left = [orders.Release(frozenset((session,)), tuple(values.values())) for session, values in ended]
+        self._device_thread.order(*self._orders, *left)
         self._device_thread.stop(timeout_s)
 
     # ---- sessions ----
@@ -248,15 +246,29 @@ class Engine:
         self._reads.go_on(session)
         self._coalescer.update(session)
         self._submit()
+        self._hand_over()
         self.registry.wake(session)
+
+    # ---- orders ----
+
+    def _order(self, order: orders.Order) -> None:
+        """Gives the device thread an order: with all others of this turn of the loop, so that it wakes up once."""
+        if not self._orders:
+            self._loop.call_soon(self._hand_over)  # for those turns that do not do so themselves
+        self._orders.append(order)
+
+    def _hand_over(self) -> None:
+        if self._orders:
+            given, self._orders = self._orders, []
+            self._device_thread.order(*given)
 
     def _order_write(self, write: orders.Write) -> None:
         write.session.writes += 1
-        self._device_thread.order(write)
+        self._order(write)
 
     def _order_releases(self, sessions: Iterable[Session], values: Collection[Value]) -> None:
         if values:
-            self._device_thread.order(orders.Release(frozenset(sessions), tuple(values)))
+            self._order(orders.Release(frozenset(sessions), tuple(values)))
 
     # ---- choose and submit ----
 
@@ -304,7 +316,7 @@ class Engine:
         released, taken.released = tuple(taken.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
         run = orders.Run(number, Submission(entry, loaded, rows, donated, released, reads), is_long)
-        self._device_thread.order(run)
+        self._order(run)
         self._reads.tell(taken)
         self._release_of_rows(rows, taken)
 
@@ -346,6 +358,7 @@ class Engine:
         for report in reports:
             self._finish_surely(report)
         self._submit()
+        self._hand_over()
 
     def _finish_surely(self, report: orders.Report) -> None:
         """A report that cannot be taken in leaves tables behind that nobody may rely on; the others are taken in."""

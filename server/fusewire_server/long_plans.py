@@ -14,8 +14,8 @@ from fusewire_server.orders import Order
 from fusewire_server.room import Room
 from fusewire_server.sliced_read import SlicedRead
 from fusewire_server.sliced_run import SlicedRun
-from fusewire_server.slices import Line
 from fusewire_server.turns import Turns
+from fusewire_server.unfinished import Line
 
 
 class LongPlans:

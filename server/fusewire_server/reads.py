@@ -8,7 +8,6 @@ from collections.abc import Callable
 from fusewire_protos.errors import BY_NAME
 from fusewire_server import orders
 from fusewire_server.counters import Counters
-from fusewire_server.device_thread import DeviceThread
 from fusewire_server.intake import Intake, Taken
 from fusewire_server.lanes import Lanes
 from fusewire_server.session import Session, SessionState
@@ -23,14 +22,14 @@ class Reads:
 
     def __init__(
         self,
-        device_thread: DeviceThread,
+        order: Callable[[orders.Order], None],
         intake: Intake,
         lanes: Lanes,
         counters: Counters,
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
     ) -> None:
-        self._device_thread = device_thread
+        self._order = order
         self._intake = intake
         self._lanes = lanes
         self._counters = counters
@@ -78,7 +77,7 @@ class Reads:
         taken = Taken()
         self._tell_waiting(session, taken)
         if taken.released:
-            self._device_thread.order(orders.Release(frozenset((session,)), tuple(taken.released)))
+            self._order(orders.Release(frozenset((session,)), tuple(taken.released)))
 
     def end(self, report: orders.Brought | orders.Missing) -> None:
         """A value has come to the host, or does not come."""
@@ -116,13 +115,13 @@ class Reads:
 
     def _tell(self, fetching: Fetching, taken: Taken) -> None:
         self._begin(fetching)
-        self._order(orders.Read(fetching))
+        self._order_read(fetching)
         self._intake.read(fetching, taken)
 
-    def _order(self, read: orders.Read) -> None:
-        self._device_thread.order(read)
-        if orders.goes_in_slices(read):
-            self._lanes.begin_large_read(read.fetching.session)
+    def _order_read(self, fetching: Fetching) -> None:
+        self._order(orders.Read(fetching))
+        if orders.is_large(fetching):
+            self._lanes.begin_large_read(fetching.session)
 
     def _drop(self, fetching: Fetching) -> None:
         fetching.session.drop_read(fetching.fetch)

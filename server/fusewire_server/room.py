@@ -1,7 +1,7 @@
 """Room on the device: what is live, what is reserved beside it, and who gives way where there is none.
 
 Rows that run op by op reserve what they take beside their blocks. They neither refuse room to others nor have these
-wait for their end: they give it back, and begin anew (see `slices`). Device thread, unless said otherwise.
+wait for their end: they give it back, and begin anew (see `unfinished`). Device thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.orders import Order, Release, values_needed
-from fusewire_server.slices import Line, giving_way
+from fusewire_server.unfinished import Line, giving_way
 from fusewire_server.work import Value
 
 MOST_RETREATS = 3  # how often a reservation gives way to others before it is refused

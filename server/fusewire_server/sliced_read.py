@@ -10,7 +10,7 @@ from fusewire_server.device_time import DeviceTime
 from fusewire_server.large_read import LargeRead
 from fusewire_server.orders import Brought, Missing, Read, no_room_on_host
 from fusewire_server.session import SessionState
-from fusewire_server.slices import Progress
+from fusewire_server.unfinished import Progress
 
 log = logging.getLogger("fusewire.device")
 

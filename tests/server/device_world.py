@@ -24,10 +24,10 @@ DEADLINE_S = 10.0
 SLOW, OTHER_SLOW, FAST, OTHER_FAST = 1, 2, 3, 4  # numbers of submissions
 
 
-class UntimedQueue(queue.SimpleQueue[Order | None]):
+class UntimedQueue(queue.SimpleQueue[Sequence[Order] | None]):
     """Refuses to wait with a timeout: up to CPython 3.12, if the waiting thread is interrupted, that may never end."""
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Order | None:  # noqa: FBT002
+    def get(self, block: bool = True, timeout: float | None = None) -> Sequence[Order] | None:  # noqa: FBT002
         assert timeout is None, "a wait with a timeout"
         return super().get(block)
 

@@ -105,7 +105,7 @@ def test_tenants_take_turns_whatever_the_number_of_their_runs(world: World, monk
         world.run_at_tier_0(10 + number, session(str(number), tenant=tenant))
     world.run(FAST, session("z"))
     assert world.completed(1) == [FAST]
-    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)  # so that each op takes a turn of its own
+    monkeypatch.setattr("fusewire_server.unfinished.SLICE_NS", 0)  # so that each op takes a turn of its own
     world.gate.set()
     assert sorted(world.completed(4)) == [10, 11, 12, 13]
     of_one = [place for place, tenant in enumerate(turns) if tenant == "one"]
@@ -201,22 +201,6 @@ def test_others_write_and_read_meanwhile(world: World) -> None:
     assert [type(world.next_report()).__name__ for _ in range(2)] == ["Wrote", "Brought"]
 
 
-@pytest.mark.parametrize(
-    ("is_read", "slice_ns", "goes_first"), [(True, 1 << 60, True), (True, 0, False), (False, 1 << 60, False)]
-)
-def test_a_small_read_goes_before_a_slice_that_is_due_until_it_has_waited_for_one(
-    is_read: bool, slice_ns: int, goes_first: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world, other = World(NullDevice()), session("b")  # whose thread is not started
-    world.thread._shares.stop(0, 1, least_ns=1)  # due since long
-    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", slice_ns)
-    if is_read:
-        world.thread.order(Read(Fetching(other, 1, world.value())))
-    else:
-        world.run(FAST, other)
-    assert world.thread._is_turn_of_unfinished() is not goes_first
-
-
 class PiecesDevice(NullDevice):
     """Notes which pieces are read, each of which takes it 1 ns; `before_piece` is called before each."""
 
@@ -243,7 +227,7 @@ def pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[PiecesWorld]:
     here = PiecesWorld(PiecesDevice())
     monkeypatch.setattr("fusewire_server.large_read.LARGE_BYTES", 8)
     monkeypatch.setattr("fusewire_server.large_read.PIECE_BYTES", 7)
-    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)
+    monkeypatch.setattr("fusewire_server.unfinished.SLICE_NS", 0)
     yield here
     here.device.completes_by_itself = True
     while here.device.complete_next():

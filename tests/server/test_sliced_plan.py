@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from fusewire_server.device_thread import FOREIGN_SLICE_NS
 from fusewire_server.orders import Lasts, Ran, Release, Run, Write, Wrote
 from fusewire_server.session import Session, SessionState
 from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_run import SlicedRun
-from fusewire_server.slices import Progress
+from fusewire_server.unfinished import FOREIGN_SLICE_NS, Progress
 from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
 from tests.server.device_world import DEADLINE_S, FAST, SLOW, World
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
@@ -198,7 +197,7 @@ def test_whoever_waits_for_the_arena_does_not_wait_for_other_runs_of_the_tenant_
 
     monkeypatch.setattr("fusewire_server.op_by_op.run_op_by_op", ops)
     monkeypatch.setattr("fusewire_server.op_by_op.prepare", lambda *_: iter(()))
-    monkeypatch.setattr("fusewire_server.device_thread.SLICE_NS", 0)
+    monkeypatch.setattr("fusewire_server.unfinished.SLICE_NS", 0)
     monkeypatch.setattr(SlicedPlan, "go_on", go_on)
     here.run_long(LONG, session("a", tenant="T1"))
     for number in range(20, 30):

@@ -1,11 +1,14 @@
-"""Which orders may overtake those that go on in slices, and which of these give way where there is no room. Pure.
+"""Orders that go on in slices: who may overtake them, when they have their turns, who gives way for room. Pure.
 
 A row that runs op by op takes as long as its program has ops; a long row's plan, or reading a large value, as long as
 there are data. All of them go on in slices, between which the device thread attends to others. Several such orders
 may be unfinished at once; they take turns. An order overtakes all that are unfinished if it concerns none of their
 sessions, nor of any order that was held up before it. Every other order waits until those before it that concern its
-sessions are finished: by session, orders keep their order. Those that are unfinished and those that overtake them have
-about the same time while there are both.
+sessions are finished: by session, orders keep their order.
+
+Time (`TimeShares`). Those that are unfinished and those that overtake them have about the same time while there are
+both: each side answers what the other has used, within a bound. What counts is use: time in which nobody had the
+processor, or somebody waited for the interpreter, is nobody's share.
 
 Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
 the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
@@ -38,6 +41,14 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
 from typing import Generic, TypeVar
+
+SLICE_NS = 300_000
+FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end the interpreter lock is waited for
+MOST_OWED_NS = 5_000_000  # so long each side goes on at most in answer to the other
+# Between other slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets
+# go of it, but too briefly for the other to wake up in time.
+PAUSE_S = 0.00005
+LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes a little more of it
 
 Order = TypeVar("Order")
 Run = TypeVar("Run")
@@ -109,6 +120,58 @@ class Line(Generic[Order]):
             return None
         queue[0].behind -= 1
         return queue[0].order if queue[0].behind == 0 else None
+
+
+class Waiting(Enum):
+    """What stands before the unfinished orders."""
+
+    NOTHING = "nothing"
+    BRIEF = "brief"  # an order that takes next to nothing
+    ORDER = "order"
+
+
+class TimeShares:
+    """When unfinished orders go on, and for how long. Told the time, in ns; owned by the device thread."""
+
+    def __init__(self) -> None:
+        self.pause_s = 0.0  # after the last slice
+        self._others_ns = 0  # used by others since unfinished orders last stopped for them
+        self._due_ns = 0  # when they go on whoever waits
+        self._until_ns = 0  # how long this turn of theirs lasts
+
+    def begin(self, *, is_first: bool) -> None:
+        """An order begins to go on in slices: at once, whoever waits."""
+        if is_first:
+            self._others_ns = 0
+        self._due_ns = 0
+
+    def overtaken(self, used_ns: int) -> None:
+        """An order that overtook them has used so much."""
+        self._others_ns += used_ns
+
+    def is_turn(self, now_ns: int, waiting: Waiting) -> bool:
+        """Whether the unfinished go on now. What is brief goes first for as long as a slice."""
+        if waiting is Waiting.NOTHING:
+            self._others_ns = self._due_ns = 0
+            return True
+        return now_ns >= self._due_ns + (SLICE_NS if waiting is Waiting.BRIEF else 0)
+
+    def begin_turn(self, now_ns: int) -> None:
+        """They go on for as long as others have used since they last did."""
+        self._until_ns = now_ns + min(self._others_ns, MOST_OWED_NS)
+
+    def goes_on(self, slice_began_ns: int, now_ns: int, progress: Progress, *, is_foreign: bool) -> bool:
+        """A slice has ended. Whether another follows in this turn; if not, others have as long as that slice took."""
+        self.pause_s = 0.0 if is_foreign else PAUSE_S
+        self._others_ns = 0
+        waits = progress is Progress.WAITS
+        self._due_ns = 0 if waits else now_ns + max(min(now_ns - slice_began_ns, MOST_OWED_NS), SLICE_NS)
+        return not waits and now_ns < self._until_ns
+
+
+def slice_ns(*, is_foreign: bool) -> int:
+    """How long a slice is. `is_foreign`: it is one foreign call, which leaves the interpreter to other threads."""
+    return FOREIGN_SLICE_NS if is_foreign else SLICE_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:
