@@ -1,6 +1,6 @@
 """What time demands of a session: ops that have waited are sent, deaths are told, a heartbeat acknowledges.
 
-All of it belongs to the I/O thread.
+All of it belongs to the I/O thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -24,19 +24,30 @@ class Pace:
         self._sender = sender
         self._recorders = recorders
         self._ticks = 0
+        self._is_asleep = True  # whether it does not look again soon by itself
         self.owes_heartbeat = False
         self.heard_at_ns = 0  # when the last frame came
+
+    def wakes_up(self) -> bool:
+        """Whether the I/O thread is to be told that ops wait; it looks often for a while then. Any thread."""
+        was_asleep, self._is_asleep = self._is_asleep, False
+        if was_asleep:
+            self._ticks = 0
+        return was_asleep
 
     def tick_s(self, now_ns: int) -> float:
         """Does what is due; in how many seconds to be called again."""
         if self._link.ended is not None:
             return _IDLE_TICK_S
+        self._is_asleep = False
         self._sender.flush_aged(now_ns)
         self._ticks += 1
         if self._ticks % _TICKS_A_ROUND:
             return self._active_tick_s(now_ns)
         self._sender.send_frees()
-        if any(recorder.has_unsent for recorder in self._recorders.all()):
+        self._is_asleep = True  # before the look: whoever records later sees it
+        if self._recorders.have_unsent:
+            self._is_asleep = False
             return self._active_tick_s(now_ns)
         self._ticks -= 1  # asleep: the next tick is the last of a round again
         is_quiet = now_ns - self.heard_at_ns > _HEARTBEAT_AFTER_NS

@@ -26,6 +26,11 @@ class Recorders:
     def all(self) -> tuple[Recorder, ...]:
         return tuple(self._by_thread.values())
 
+    @property
+    def have_unsent(self) -> bool:
+        """Whether any of them has ops that are in no segment yet."""
+        return any(recorder.has_unsent for recorder in self.all())
+
     def position(self, number: int) -> str:
         """Where in the user's code op `number` was recorded, in words; empty if that is not known."""
         index = number // HANDLES_PER_RECORDER

@@ -185,7 +185,8 @@ class Session:
         self._link.check_open()
 
     def note_unsent(self) -> None:
-        self._link.transport.want_tick()
+        if self._pace.wakes_up():
+            self._link.transport.want_tick()
 
     def flush_settled(self, recorder: Recorder) -> bool:
         return self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True) is None
@@ -217,13 +218,15 @@ class Session:
         with self._link.lock:
             is_new = self._link.stream.on_frame(frame)
             is_idle = frame.HasField("completed") and self._complete(frame.completed)
-        for result in frame.results if is_new else ():
+        if is_idle:
+            self._sender.flush_idle()
+        for result in frame.results if is_new else ():  # late, as whoever is woken waits for the interpreter
             self._fetches.on_result(result)
         if frame.HasField("goodbye"):
             self._on_goodbye(frame.goodbye)
-        if is_idle:
-            self._sender.flush_idle()
-        return not frame.results or frame.HasField("completed")
+        if not frame.HasField("completed"):
+            return frame.HasField("welcome")
+        return self._recorders.have_unsent or self._link.stream.waiting_entries > 0
 
     def on_tick(self) -> float:
         return self._pace.tick_s(time.monotonic_ns())

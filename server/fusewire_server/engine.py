@@ -155,6 +155,7 @@ class Engine:
         values = self._ended[session]
         piece = tuple(islice(values.values(), MOST_KILLED))
         self._order_releases([session], piece)
+        self._hand_over()
         let_die(values, piece)
         if values:
             self._loop.call_soon(self._give_back, session)

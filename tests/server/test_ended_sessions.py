@@ -61,10 +61,9 @@ def _watched(here: World, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
     told: list[list[int]] = []
     order = here.engine._device_thread.order
 
-    def watched(one: Order) -> None:
-        if isinstance(one, Release):
-            told.append([value.handle for value in one.values])
-        order(one)
+    def watched(*orders: Order) -> None:
+        told.extend([value.handle for value in one.values] for one in orders if isinstance(one, Release))
+        order(*orders)
 
     monkeypatch.setattr(here.engine._device_thread, "order", watched)
     return told
