@@ -8,9 +8,9 @@ import numpy as np
 
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_protos.errors import OutOfMemory
-from fusewire_server.orders import FailedRow
+from fusewire_server.orders import FailedRow, Submission
 from fusewire_server.room import Room
-from fusewire_server.work import Row, Submission, Value, ValueState
+from fusewire_server.session import Row, Value, ValueState
 
 
 class Allocation:

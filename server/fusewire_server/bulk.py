@@ -19,11 +19,11 @@ from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server import validate
 from fusewire_server.access import Access
+from fusewire_server.answers import Beside
 from fusewire_server.engine import Engine
 from fusewire_server.orders import no_room_on_host
 from fusewire_server.refusal import Context, refuse
-from fusewire_server.session import Session, SessionState
-from fusewire_server.work import Beside, Value
+from fusewire_server.session import Session, SessionState, Value
 
 log = logging.getLogger("fusewire.bulk")
 
@@ -67,7 +67,7 @@ class Bulk:
         session = self._engine.sessions.get(request.session_id)
         if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
             session = None
-        beside = session.begin_download(request.fetch) if session is not None else None
+        beside = session.answers.begin_download(request.fetch) if session is not None else None
         if session is None or beside is None:
             await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
         try:

@@ -17,8 +17,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Session
-from fusewire_server.work import Row
+from fusewire_server.session import Row, Session
 
 UNMEASURED_ROW_NS = 50_000  # what a row is taken to cost at least before it has run once
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from fusewire_kernels.devices.base import LoadedPlan
 from fusewire_protos.errors import Case
-from fusewire_server.planner import Planned
 from fusewire_server.programs import ProgramEntry, bucket
 
 
@@ -49,12 +48,13 @@ class Counters:
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
 
-    def planned(self, planned: Planned) -> None:
+    def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
+        """A plan has come. Of its kernels so many were compiled for it; the others were there."""
         self.plans += 1
-        self.kernels += planned.compiled
-        self.reused += len(planned.binaries) - planned.compiled
-        self.plan.add(planned.planning_ns)
-        self.compile.add(planned.compiling_ns)
+        self.kernels += compiled
+        self.reused += kernels - compiled
+        self.plan.add(planning_ns)
+        self.compile.add(compiling_ns)
 
     def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, device_ns: int) -> None:
         ops = entry.program.op_count

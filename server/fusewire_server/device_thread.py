@@ -39,6 +39,7 @@ from fusewire_server.orders import (
     Release,
     Report,
     Run,
+    Submission,
     Unloadable,
     Write,
     Wrote,
@@ -49,13 +50,12 @@ from fusewire_server.orders import (
 )
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import MemoryCount, Room
-from fusewire_server.session import SessionState
+from fusewire_server.session import Fetching, Row, SessionState
 from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_read import SlicedRead
 from fusewire_server.sliced_run import SlicedRun, Way
 from fusewire_server.turns import Turns
 from fusewire_server.unfinished import LOOK_S, Line, Progress, TimeShares, Waiting, slice_ns
-from fusewire_server.work import Fetching, Row, Submission
 
 
 class DeviceThread:

@@ -16,38 +16,31 @@ from itertools import islice
 
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
+from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import orders
+from fusewire_server.answers import Beside
 from fusewire_server.backlog import Backlog, Items
 from fusewire_server.carriers import Carriers
 from fusewire_server.coalescer import Batch, Coalescer
 from fusewire_server.config import Config
 from fusewire_server.counters import Counters
 from fusewire_server.device_thread import DeviceThread
+from fusewire_server.failure import Failure
 from fusewire_server.handover import leave_inputs, publish_outputs
 from fusewire_server.holdings import Holdings
 from fusewire_server.intake import MOST_KILLED, Arrival, Intake, Item, Taken
 from fusewire_server.lanes import Lanes
+from fusewire_server.orders import Submission
 from fusewire_server.planner import Planner
 from fusewire_server.plans import Plans
 from fusewire_server.programs import ProgramEntry, ProgramTable, TableBounds
 from fusewire_server.reads import Reads
 from fusewire_server.registry import Registry
 from fusewire_server.room import MemoryCount
-from fusewire_server.session import Session, SessionState
+from fusewire_server.session import Row, Session, SessionState, Value, ValueState, failure_of
 from fusewire_server.uploads import Uploads
 from fusewire_server.values import let_die, release_if_dead
-from fusewire_server.work import (
-    NO_WORK,
-    Amount,
-    Beside,
-    Failure,
-    Row,
-    Submission,
-    Value,
-    ValueState,
-    failure_of,
-)
 
 log = logging.getLogger("fusewire.engine")
 
@@ -201,12 +194,12 @@ class Engine:
 
     def acknowledge(self, session: Session, number: int) -> None:
         """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
-        session.acknowledge(number)
+        session.answers.acknowledge(number)
         self._reads.go_on(session)
 
     def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
         """A call carries an answer no longer; the client has been sent all of its bytes, or not."""
-        session.end_download(fetch, beside, is_complete=is_complete)
+        session.answers.end_download(fetch, beside, is_complete=is_complete)
         if session.state is not SessionState.CLOSED:
             self._reads.go_on(session)
 

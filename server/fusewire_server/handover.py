@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fusewire_server import tier0
 from fusewire_server.intake import Taken
+from fusewire_server.session import Row, Value, ValueState
 from fusewire_server.values import forget, make_ready, release_if_dead
-from fusewire_server.work import Row, Value, ValueState
 
 Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
 

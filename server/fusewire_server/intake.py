@@ -14,16 +14,17 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from fusewire_protos import dtypes, frames
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError, Reach
 from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server import validate
 from fusewire_server.config import Limits
+from fusewire_server.failure import Failure
 from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, claim_of
-from fusewire_server.session import Session
+from fusewire_server.session import Fetching, Row, Session, Value, ValueState, failure_of
 from fusewire_server.values import check_quota, forget_if_dead, kill, make_ready, mint, release_if_dead
-from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, failure_of
 
 MOST_KILLED = 2048  # handles that die in one piece
 MOST_FAILED = 512  # results of a segment that are made failures in one piece
@@ -401,7 +402,7 @@ class Intake:
     def _take_fetch(self, session: Session, fetch: frames.Fetch, arrival: Arrival, taken: Taken) -> None:
         if self._is_repeated(session, fetch.fetch):
             return
-        if len(session.fetches) + len(session.untaken) >= self._limits.handles:
+        if len(session.fetches) + len(session.answers.untaken) >= self._limits.handles:
             limit = self._limits.handles
             raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
         value = session.values.get(fetch.handle)
@@ -423,14 +424,14 @@ class Intake:
 
     def _is_repeated(self, session: Session, fetch: int) -> bool:
         """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
-        if fetch in session.fetches or fetch in session.untaken:
+        if fetch in session.fetches or fetch in session.answers.untaken:
             return True
-        return session.tell_again(fetch)
+        return session.answers.tell_again(fetch)
 
     def _take_abandon(self, session: Session, abandon: frames.Abandon, arrival: Arrival, taken: Taken) -> None:
         fetching = session.fetches.get(abandon.fetch)
         if fetching is None:
-            session.forget_beside(abandon.fetch)
+            session.answers.forget_beside(abandon.fetch)
             return
         fetching.is_abandoned = True
         for waiting in (fetching.value.fetches, session.reads):

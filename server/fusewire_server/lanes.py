@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire_server.coalescer import Batch
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Session
-from fusewire_server.work import Row
+from fusewire_server.session import Row, Session
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan

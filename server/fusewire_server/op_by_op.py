@@ -14,8 +14,8 @@ from fusewire_kernels.interpreter import Steps
 from fusewire_server.intermediates import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.room import Demand, Room
+from fusewire_server.session import Row
 from fusewire_server.tier0 import prepare, repertoire_of, run_op_by_op
-from fusewire_server.work import Row
 
 
 @dataclass(eq=False, slots=True)

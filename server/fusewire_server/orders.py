@@ -7,9 +7,26 @@ from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan, Staged
 from fusewire_kernels.plan import Plan
+from fusewire_protos.credit import Amount
 from fusewire_server import large_read
-from fusewire_server.session import Session
-from fusewire_server.work import Amount, Fetching, Row, Submission, Value
+from fusewire_server.programs import ProgramEntry
+from fusewire_server.session import Fetching, Row, Session, Value
+
+
+class Submission(NamedTuple):
+    """What goes to the device at once: rows of one program.
+
+    `loaded` is the plan they were chosen for, None at tier 0: a plan that is loaded meanwhile is not theirs.
+    `donated[i]` are the (input, live position) pairs whose buffer row i hands on. `released` are values that die
+    with this submission. `reads` are fetches of results that it brings to the host when it has run.
+    """
+
+    entry: ProgramEntry
+    loaded: LoadedPlan | None
+    rows: tuple[Row, ...]
+    donated: tuple[tuple[tuple[int, int], ...], ...]
+    released: tuple[Value, ...]
+    reads: tuple[Fetching, ...] = ()
 
 
 class Run(NamedTuple):

@@ -19,13 +19,13 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_protos.errors import BY_NAME, bounded_text
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.counters import Counters
+from fusewire_server.failure import Failure
 from fusewire_server.orders import Load, Loaded
 from fusewire_server.planner import Planned, Planner, PlannerRefusal, PlanRequest
 from fusewire_server.preparations import Preparations
 from fusewire_server.programs import OneOp, PlanState, ProgramEntry
 from fusewire_server.row_cost import RowCost
 from fusewire_server.session import Session
-from fusewire_server.work import Failure
 
 log = logging.getLogger("fusewire.plans")
 
@@ -187,7 +187,9 @@ class Plans:
             self._retry()
             return
         planned = answer.result()
-        self._counters.planned(planned)
+        self._counters.planned(
+            planned.planning_ns, planned.compiling_ns, kernels=len(planned.binaries), compiled=planned.compiled
+        )
         if isinstance(key, ProgramEntry):
             key.enter(PlanState.LOADING)
             key.planning_ns, key.compiling_ns = planned.planning_ns, planned.compiling_ns

@@ -15,15 +15,16 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
+from fusewire_server.failure import Failure
 from fusewire_server.holdings import Holdings
 from fusewire_server.row_cost import RowCost
-from fusewire_server.work import Amount, Failure
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan

@@ -145,7 +145,7 @@ def _session_view(session: Session, now_ns: int) -> SessionView:
         in_flight_segments=in_flight.segments,
         live_handles=len(session.values),
         live_bytes=session.live_bytes,
-        unread_bytes=session.unread_bytes,
+        unread_bytes=session.answers.unread_bytes,
         device_ns=session.device_ns,
         idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
     )

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from fusewire_protos.errors import BY_NAME
 from fusewire_server import orders
 from fusewire_server.counters import Counters
+from fusewire_server.failure import Failure
 from fusewire_server.intake import Intake, Taken
 from fusewire_server.lanes import Lanes
-from fusewire_server.session import Session, SessionState
-from fusewire_server.work import Failure, Fetching
+from fusewire_server.session import Fetching, Session, SessionState
 
 
 class Reads:
@@ -43,7 +43,7 @@ class Reads:
         reads, taken.reads = taken.reads, []
         for fetching in reads:
             session = fetching.session
-            if not session.reads and session.may_read(fetching.value.size_bytes):
+            if not session.reads and session.answers.may_read(fetching.value.size_bytes):
                 self._tell(fetching, taken)
             else:
                 session.reads[fetching.fetch] = fetching
@@ -61,13 +61,13 @@ class Reads:
     def _may_be_carried(self, fetching: Fetching) -> bool:
         """Whether it may; its bytes count as its client's from now on if so."""
         session = fetching.session
-        if session.reads or orders.is_large(fetching) or not session.may_read(fetching.value.size_bytes):
+        if session.reads or orders.is_large(fetching) or not session.answers.may_read(fetching.value.size_bytes):
             return False
         self._begin(fetching)
         return True
 
     def _begin(self, fetching: Fetching) -> None:
-        fetching.session.begin_read(fetching.fetch, fetching.value.size_bytes)
+        fetching.session.answers.begin_read(fetching.fetch, fetching.value.size_bytes)
         fetching.told_at_ns = time.monotonic_ns()
 
     def go_on(self, session: Session) -> None:
@@ -108,7 +108,7 @@ class Reads:
     def _tell_waiting(self, session: Session, taken: Taken) -> None:
         while session.reads:
             fetching = next(iter(session.reads.values()))
-            if not session.may_read(fetching.value.size_bytes):
+            if not session.answers.may_read(fetching.value.size_bytes):
                 return
             del session.reads[fetching.fetch]
             self._tell(fetching, taken)

@@ -7,10 +7,11 @@ import secrets
 import time
 from collections.abc import Callable
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
+from fusewire_server.answers import Answers
 from fusewire_server.config import Limits
 from fusewire_server.session import Session, SessionEvent, SessionState
-from fusewire_server.work import Amount
 
 
 class Registry:
@@ -33,7 +34,7 @@ class Registry:
         self._make_room(tenant)
         limits = self._limits
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
-        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, limits.unread_bytes)
+        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
         session.heard_at_ns = time.monotonic_ns()
         self.sessions[session.session_id] = session
         return session

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from fusewire_kernels.devices.base import Block, Device, Staged
 from fusewire_protos.errors import OutOfMemory
 from fusewire_server.orders import Order, Release, values_needed
+from fusewire_server.session import Value
 from fusewire_server.unfinished import Line, giving_way
-from fusewire_server.work import Value
 
 MOST_RETREATS = 3  # how often a reservation gives way to others before it is refused
 

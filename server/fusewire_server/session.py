@@ -7,15 +7,16 @@
 
 Numbered frames: the server applies frame n + 1 only. A frame it has already applied is dropped (the client repeats
 what it saw no acknowledgement for); a later one is a gap, which no correct client leaves. Frames with number 0 are
-outside the numbering and may carry only hello, acknowledgement or goodbye. The server numbers the frames that carry
-results and keeps each until the client acknowledges it.
+outside the numbering and may carry only hello, acknowledgement or goodbye.
 
 Credit: what is in flight is what was admitted less what the device has completed. The client counts the same with
 the totals it is sent, which lag behind, so a correct client never overdraws. With nothing in flight one segment of
 any legal size is admitted.
 
-Fetches need no credit. What bounds them is what the client has not yet taken: beyond `limits.unread_bytes` values stay
-on the device until it takes some (again, with nothing untaken one of any size may go).
+Fetches need no credit; `answers` says what bounds them.
+
+A session holds values, rows and fetches, which know the session that they are of: so they stand here too. All is owned
+by the loop thread, but for `Value.block`, which is the device thread's.
 """
 
 from __future__ import annotations
@@ -24,15 +25,121 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import Enum
 
+from fusewire_kernels.devices.base import Block
+from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import INLINE_BYTES
+from fusewire_protos.frames import Scalar
+from fusewire_protos.shapes import Spec
+from fusewire_server.answers import Answers
+from fusewire_server.failure import Failure
 from fusewire_server.programs import Claim, ProgramEntry
-from fusewire_server.work import NO_WORK, Amount, Answer, Beside, Failure, Fetching, Row, Value
 
 # Uploads of a session that are told to the device and not yet written. Those of no bytes take no credit, and none holds
 # a handle once it is freed.
 MOST_WRITES = 4096
-MOST_DOWNLOADS = 4  # calls that carry one answer at once: each holds a chunk of its own
+
+
+class ValueState(Enum):
+    """How far a value has come.
+
+    AWAITED → (ISSUED →) READY, and from each of them → FAILED (from READY if the device finds no room).
+    """
+
+    AWAITED = "awaited"  # its bytes are on their way, or its producer waits for such bytes
+    ISSUED = "issued"  # its producer stands in a queue: whatever is queued later may use it
+    READY = "ready"  # told to the device: whatever is told later may use it
+    FAILED = "failed"
+    STAND_IN = "stand-in"  # for good: fills the place of an input that failed, in one row
+
+
+class Value:
+    """One array of a session: from the entry that declares it until its handle and its last reader are gone."""
+
+    __slots__ = (
+        "block",
+        "failure",
+        "fetches",
+        "handle",
+        "is_named",
+        "readers",
+        "size_bytes",
+        "spec",
+        "state",
+        "waiting",
+    )
+
+    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+        self.handle = handle
+        self.spec = spec
+        self.size_bytes = spec.size_bytes
+        self.state = state
+        self.is_named = True  # the client still holds the handle
+        self.readers = 0  # queued rows and fetches that will read it
+        self.failure: Failure | None = None
+        self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
+        self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
+        self.block: Block | None = None  # the device thread's
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether nobody can read it any more."""
+        return not self.is_named and self.readers == 0
+
+
+def failure_of(value: Value) -> Failure:
+    """Why a value that has failed never came to be."""
+    assert value.failure is not None, "a failed value carries its failure"
+    return value.failure
+
+
+class Row:
+    """A segment on its way to the device: one row of a coming submission."""
+
+    __slots__ = (
+        "base",
+        "entry",
+        "inputs",
+        "outputs",
+        "queued_at_ns",
+        "scalars",
+        "session",
+        "starts",
+        "waits_for",
+    )
+
+    def __init__(  # noqa: PLR0913, PLR0917 - a record of what a segment says
+        self,
+        session: Session,
+        entry: ProgramEntry,
+        base: int,
+        inputs: list[Value],
+        outputs: list[Value],
+        scalars: tuple[Scalar, ...],
+        starts: tuple[int, ...],
+        queued_at_ns: int,
+    ) -> None:
+        self.session = session
+        self.entry = entry
+        self.base = base
+        self.inputs = inputs
+        self.outputs = outputs  # one a live result, in order
+        self.scalars = scalars
+        self.starts = starts
+        self.waits_for = 0  # inputs that are not yet issued
+        self.queued_at_ns = queued_at_ns
+
+
+class Fetching:
+    """A fetch that has not been answered."""
+
+    __slots__ = ("fetch", "is_abandoned", "session", "told_at_ns", "value")
+
+    def __init__(self, session: Session, fetch: int, value: Value) -> None:
+        self.session = session
+        self.fetch = fetch
+        self.value = value
+        self.is_abandoned = False
+        self.told_at_ns = 0  # when the device was told to bring it
 
 
 class SessionState(Enum):
@@ -66,11 +173,10 @@ class Session:
     client: str
     peer: str
     credit: Amount
-    most_unread_bytes: int
+    answers: Answers
     state: SessionState = SessionState.OPEN
     epoch: int = 1
     applied_frame: int = 0
-    result_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
     large: dict[int, Value] = field(default_factory=dict)  # those of more than INLINE_BYTES
@@ -82,12 +188,7 @@ class Session:
     completed: Amount = NO_WORK
     live_bytes: int = 0
     device_ns: int = 0  # device time its rows have used
-    answers: list[Answer] = field(default_factory=list)  # not yet sent
-    unacknowledged: deque[tuple[int, list[Answer]]] = field(default_factory=deque)
-    beside: dict[int, Beside] = field(default_factory=dict)  # answers that Download carries, by fetch
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)  # of ready values, still to be told
-    untaken: dict[int, int] = field(default_factory=dict)  # by fetch: host bytes held until it is acknowledged
-    unread_bytes: int = 0  # of these and of what is beside
     writes: int = 0  # uploads told to the device and not yet written
     heard_at_ns: int = 0
     ops_total: int = 0
@@ -112,13 +213,10 @@ class Session:
 
     def resume(self, acknowledged: int) -> None:
         """A new stream takes the session over; results the client has not seen are owed again."""
-        self.acknowledge(acknowledged)
+        self.answers.acknowledge(acknowledged)
         self.on(SessionEvent.RESUME)
         self.epoch += 1
-        owed = [answer for _, answers in self.unacknowledged for answer in answers]
-        self.result_frame -= len(self.unacknowledged)  # the client has seen none of them and expects the next number
-        self.unacknowledged.clear()
-        self.answers[:0] = owed
+        self.answers.owe_again()
 
     def accept(self, number: int) -> bool:
         """Whether frame `number` is to be applied now; False for one applied before. Raises CaseError on a gap."""
@@ -131,110 +229,26 @@ class Session:
         self.applied_frame = number
         return True
 
-    def acknowledge(self, number: int) -> None:
-        """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
-        if number > self.result_frame:
-            raise CaseError(
-                "undecodable_frame", f"frame {number} is acknowledged; the last sent is {self.result_frame}"
-            )
-        while self.unacknowledged and self.unacknowledged[0][0] <= number:
-            _, answers = self.unacknowledged.popleft()
-            for answer in answers:
-                self.unread_bytes -= self.untaken.pop(answer.fetch, 0)
-
-    def may_read(self, size_bytes: int) -> bool:
-        """Whether the host may hold that many more bytes for the client to take."""
-        return self.unread_bytes == 0 or self.unread_bytes + size_bytes <= self.most_unread_bytes
-
-    def begin_read(self, fetch: int, size_bytes: int) -> None:
-        """A fetched value is on its way to the host."""
-        self.untaken[fetch] = size_bytes
-        self.unread_bytes += size_bytes
-
     def answer(self, fetch: int, data: memoryview) -> None:
         """The client is owed the value of a fetch."""
         self.fetches.pop(fetch, None)
-        if len(data) <= INLINE_BYTES:
-            self.answers.append(Answer(fetch, data, None))
-            return
-        self.beside[fetch] = Beside(data)
-        self.untaken[fetch] = 0  # its bytes are counted with what is beside
-        self.answers.append(Answer(fetch, None, None, len(data)))
+        self.answers.add(fetch, data)
 
     def answer_failure(self, fetch: int, failure: Failure) -> None:
         """The client is owed the reason why a fetch has no value."""
         self.fetches.pop(fetch, None)
-        self.untaken.setdefault(fetch, 0)
-        self.answers.append(Answer(fetch, None, failure))
-
-    def tell_again(self, fetch: int) -> bool:
-        """Whether a fetch whose answer was acknowledged still has its bytes here; then the client is told once more."""
-        beside = self.beside.get(fetch)
-        if beside is None or not beside.is_wanted:
-            return False
-        self.untaken[fetch] = 0
-        self.answers.append(Answer(fetch, None, None, len(beside.data)))
-        return True
+        self.answers.add_failure(fetch, failure)
 
     def drop_read(self, fetch: int) -> None:
         """A value has come to the host that the client abandoned meanwhile."""
         self.fetches.pop(fetch, None)
-        self.unread_bytes -= self.untaken.pop(fetch, 0)
-
-    def begin_download(self, fetch: int) -> Beside | None:
-        """What a call is to carry; None if there is nothing. Raises CaseError if enough calls carry it."""
-        beside = self.beside.get(fetch)
-        if beside is None or not beside.is_wanted:
-            return None
-        if beside.calls >= MOST_DOWNLOADS:
-            raise CaseError("too_many_calls", f"{MOST_DOWNLOADS} calls carry the answer to fetch {fetch}; no more may")
-        beside.calls += 1
-        return beside
-
-    def end_download(self, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """A call carries it no longer; the bytes go when the client has them and no call needs them."""
-        beside.calls -= 1
-        if is_complete:
-            beside.is_wanted = False
-        self._drop_unwanted(fetch, beside)
-
-    def forget_beside(self, fetch: int) -> None:
-        """The client does not want an answer. One inside a frame is there until that is acknowledged."""
-        beside = self.beside.get(fetch)
-        if beside is not None:
-            beside.is_wanted = False
-            self._drop_unwanted(fetch, beside)
+        self.answers.drop_read(fetch)
 
     def forget_answers(self) -> None:
         """The session has ended: nobody will take what it is owed."""
-        self.answers.clear()
-        self.unacknowledged.clear()
         self.fetches.clear()
         self.reads.clear()
-        self.unread_bytes -= sum(self.untaken.values())
-        self.untaken.clear()
-        for fetch in list(self.beside):
-            self.forget_beside(fetch)
-
-    def _drop_unwanted(self, fetch: int, beside: Beside) -> None:
-        if beside.is_wanted or beside.calls:
-            return
-        if self.beside.get(fetch) is beside:
-            del self.beside[fetch]
-        self.unread_bytes -= len(beside.data)
-
-    def take_answers(self, most_bytes: int) -> tuple[int, list[Answer]]:
-        """The answers to send now and the number of the frame that carries them (0 if there are none).
-
-        A frame takes answers until those inside it exceed `most_bytes`; the rest go with the next.
-        """
-        if not self.answers:
-            return 0, []
-        count = _count_until(self.answers, most_bytes)
-        answers, self.answers = self.answers[:count], self.answers[count:]
-        self.result_frame += 1
-        self.unacknowledged.append((self.result_frame, answers))
-        return self.result_frame, answers
+        self.answers.forget_all()
 
     def admit(self, amount: Amount) -> None:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
@@ -255,20 +269,3 @@ def _overdrawn(wanted: Amount, credit: Amount) -> str:
     kinds = zip(Amount._fields, wanted, credit, strict=True)
     short = [f"{sum_} {kind} in flight; limits.credit_{kind} = {most}" for kind, sum_, most in kinds if sum_ > most]
     return ", ".join(short)
-
-
-def _count_until(answers: list[Answer], most_bytes: int) -> int:
-    """How many answers make a frame: one at least, and so many that they just exceed `most_bytes`."""
-    frame_bytes = 0
-    for count, answer in enumerate(answers, 1):
-        frame_bytes += _ANSWER_BYTES
-        if answer.data is not None:
-            frame_bytes += len(answer.data)
-        elif answer.failure is not None:
-            frame_bytes += len(answer.failure.text)
-        if frame_bytes > most_bytes:
-            return count
-    return len(answers)
-
-
-_ANSWER_BYTES = 64  # what an answer takes in a frame beside its value or the text of its failure

@@ -14,7 +14,7 @@ import numpy as np
 
 from fusewire_kernels.devices.base import LoadedPlan, PlanInSlices, PlansInSlices
 from fusewire_kernels.slots import SlotLayout
-from fusewire_server.work import Row, Value
+from fusewire_server.session import Row, Value
 
 
 class SlicedPlan:

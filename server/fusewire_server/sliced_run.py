@@ -12,9 +12,8 @@ from fusewire_server.allocation import Allocation
 from fusewire_server.device_time import DeviceTime
 from fusewire_server.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.room import Room
-from fusewire_server.session import SessionState
+from fusewire_server.session import Row, SessionState
 from fusewire_server.unfinished import Progress
-from fusewire_server.work import Row
 
 log = logging.getLogger("fusewire.device")
 

@@ -21,7 +21,7 @@ from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall
 from fusewire_server.programs import OneOp, ProgramEntry
-from fusewire_server.work import Row, Value
+from fusewire_server.session import Row, Value
 
 
 def repertoire_of(device: Device) -> Repertoire:

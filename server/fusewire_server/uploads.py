@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_server.session import Session
-from fusewire_server.work import Failure, Value
+from fusewire_server.failure import Failure
+from fusewire_server.session import Session, Value
 
 MOST_REFUSED = 512  # calls of a session that are remembered until their uploads are declared
 

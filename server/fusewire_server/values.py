@@ -8,8 +8,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
-from fusewire_server.session import Session
-from fusewire_server.work import Fetching, Value, ValueState
+from fusewire_server.session import Fetching, Session, Value, ValueState
 
 
 def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:

@@ -8,11 +8,11 @@ from itertools import chain
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.program import Program
 from fusewire_server.config import Limits
+from fusewire_server.failure import Failure
 from fusewire_server.intake import Arrival, Intake, Item, Taken
 from fusewire_server.programs import ProgramTable, TableBounds
-from fusewire_server.session import Session
+from fusewire_server.session import Row, Session, ValueState
 from fusewire_server.values import make_ready, release_if_dead
-from fusewire_server.work import Failure, Row, ValueState
 from tests.server import parts
 from tests.server.parts import VECTOR_BYTES, addition, new, pair, scaling, session, upload
 
@@ -69,8 +69,9 @@ def bases(rows: Sequence[Row]) -> list[int]:
 
 def answers(one: Session) -> dict[int, tuple[str, str]]:
     """Failures owed, by fetch: case and text."""
-    assert all(answer.failure is not None for answer in one.answers)
-    return {answer.fetch: (answer.failure.case.name, answer.failure.text) for answer in one.answers if answer.failure}
+    assert all(answer.failure is not None for answer in one.answers.unsent)
+    failures = {answer.fetch: answer.failure for answer in one.answers.unsent if answer.failure}
+    return {fetch: (failure.case.name, failure.text) for fetch, failure in failures.items()}
 
 
 def failure(one: Session, handle: int) -> Failure:

@@ -34,7 +34,7 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
             await peer.call.write(pb.ClientFrame(acknowledged=peer.received))
             await peer.works(100)
             assert await peer.download(1) == LARGE_BYTES
-            await until(lambda: not here.engine.sessions[peer.session_id].beside)
+            await until(lambda: not here.engine.sessions[peer.session_id].answers.beside)
 
     run(test())
 
@@ -235,7 +235,7 @@ def test_the_calls_beside_its_stream_end_with_their_session() -> None:
             await until(lambda: here.engine.carriers.count(session) == 0)
             for call in calls:
                 assert (await status_of(call))[0] is grpc.StatusCode.NOT_FOUND
-            assert session.beside == {}
+            assert session.answers.beside == {}
 
     run(test())
 

@@ -9,9 +9,8 @@ import pytest
 
 from fusewire_protos.errors import BY_CODE
 from fusewire_protos.frames import Fetch
-from fusewire_server import app, carriers, session
-from fusewire_server.session import Session
-from fusewire_server.work import Value
+from fusewire_server import answers, app, carriers
+from fusewire_server.session import Session, Value
 from tests.server.parts import upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, pieces, server, status_of
 from tests.server.world import DEADLINE_S, run, until
@@ -65,7 +64,7 @@ def test_an_upload_whose_call_is_refused_fails_at_once_with_the_reason(
 def test_one_answer_is_carried_by_a_bounded_number_of_calls_and_one_more_is_refused_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session, "MOST_DOWNLOADS", 0)
+    monkeypatch.setattr(answers, "MOST_DOWNLOADS", 0)
 
     async def test() -> None:
         async with server() as here:

@@ -11,8 +11,7 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan import Cost
 from fusewire_server.coalescer import UNMEASURED_ROW_NS, Batch, Coalescer
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Session
-from fusewire_server.work import Row
+from fusewire_server.session import Row, Session
 from tests.server.parts import addition, chain, entry_of, queued_row, session
 from tests.server.world import planned
 

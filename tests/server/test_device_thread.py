@@ -14,6 +14,7 @@ from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.null import NullDevice, NullReadback
 from fusewire_protos import dtypes
+from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.shapes import Spec
 from fusewire_server import tier0
@@ -30,12 +31,12 @@ from fusewire_server.orders import (
     Release,
     Report,
     Run,
+    Submission,
     Unloadable,
     Write,
     Wrote,
 )
-from fusewire_server.session import Session, SessionState
-from fusewire_server.work import NO_WORK, Fetching, Row, Submission, Value, ValueState
+from fusewire_server.session import Fetching, Row, Session, SessionState, Value, ValueState
 from tests.server.device_world import DEADLINE_S, FAST, OTHER_FAST, OTHER_SLOW, SLOW, World, write
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, session
 

@@ -12,7 +12,7 @@ from fusewire_protos.frames import Fetch
 from fusewire_server.orders import Brought, Unloadable
 from fusewire_server.planner import PlannerRefusal
 from fusewire_server.programs import PlanState
-from fusewire_server.work import Fetching
+from fusewire_server.session import Fetching
 from tests.server.parts import chain, new, segment
 from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
 

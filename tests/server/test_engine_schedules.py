@@ -18,7 +18,7 @@ from fusewire_protos import frames
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Free, Segment
 from fusewire_server import large_read, tier0
 from fusewire_server.large_read import LargeRead
-from fusewire_server.work import Row
+from fusewire_server.session import Row
 from tests.server.parts import chain, new, segment, upload, upload_beside
 from tests.server.world import (
     ADD,

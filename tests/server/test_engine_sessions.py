@@ -54,8 +54,8 @@ def test_a_resumed_session_lives_on_and_hears_what_it_missed() -> None:
             client_fetch = Fetch(1, 10)
             assert resume(here, client.session) is client.session
             client.send(client_fetch)
-            await until(lambda: client.session.answers)
-            client.session.take_answers(1 << 20)
+            await until(lambda: client.session.answers.unsent)
+            client.session.answers.take(1 << 20)
             here.engine.registry.detach(client.session, client.session.epoch)
             resume(here, client.session)
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
@@ -133,8 +133,8 @@ def test_large_answers_stay_on_the_device_until_the_client_has_taken_others() ->
             )
             assert (await client.fetched(1)).beside_bytes == large.size_bytes
             assert 2 in client.session.fetches
-            assert client.session.unread_bytes == large.size_bytes
-            beside = client.session.begin_download(1)
+            assert client.session.answers.unread_bytes == large.size_bytes
+            beside = client.session.answers.begin_download(1)
             assert beside is not None
             here.engine.downloaded(client.session, 1, beside, is_complete=True)
             assert (await client.fetched(2)).beside_bytes == large.size_bytes
@@ -153,6 +153,6 @@ def test_a_large_answer_that_is_abandoned_makes_room() -> None:
             await client.fetched(1)
             client.send(Abandon(1), Abandon(2))
             await client.fetched(3)
-            assert list(client.session.beside) == [3]
+            assert list(client.session.answers.beside) == [3]
 
     run(test())

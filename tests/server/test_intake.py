@@ -8,14 +8,15 @@ import weakref
 import pytest
 
 from fusewire_protos import dtypes
+from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Cancel, Entry, Fetch, Forget, Free, NewProgram
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import Limits
 from fusewire_server.intake import Taken
+from fusewire_server.session import ValueState
 from fusewire_server.values import let_die
-from fusewire_server.work import NO_WORK, ValueState
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, PAIR, PROGRAMS, World, answers, bases
 
@@ -215,7 +216,7 @@ def test_a_closed_session_is_gone_without_the_garbage_collector() -> None:
     one = world.session()
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 20), Fetch(2, 10), segment(NEGATE, 200, 10))
     one.reads.update(one.fetches)
-    one.begin_read(3, INLINE_BYTES + 1)
+    one.answers.begin_read(3, INLINE_BYTES + 1)
     one.answer(3, memoryview(bytes(INLINE_BYTES + 1)))
     held = weakref.ref(one)  # each of its rows and fetches holds it
     gc.disable()

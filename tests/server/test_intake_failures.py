@@ -8,13 +8,15 @@ from collections.abc import Iterable
 import pytest
 
 from fusewire_protos import dtypes
+from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import Fetch, Forget, Free, NewProgram, Segment
 from fusewire_protos.program import Program, build
 from fusewire_protos.shapes import Spec
 from fusewire_server import intake, validate
+from fusewire_server.failure import Failure
 from fusewire_server.intake import Arrival, Item, Taken
-from fusewire_server.work import NO_WORK, Failure, ValueState
+from fusewire_server.session import ValueState
 from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, VECTOR, new, op, segment, upload, upload_beside
 from tests.server.tables import FAULT, NEGATE, PAIR, SCALE, World, answers, bases, failure

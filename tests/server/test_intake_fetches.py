@@ -45,7 +45,7 @@ def test_a_repeated_fetch_is_answered_once() -> None:
     assert [fetching.fetch for fetching in taken.reads] == [1]
     assert list(answers(one)) == [2]
     world.take(one, Fetch(2, 10))
-    assert len(one.answers) == 1
+    assert len(one.answers.unsent) == 1
 
 
 def test_a_fetch_keeps_a_freed_value_alive() -> None:
@@ -62,7 +62,7 @@ def test_an_abandoned_fetch_is_not_answered_and_holds_nothing() -> None:
     one = world.session()
     world.take(one, segment(NEGATE, 100, 10), Fetch(1, 100), Free((100,)), Abandon(1), Abandon(2))
     taken = world.submit_next(one)
-    assert (taken.reads, one.fetches, one.answers) == ([], {}, [])
+    assert (taken.reads, one.fetches, one.answers.unsent) == ([], {}, [])
     assert [value.handle for value in taken.released] == [100]
 
 
@@ -90,13 +90,13 @@ def test_too_many_fetches_that_nobody_takes_are_a_protocol_case() -> None:
 def test_an_answer_beside_the_stream_is_not_told_twice_before_it_is_acknowledged() -> None:
     world = World()
     one = world.session()
-    one.begin_read(1, INLINE_BYTES + 1)
+    one.answers.begin_read(1, INLINE_BYTES + 1)
     one.answer(1, memoryview(bytes(INLINE_BYTES + 1)))
     world.take(one, Fetch(1, 10), Fetch(1, 10))
-    assert len(one.answers) == 1
-    number, _ = one.take_answers(1 << 20)
+    assert len(one.answers.unsent) == 1
+    number, _ = one.answers.take(1 << 20)
     world.take(one, Fetch(1, 10))
-    assert one.answers == []
-    one.acknowledge(number)
+    assert one.answers.unsent == []
+    one.answers.acknowledge(number)
     world.take(one, Fetch(1, 10), Fetch(1, 10))
-    assert len(one.answers) == 1
+    assert len(one.answers.unsent) == 1

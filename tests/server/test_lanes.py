@@ -10,7 +10,7 @@ from fusewire_server.calls import calls_of
 from fusewire_server.coalescer import Batch
 from fusewire_server.lanes import MOST_OUTSTANDING, Lane, Lanes
 from fusewire_server.programs import ProgramEntry
-from fusewire_server.work import Row
+from fusewire_server.session import Row
 from tests.server.parts import chain, entry_of, queued_row, session
 from tests.server.world import planned
 

@@ -8,10 +8,11 @@ import pytest
 
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos import dtypes
+from fusewire_protos.credit import NO_WORK
 from fusewire_protos.shapes import Spec
 from fusewire_server.large_read import LARGE_BYTES
-from fusewire_server.orders import Order, Read, Release, Run, Write, goes_in_slices, is_brief
-from fusewire_server.work import NO_WORK, Fetching, Submission, Value, ValueState
+from fusewire_server.orders import Order, Read, Release, Run, Submission, Write, goes_in_slices, is_brief
+from fusewire_server.session import Fetching, Value, ValueState
 from tests.server.parts import VECTOR, VECTOR_BYTES, chain, entry_of, session
 
 ONE = session("a")

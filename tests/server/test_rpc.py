@@ -145,7 +145,7 @@ def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -
             await peer.works(100)
             session = here.engine.sessions[peer.session_id]
             await peer.send(Fetch(1, 100))
-            await until(lambda: len(session.unacknowledged) == 2)
+            await until(lambda: len(session.answers.unacknowledged) == 2)
             await peer.resume()
             assert (await peer.result(1)).WhichOneof("answer") == "inline"
             await peer.works(200)

@@ -2,10 +2,12 @@
 
 import pytest
 
+from fusewire_protos.credit import NO_WORK, Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
-from fusewire_server.session import MOST_DOWNLOADS, TRANSITIONS, Session, SessionEvent, SessionState
-from fusewire_server.work import NO_WORK, Amount, Answer, Failure
+from fusewire_server.answers import MOST_DOWNLOADS, Answer
+from fusewire_server.failure import Failure
+from fusewire_server.session import TRANSITIONS, Session, SessionEvent, SessionState
 from tests.server.parts import CREDIT, UNREAD_BYTES, session
 
 OPEN, DETACHED, CLOSED = SessionState.OPEN, SessionState.DETACHED, SessionState.CLOSED
@@ -17,7 +19,7 @@ FAILURE = Failure(BY_NAME["cancelled"], "given up", 0, 0)
 
 def answer(one: Session, fetch: int, size_bytes: int = 4) -> None:
     """A value of that size has come to the host."""
-    one.begin_read(fetch, size_bytes)
+    one.answers.begin_read(fetch, size_bytes)
     one.answer(fetch, memoryview(bytes(size_bytes)))
 
 
@@ -103,23 +105,23 @@ def test_a_session_without_a_stream_takes_no_frames(state: SessionState) -> None
 
 def test_answers_go_out_once_in_numbered_frames() -> None:
     one = answered(7, 8)
-    assert fetches(one.take_answers(MOST)) == (1, [7, 8])
-    assert one.take_answers(MOST) == (0, [])
+    assert fetches(one.answers.take(MOST)) == (1, [7, 8])
+    assert one.answers.take(MOST) == (0, [])
     answer(one, 9)
-    assert fetches(one.take_answers(MOST)) == (2, [9])
+    assert fetches(one.answers.take(MOST)) == (2, [9])
 
 
 def test_a_frame_takes_no_more_answers_than_a_message_holds() -> None:
     one = answered(*range(5), size_bytes=1000)
     frames = []
-    while one.answers:
-        frames.append(fetches(one.take_answers(2000)))
+    while one.answers.unsent:
+        frames.append(fetches(one.answers.take(2000)))
     assert frames == [(1, [0, 1]), (2, [2, 3]), (3, [4])]
 
 
 def test_what_travels_beside_takes_no_room_in_a_frame() -> None:
     one = answered(*range(5), size_bytes=LARGE_BYTES)
-    assert fetches(one.take_answers(2000)) == (1, [0, 1, 2, 3, 4])
+    assert fetches(one.answers.take(2000)) == (1, [0, 1, 2, 3, 4])
 
 
 def test_the_texts_of_failures_take_room_in_a_frame() -> None:
@@ -127,117 +129,117 @@ def test_the_texts_of_failures_take_room_in_a_frame() -> None:
     for fetch in range(5):
         one.answer_failure(fetch, Failure(BY_NAME["bad_shape"], "x" * 1000, 0, 0))
     frames = []
-    while one.answers:
-        frames.append(fetches(one.take_answers(2000)))
+    while one.answers.unsent:
+        frames.append(fetches(one.answers.take(2000)))
     assert frames == [(1, [0, 1]), (2, [2, 3]), (3, [4])]
 
 
 def test_an_acknowledged_answer_is_forgotten() -> None:
     one = answered(7, 8)
-    one.take_answers(MOST)
-    one.acknowledge(1)
-    assert (one.unread_bytes, one.untaken, list(one.unacknowledged)) == (0, {}, [])
+    one.answers.take(MOST)
+    one.answers.acknowledge(1)
+    assert (one.answers.unread_bytes, one.answers.untaken, list(one.answers.unacknowledged)) == (0, {}, [])
 
 
 def test_bytes_beside_the_stream_outlive_the_acknowledgement_of_their_frame() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    one.take_answers(MOST)
-    one.acknowledge(1)
-    assert (list(one.beside), one.unread_bytes) == ([7], LARGE_BYTES)
+    one.answers.take(MOST)
+    one.answers.acknowledge(1)
+    assert (list(one.answers.beside), one.answers.unread_bytes) == ([7], LARGE_BYTES)
     download(one, 7)
-    assert (one.beside, one.unread_bytes) == ({}, 0)
+    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
 
 
 def download(one: Session, fetch: int) -> None:
-    beside = one.begin_download(fetch)
+    beside = one.answers.begin_download(fetch)
     assert beside is not None
-    one.end_download(fetch, beside, is_complete=True)
+    one.answers.end_download(fetch, beside, is_complete=True)
 
 
 def test_an_answer_beside_the_stream_holds_its_bytes_once_and_outside_the_frames() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    _, (told,) = one.take_answers(MOST)
+    _, (told,) = one.answers.take(MOST)
     assert (told.data, told.beside_bytes) == (None, LARGE_BYTES)
-    one.forget_beside(7)
-    assert (one.beside, one.unread_bytes, len(one.unacknowledged)) == ({}, 0, 1)
+    one.answers.forget_beside(7)
+    assert (one.answers.beside, one.answers.unread_bytes, len(one.answers.unacknowledged)) == ({}, 0, 1)
 
 
 def test_an_abandoned_answer_inside_a_frame_counts_until_the_frame_is_acknowledged() -> None:
     one = answered(7)
-    one.take_answers(MOST)
-    one.forget_beside(7)
-    assert one.unread_bytes == 4
-    one.acknowledge(1)
-    assert one.unread_bytes == 0
+    one.answers.take(MOST)
+    one.answers.forget_beside(7)
+    assert one.answers.unread_bytes == 4
+    one.answers.acknowledge(1)
+    assert one.answers.unread_bytes == 0
 
 
 def test_an_abandoned_answer_counts_while_a_call_carries_it() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    beside = one.begin_download(7)
+    beside = one.answers.begin_download(7)
     assert beside is not None
-    one.forget_beside(7)
-    assert one.unread_bytes == LARGE_BYTES
-    assert one.begin_download(7) is None
-    one.end_download(7, beside, is_complete=False)
-    assert (one.beside, one.unread_bytes) == ({}, 0)
+    one.answers.forget_beside(7)
+    assert one.answers.unread_bytes == LARGE_BYTES
+    assert one.answers.begin_download(7) is None
+    one.answers.end_download(7, beside, is_complete=False)
+    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
 
 
 def test_a_number_may_be_used_again_while_a_call_still_carries_its_last_answer() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    first = one.begin_download(7)
+    first = one.answers.begin_download(7)
     assert first is not None
-    one.forget_beside(7)
+    one.answers.forget_beside(7)
     answer(one, 7, LARGE_BYTES)
-    one.end_download(7, first, is_complete=True)
-    assert (list(one.beside), one.unread_bytes) == ([7], LARGE_BYTES)
+    one.answers.end_download(7, first, is_complete=True)
+    assert (list(one.answers.beside), one.answers.unread_bytes) == ([7], LARGE_BYTES)
     download(one, 7)
-    assert (one.beside, one.unread_bytes) == ({}, 0)
+    assert (one.answers.beside, one.answers.unread_bytes) == ({}, 0)
 
 
 def test_a_download_that_broke_off_may_be_repeated() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    beside = one.begin_download(7)
+    beside = one.answers.begin_download(7)
     assert beside is not None
-    one.end_download(7, beside, is_complete=False)
+    one.answers.end_download(7, beside, is_complete=False)
     download(one, 7)
-    assert one.beside == {}
+    assert one.answers.beside == {}
 
 
 def test_only_so_many_calls_carry_one_answer_at_once() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    assert None not in [one.begin_download(7) for _ in range(MOST_DOWNLOADS)]
+    assert None not in [one.answers.begin_download(7) for _ in range(MOST_DOWNLOADS)]
     with pytest.raises(CaseError, match=f"too_many_calls: {MOST_DOWNLOADS} calls carry the answer to fetch 7"):
-        one.begin_download(7)
+        one.answers.begin_download(7)
 
 
 def test_an_answer_beside_the_stream_is_told_again_once_its_frame_was_acknowledged() -> None:
     one = answered(7, size_bytes=LARGE_BYTES)
-    one.take_answers(MOST)
-    one.acknowledge(1)
-    assert (one.tell_again(7), one.tell_again(8)) == (True, False)
-    assert fetches(one.take_answers(MOST)) == (2, [7])
-    one.acknowledge(2)
-    assert (one.unread_bytes, one.untaken) == (LARGE_BYTES, {})
+    one.answers.take(MOST)
+    one.answers.acknowledge(1)
+    assert (one.answers.tell_again(7), one.answers.tell_again(8)) == (True, False)
+    assert fetches(one.answers.take(MOST)) == (2, [7])
+    one.answers.acknowledge(2)
+    assert (one.answers.unread_bytes, one.answers.untaken) == (LARGE_BYTES, {})
 
 
 def test_acknowledging_a_frame_that_was_never_sent_is_a_protocol_case() -> None:
     one = answered(7)
-    one.take_answers(MOST)
+    one.answers.take(MOST)
     with pytest.raises(CaseError, match="undecodable_frame"):
-        one.acknowledge(2)
-    assert len(one.unacknowledged) == 1
+        one.answers.acknowledge(2)
+    assert len(one.answers.unacknowledged) == 1
 
 
 def test_resuming_owes_unseen_answers_again_under_the_number_that_the_client_expects() -> None:
     one = answered(7)
-    one.take_answers(MOST)
+    one.answers.take(MOST)
     answer(one, 8)
-    one.take_answers(MOST)
+    one.answers.take(MOST)
     one.answer_failure(9, FAILURE)
     one.on(DISCONNECT)
     one.resume(acknowledged=1)
     assert (one.state, one.epoch) == (OPEN, 2)
-    assert fetches(one.take_answers(MOST)) == (2, [8, 9])
+    assert fetches(one.answers.take(MOST)) == (2, [8, 9])
 
 
 def test_resuming_with_an_impossible_acknowledgement_changes_nothing() -> None:
@@ -253,11 +255,11 @@ def test_resuming_with_an_impossible_acknowledgement_changes_nothing() -> None:
 
 def test_values_stay_on_the_device_while_the_client_has_too_much_to_take() -> None:
     one = session()
-    one.begin_read(1, UNREAD_BYTES // 2)
-    assert one.may_read(UNREAD_BYTES // 2)
-    assert not one.may_read(UNREAD_BYTES // 2 + 1)
+    one.answers.begin_read(1, UNREAD_BYTES // 2)
+    assert one.answers.may_read(UNREAD_BYTES // 2)
+    assert not one.answers.may_read(UNREAD_BYTES // 2 + 1)
     one.drop_read(1)
-    assert one.may_read(UNREAD_BYTES * 2)
+    assert one.answers.may_read(UNREAD_BYTES * 2)
 
 
 # ---- credit ----

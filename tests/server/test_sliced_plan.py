@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from fusewire_server.orders import Lasts, Ran, Release, Run, Write, Wrote
-from fusewire_server.session import Session, SessionState
+from fusewire_protos.credit import NO_WORK
+from fusewire_server.orders import Lasts, Ran, Release, Run, Submission, Write, Wrote
+from fusewire_server.session import Row, Session, SessionState, Value, ValueState
 from fusewire_server.sliced_plan import SlicedPlan
 from fusewire_server.sliced_run import SlicedRun
 from fusewire_server.unfinished import FOREIGN_SLICE_NS, Progress
-from fusewire_server.work import NO_WORK, Row, Submission, Value, ValueState
 from tests.server.device_world import DEADLINE_S, FAST, SLOW, World
 from tests.server.parts import SIZE_BYTES, VECTOR, VECTOR_BYTES, chain, entry_of, session
 from tests.server.world import Clock, SlicingDevice

@@ -20,8 +20,8 @@ from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
 from fusewire_server.calls import OneOpCall, calls_of
 from fusewire_server.programs import OneOp, ProgramEntry
+from fusewire_server.session import Row, Value, ValueState
 from fusewire_server.tier0 import donations, prepare, repertoire_of, run_op_by_op
-from fusewire_server.work import Row, Value, ValueState
 from tests.server.parts import VECTOR, addition, chain, entry_of, pair, session
 
 SQUARE = Spec(dtypes.float32, (2, 2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_protos.errors import BY_NAME, MOST_TEXT, CaseError
-from fusewire_server.work import Failure
+from fusewire_server.failure import Failure
 from tests.server.parts import chain
 
 LONG = "x" * 100_000

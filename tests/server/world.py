@@ -21,12 +21,12 @@ from fusewire_protos.frames import Entry, Free
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_server import config
+from fusewire_server.answers import Answer
 from fusewire_server.config import Config
 from fusewire_server.engine import Engine
 from fusewire_server.planner import Planned, Planner, PlannerSettings, PlanRequest
 from fusewire_server.session import Session
 from fusewire_server.turns import Owner
-from fusewire_server.work import Answer
 from tests.server.parts import addition, chain, new, pair, segment, upload
 
 DEADLINE_S = 10.0
@@ -208,7 +208,7 @@ class Client:
 
     def collect(self) -> dict[int, list[Answer]]:
         """All answers so far, having acknowledged the new ones."""
-        number, answers = self.session.take_answers(1 << 20)
+        number, answers = self.session.answers.take(1 << 20)
         for answer in answers:
             self.answers.setdefault(answer.fetch, []).append(answer)
         if number:

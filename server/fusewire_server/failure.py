@@ -1,0 +1,42 @@
+"""Why a value will never exist: what the client is told when it asks for it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+from fusewire_protos.errors import Case, CaseError, bounded_text
+from fusewire_protos.program import Program
+
+
+class _FailureFields(NamedTuple):
+    """The fields of a failure."""
+
+    case: Case
+    text: str
+    base: int
+    op_index: int
+
+
+class Failure(_FailureFields):
+    """Why a value will never exist: what the client is told when it asks. `base` and `op_index` say where.
+
+    The text is cut at a bound: it is kept as long as anything that failed with it, and told to each who asks.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, case: Case, text: str, base: int, op_index: int) -> Self:
+        return super().__new__(cls, case, bounded_text(text), base, op_index)
+
+    @classmethod
+    def of(cls, error: CaseError, base: int = 0, op_index: int = 0) -> Failure:
+        return cls(error.case, error.text, base, op_index)
+
+    def of_result(self, program: Program, base: int, op_index: int) -> Failure:
+        """What is told of one result of the segment with that base; a failure that began elsewhere stays as it is."""
+        if self.base != base:
+            return self
+        if self.text.startswith("op "):  # it names the op that is at fault
+            return self._replace(op_index=op_index)
+        text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
+        return Failure(self.case, text, base, op_index)
