@@ -13,7 +13,7 @@ from hypothesis import settings
 from fusewire_kernels import build
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos import grpc_environment
-from fusewire_server.planner_worker import VERIFY_VARIABLE, WORDS_SUFFIX
+from fusewire_server.planning.worker import VERIFY_VARIABLE, WORDS_SUFFIX
 from tests.effort import DEEP, USUAL
 
 os.environ.update(grpc_environment.lacking(os.environ))  # as wherever Fusewire runs, whichever test imports gRPC first

@@ -1,56 +1,52 @@
-"""ARCHITECTURE.md says a line of every module, in the order of the folders."""
+"""ARCHITECTURE.md shows every folder of the sources, and the tree keeps the shape that it describes."""
 
 from __future__ import annotations
 
+import ast
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 _ROOT = Path(__file__).parents[1]
-_FOLDERS = ("protos", "kernels", "server", "client", "loadtests")
-_HEADING = re.compile(r"\*\*`(?P<folder>[\w/]+)/`\*\* .")
-_LINE = re.compile(r"- `(?P<module>\w+)` .")
+_SOURCES = (
+    "protos/fusewire_protos",
+    "kernels/fusewire_kernels",
+    "server/fusewire_server",
+    "client/fusewire",
+    "loadtests",
+)
+_ROW = re.compile(r"^\| `(?P<folder>[\w/]+)/` \| (?P<idea>.+?) \|", re.MULTILINE)
 
 
-def _named() -> list[str]:
-    """The modules that are named, in order; a package is the heading of its folder."""
-    text = (_ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    section = text.partition("## One line a file")[2].partition("\n## ")[0]
-    named, folder = [], ""
-    for line in section.splitlines()[1:]:
-        if heading := _HEADING.match(line):
-            folder = heading["folder"]
-            named.append(f"{folder}/__init__.py")
-        elif module := _LINE.match(line):
-            named.append(f"{folder}/{module['module']}.py")
-    return named
+def _folders() -> dict[str, Path]:
+    packages = [init.parent for source in _SOURCES for init in sorted((_ROOT / source).rglob("__init__.py"))]
+    return {str(folder.relative_to(_ROOT)): folder for folder in packages}
 
 
-def _tracked() -> list[str]:
-    git = shutil.which("git")
-    if git is None or not (_ROOT / ".git").exists():
-        pytest.skip("needs a checkout")
-    command = [git, "ls-files", *(f"{folder}/*.py" for folder in _FOLDERS)]
-    listed = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=30, check=True)
-    return [path for path in listed.stdout.splitlines() if (_ROOT / path).exists()]
+def _shown() -> dict[str, str]:
+    text = (_ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## Folders\n")[2]
+    return {row["folder"]: row["idea"] for row in _ROW.finditer(text)}
 
 
-def test_every_module_has_its_line() -> None:
-    assert sorted(set(_tracked()) - set(_named())) == []
+def _idea(folder: Path) -> str:
+    """The first line of the folder's docstring."""
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+    return (ast.get_docstring(tree) or "").partition("\n")[0]
 
 
-def test_every_line_is_of_a_module_that_there_is() -> None:
-    assert [path for path in _named() if not (_ROOT / path).exists()] == []
+def test_every_folder_has_its_row_and_every_row_its_folder() -> None:
+    assert sorted(_shown()) == sorted(_folders())
 
 
-def test_no_module_has_two_lines() -> None:
-    named = _named()
-    assert len(set(named)) == len(named)
+@pytest.mark.parametrize("name", sorted(_folders()))
+def test_a_folder_says_its_idea_in_one_line_as_its_row_does(name: str) -> None:
+    assert _shown().get(name) == _idea(_folders()[name])
 
 
-def test_folders_come_in_the_order_of_the_floors() -> None:
-    floors = [path.partition("/")[0] for path in _named()]
-    assert floors == sorted(floors, key=_FOLDERS.index)
+@pytest.mark.parametrize("name", sorted(_folders()))
+def test_no_folder_is_for_a_single_file(name: str) -> None:
+    inside = [
+        path for path in _folders()[name].iterdir() if path.name not in ("__init__.py", "__pycache__", "py.typed")
+    ]
+    assert len(inside) > 1

@@ -17,21 +17,21 @@ from grpc_reflection.v1alpha import reflection
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server.access import Access, AccessInterceptor
-from fusewire_server.auth import Authenticator, check_protected_mode
+from fusewire_server.access.interceptor import Access, AccessInterceptor
+from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config import Config, Listen
-from fusewire_server.engine import Engine
-from fusewire_server.garbage import Garbage
-from fusewire_server.heap import keep_freed_memory
-from fusewire_server.inspect.api import create_app
-from fusewire_server.inspect.serve import InspectionServer, bind
-from fusewire_server.planner import Planner
-from fusewire_server.promptness import wake_up_promptly
-from fusewire_server.publisher import Publisher
-from fusewire_server.rpc import SERVICE, FusewireService
-from fusewire_server.settings import MIB
-from fusewire_server.version import installed_version
+from fusewire_server.config.config import Config, Listen
+from fusewire_server.config.settings import MIB
+from fusewire_server.config.version import installed_version
+from fusewire_server.engine.engine import Engine
+from fusewire_server.host.garbage_collector import Garbage
+from fusewire_server.host.malloc import keep_freed_memory
+from fusewire_server.host.timer_slack import wake_up_promptly
+from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.server import InspectionServer, bind
+from fusewire_server.planning.planner import Planner
+from fusewire_server.transport.service import SERVICE, FusewireService
 
 log = logging.getLogger("fusewire.app")
 

@@ -6,9 +6,9 @@ import logging
 
 from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import ConfigurationError
-from fusewire_server.config import Device as DeviceConfig
-from fusewire_server.config import Planner as PlannerConfig
-from fusewire_server.planner import PlannerSettings
+from fusewire_server.config.config import Device as DeviceConfig
+from fusewire_server.config.config import Planner as PlannerConfig
+from fusewire_server.planning.planner import PlannerSettings
 
 log = logging.getLogger("fusewire.backends")
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from fusewire_protos import grpc_environment
 from fusewire_protos.errors import ConfigurationError, FusewireError
-from fusewire_server.auth import Scope, mint, read_tokens, revoke
-from fusewire_server.config import SETTINGS, Loaded, flag_of, load, value_of
-from fusewire_server.parent import end_with_stdin
+from fusewire_server.access.tokens import Scope, mint, read_tokens, revoke
+from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, value_of
+from fusewire_server.host.parent import end_with_stdin
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]

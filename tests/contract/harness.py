@@ -26,7 +26,7 @@ from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode, encode
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
-from fusewire_server.calls import OneOpCall, calls_of
+from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
 from tests.kernels.divided import divided_finely

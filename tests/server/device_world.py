@@ -14,10 +14,10 @@ from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
-from fusewire_server.device_thread import DeviceThread
-from fusewire_server.orders import Lasts, Order, Ran, Report, Run, Submission, Write
-from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Row, Session, Value, ValueState
+from fusewire_server.device.device_thread import DeviceThread
+from fusewire_server.device.orders import Lasts, Order, Ran, Report, Run, Submission, Write
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.server.parts import SIZE_BYTES, VECTOR, chain, entry_of, op, session
 
 DEADLINE_S = 10.0

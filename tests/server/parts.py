@@ -10,9 +10,9 @@ from fusewire_protos.frames import NewProgram, Segment, Upload
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
-from fusewire_server.answers import Answers
-from fusewire_server.programs import ProgramEntry
-from fusewire_server.session import Row, Session, Value, ValueState
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.session import Row, Session, Value, ValueState
 
 SIZE_BYTES = 16
 VECTOR = Spec(dtypes.float32, (SIZE_BYTES // 4,))

@@ -7,12 +7,12 @@ from itertools import chain
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.program import Program
-from fusewire_server.config import Limits
-from fusewire_server.failure import Failure
-from fusewire_server.intake import Arrival, Intake, Item, Taken
-from fusewire_server.programs import ProgramTable, TableBounds
-from fusewire_server.session import Row, Session, ValueState
-from fusewire_server.values import make_ready, release_if_dead
+from fusewire_server.config.config import Limits
+from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.program_table import ProgramTable, TableBounds
+from fusewire_server.sessions.intake import Arrival, Intake, Item, Taken
+from fusewire_server.sessions.session import Row, Session, ValueState
+from fusewire_server.sessions.values import make_ready, release_if_dead
 from tests.server import parts
 from tests.server.parts import VECTOR_BYTES, addition, new, pair, scaling, session, upload
 

@@ -12,8 +12,8 @@ import fusewire as fw
 from fusewire.testing import serve_subprocess
 from fusewire_protos.address import Address, read_address
 from fusewire_server.app import _Process
-from fusewire_server.config import Config, Listen
-from fusewire_server.garbage import Garbage
+from fusewire_server.config.config import Config, Listen
+from fusewire_server.host.garbage_collector import Garbage
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

@@ -12,8 +12,8 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server import backends
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config import Device, Planner
-from fusewire_server.settings import MIB
+from fusewire_server.config.config import Device, Planner
+from fusewire_server.config.settings import MIB
 
 
 def settings(backend: str) -> Device:

@@ -10,9 +10,9 @@ import pytest
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import Unauthenticated
-from fusewire_server.auth import Authenticator, Scope
+from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.commands import main
-from fusewire_server.config import SETTINGS, Config
+from fusewire_server.config.config import SETTINGS, Config
 
 SERVE_WITHOUT_FASTAPI = """
 import sys

@@ -23,11 +23,11 @@ from fusewire_protos.errors import CASES
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Entry, Fetch, NewProgram
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
-from fusewire_server import config
+from fusewire_server.access.tokens import Authenticator
 from fusewire_server.app import start_grpc
-from fusewire_server.auth import Authenticator
-from fusewire_server.config import Config
-from fusewire_server.engine import Engine
+from fusewire_server.config import config
+from fusewire_server.config.config import Config
+from fusewire_server.engine.engine import Engine
 from tests.server.parts import chain, new, segment, upload
 from tests.server.world import DATA, DEADLINE_S, NEGATE
 

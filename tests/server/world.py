@@ -20,13 +20,13 @@ from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode
-from fusewire_server import config
-from fusewire_server.answers import Answer
-from fusewire_server.config import Config
-from fusewire_server.engine import Engine
-from fusewire_server.planner import Planned, Planner, PlannerSettings, PlanRequest
-from fusewire_server.session import Session
-from fusewire_server.turns import Owner
+from fusewire_server.config import config
+from fusewire_server.config.config import Config
+from fusewire_server.engine.engine import Engine
+from fusewire_server.planning.planner import Planned, Planner, PlannerSettings, PlanRequest
+from fusewire_server.scheduling.turns import Owner
+from fusewire_server.sessions.answers import Answer
+from fusewire_server.sessions.session import Session
 from tests.server.parts import addition, chain, new, pair, segment, upload
 
 DEADLINE_S = 10.0

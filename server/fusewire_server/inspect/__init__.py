@@ -1,1 +1,1 @@
-"""Inspection: what the server is doing, as one published picture and the routes that show it."""
+"""Inspection over HTTP: an immutable snapshot, its publisher and the routes that show it."""

@@ -1,0 +1,1 @@
+"""Who may call: tokens, and the interceptor that asks for them."""

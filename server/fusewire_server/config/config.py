@@ -1,0 +1,246 @@
+"""The configuration of a server process: four sections of settings, and where each value came from.
+
+Later sources win: defaults < TOML file < environment (`FUSEWIRE_SECTION__KEY`) < flags. A key that no section has is
+an error, wherever it stands, so that a misspelt limit never passes for a set one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+from fusewire_protos.address import Address
+from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.program_codec import ProgramLimits
+from fusewire_server.config.settings import (
+    GIB,
+    KIB,
+    MIB,
+    Bytes,
+    Count,
+    Endpoint,
+    Flag,
+    OptionalBytes,
+    OptionalFile,
+    Seconds,
+    Setting,
+    check_section,
+    read,
+    read_one_of,
+    settings_of,
+)
+
+ENVIRONMENT_PREFIX = "FUSEWIRE_"
+
+Backend = Annotated[str, read_one_of("auto", "cpu", "cuda", "null")]
+
+# What a frame holds beside the bytes of a chunk or a program.
+_FRAME_OVERHEAD_BYTES = KIB
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Where the server listens, and whom it lets in."""
+
+    grpc: Annotated[Endpoint, "HOST:PORT of the sessions"] = field(default=Address("127.0.0.1", 7423))
+    http: Annotated[Endpoint, "HOST:PORT of inspection"] = field(default=Address("127.0.0.1", 7424))
+    tls_cert: Annotated[OptionalFile, "certificate chain, PEM"] = None
+    tls_key: Annotated[OptionalFile, "private key of the certificate, PEM"] = None
+    token_file: Annotated[OptionalFile, "hashed tokens; with it every call needs one"] = None
+    insecure_allow_remote: Annotated[Flag, "let other machines in without TLS or tokens"] = False
+
+    def __post_init__(self) -> None:
+        check_section("listen", self)
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigurationError("listen.tls_cert and listen.tls_key are set both or neither")
+
+
+@dataclass(frozen=True)
+class Device:
+    """What the programs run on."""
+
+    backend: Annotated[Backend, "auto, cpu, cuda or null"] = "auto"
+    arena_bytes: Annotated[Bytes, "range reserved for values inside a submission"] = 256 * MIB
+    memory_bytes: Annotated[OptionalBytes, "most that all buffers may take; unset: what the device has"] = None
+    most_rows: Annotated[Count, "rows of one submission: sessions that run the same program together"] = 64
+    submission_s: Annotated[Seconds, "most device time that one submission is meant to take"] = 0.005
+    donation: Annotated[Flag, "write results over inputs that die"] = True
+
+    def __post_init__(self) -> None:
+        check_section("device", self)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one session may ask for, and how many sessions there may be."""
+
+    sessions: Annotated[Count, "sessions at once, detached ones included"] = 256
+    tenant_sessions: Annotated[Count, "sessions of one tenant at once"] = 192
+    message_bytes: Annotated[Bytes, "longest frame"] = 4 * MIB
+    chunk_bytes: Annotated[Bytes, "longest piece of a large upload or download"] = MIB
+    array_bytes: Annotated[Bytes, "largest array"] = GIB
+    handles: Annotated[Count, "live handles of a session"] = 1 << 20
+    live_bytes: Annotated[Bytes, "live buffers of a session"] = 4 * GIB
+    programs: Annotated[Count, "programs a session may number"] = 512
+    held_program_bytes: Annotated[Bytes, "memory that the programs take which a session has numbered"] = 256 * MIB
+    program_ops: Annotated[Count, "ops of a program"] = 8192
+    program_operands: Annotated[Count, "operands of all ops of a program, and its inputs and scalars"] = 32768
+    program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
+    credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
+    credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
+    credit_segments: Annotated[Count, "segments of a session in flight"] = 64
+    unread_bytes: Annotated[Bytes, "results that wait for a session to read them"] = 64 * MIB
+    unread_s: Annotated[Seconds, "how long results may wait unread"] = 10.0
+    upload_stall_s: Annotated[Seconds, "how long an upload may bring nothing"] = 10.0
+    resume_grace_s: Annotated[Seconds, "how long a session outlives its connection"] = 30.0
+
+    def __post_init__(self) -> None:
+        check_section("limits", self)
+        self._check_order("array_bytes", "live_bytes")
+        self._check_order("chunk_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
+        self._check_order("program_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
+
+    def program_limits(self) -> ProgramLimits:
+        """Those that bound a program by itself."""
+        return ProgramLimits(self.program_ops, self.program_operands, self.program_bytes, self.array_bytes)
+
+    def _check_order(self, smaller: str, larger: str, *, margin_bytes: int = 0) -> None:
+        low, high = getattr(self, smaller), getattr(self, larger)
+        if low + margin_bytes > high:
+            beside = f" and {margin_bytes} bytes beside it" if margin_bytes else ""
+            raise ConfigurationError(f"limits.{smaller} = {low}{beside} exceed limits.{larger} = {high}")
+
+
+@dataclass(frozen=True)
+class Planner:
+    """The worker processes that turn programs into plans."""
+
+    deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
+    memory_bytes: Annotated[Bytes, "most memory a worker may take"] = 2 * GIB
+    cached_plans: Annotated[
+        Count, "programs kept with their plans that no session has numbered; the one used last goes last"
+    ] = 1024
+    cached_bytes: Annotated[
+        Bytes, "memory that programs take, those that sessions have numbered included; a tenant's sessions hold half"
+    ] = 2 * GIB
+    promote_fragment_after: Annotated[Count, "times the same fragment comes before it is planned"] = 3
+
+    def __post_init__(self) -> None:
+        check_section("planner", self)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything a server process is told."""
+
+    listen: Listen = Listen()
+    device: Device = Device()
+    limits: Limits = Limits()
+    planner: Planner = Planner()
+
+
+class Loaded(NamedTuple):
+    """A configuration, and the origin of each value by `section.key`."""
+
+    config: Config
+    origins: Mapping[str, str]
+
+
+class _Given(NamedTuple):
+    """A value as a source holds it."""
+
+    name: str
+    raw: object
+    origin: str
+
+
+SECTIONS: Mapping[str, type[Any]] = {
+    "listen": Listen,
+    "device": Device,
+    "limits": Limits,
+    "planner": Planner,
+}
+SETTINGS: Mapping[str, Setting] = {
+    f"{section}.{key}": setting for section, kind in SECTIONS.items() for key, setting in settings_of(kind).items()
+}
+
+
+def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
+    """The configuration that three sources make; `flags` maps `section.key` to what was typed.
+
+    Raises ConfigurationError for an unreadable file, an unknown key and a value that will not do.
+    """
+    values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    origins = dict.fromkeys(SETTINGS, "default")
+    for given in (*_from_file(file), *_from_environment(environment), *_from_flags(flags)):
+        section, _, key = given.name.partition(".")
+        values[section][key] = read(given.name, _setting(given), given.raw, given.origin)
+        origins[given.name] = given.origin
+    return Loaded(Config(**{section: kind(**values[section]) for section, kind in SECTIONS.items()}), origins)
+
+
+def value_of(config: Config, name: str) -> object:
+    """The value of `section.key`."""
+    section, _, key = name.partition(".")
+    value: object = getattr(getattr(config, section), key)
+    return value
+
+
+def _setting(given: _Given) -> Setting:
+    setting = SETTINGS.get(given.name)
+    if setting is None:
+        raise ConfigurationError(f"there is no setting {given.name} ({given.origin}){_hint(given.name)}")
+    return setting
+
+
+def _hint(name: str) -> str:
+    """What may have been meant by a name that is no setting's."""
+    section, dot, key = name.partition(".")
+    if name in SECTIONS:
+        return f": {name} is a section, a table of settings"
+    if section in SECTIONS:
+        near = [f"{section}.{one}" for one in difflib.get_close_matches(key, settings_of(SECTIONS[section]), n=1)]
+    else:
+        near = difflib.get_close_matches(name, SETTINGS if dot else (*SETTINGS, *SECTIONS), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _from_file(path: Path | None) -> Iterator[_Given]:
+    if path is None:
+        return
+    origin = f"file {path}"
+    for section, table in _parse(path).items():
+        if isinstance(table, dict) and section in SECTIONS:
+            yield from (_Given(f"{section}.{key}", raw, origin) for key, raw in table.items())
+        else:
+            yield _Given(section, table, origin)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as reason:
+        raise ConfigurationError(f"cannot read {path}: {reason.strerror}") from None
+    except ValueError as reason:
+        raise ConfigurationError(f"{path} is no TOML: {reason}") from None
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
+    for variable, raw in environment.items():
+        section, separator, key = variable.removeprefix(ENVIRONMENT_PREFIX).partition("__")
+        if variable.startswith(ENVIRONMENT_PREFIX) and separator:
+            yield _Given(f"{section}.{key}".lower(), raw, f"environment {variable}")
+
+
+def _from_flags(flags: Mapping[str, object]) -> Iterator[_Given]:
+    for name, raw in flags.items():
+        yield _Given(name, raw, f"flag {flag_of(name)}")
+
+
+def flag_of(name: str) -> str:
+    """The flag of `serve` that sets `section.key`."""
+    return "--" + name.partition(".")[2].replace("_", "-")

@@ -1,0 +1,105 @@
+"""The memory of a submission's rows: all of it is had before the first launch. Device thread."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Block, Device
+from fusewire_protos.errors import OutOfMemory
+from fusewire_server.device.memory import Room
+from fusewire_server.device.orders import FailedRow, Submission
+from fusewire_server.sessions.session import Row, Value, ValueState
+
+
+class Allocation:
+    """Gives rows the blocks of their results."""
+
+    def __init__(self, device: Device, room: Room) -> None:
+        self._device = device
+        self._room = room
+
+    def allocate(self, submission: Submission) -> tuple[list[Row], list[FailedRow], list[Block]]:
+        """Rows to run, rows without room, and blocks to give back once all have run."""
+        rows: list[Row] = []
+        failed: list[FailedRow] = []
+        spare: list[Block] = []  # at most one: the zeros in place of inputs that failed
+        for row, donated in zip(submission.rows, submission.donated, strict=True):
+            try:
+                self._allocate_row(row, donated, spare, submission)
+                rows.append(row)
+            except OutOfMemory as error:
+                failed.append(FailedRow(row, "out_of_memory", str(error)))
+        return rows, failed, spare
+
+    def finds_room(self, submission: Submission) -> bool:
+        """Whether `allocate` would find room for every row whose inputs are there. Nothing is taken."""
+        sizes_bytes = _sizes_bytes(submission)
+        if not self._room.may_hold(sum(sizes_bytes)):
+            return False
+        with suppress(OutOfMemory), ExitStack() as taken:  # sizes alone do not tell: the device rounds them
+            for size_bytes in sizes_bytes:
+                taken.callback(self._room.give_back, self._room.allocate(size_bytes))
+            return True
+        return False
+
+    def _allocate_row(
+        self, row: Row, donated: tuple[tuple[int, int], ...], spare: list[Block], submission: Submission
+    ) -> None:
+        donor_of = {position: row.inputs[number] for number, position in donated}
+        fresh: list[Value] = []
+        try:
+            for position, value in enumerate(row.outputs):
+                if position not in donor_of:
+                    value.block = self._room.allocate(value.size_bytes)
+                    fresh.append(value)
+            for value in row.inputs:
+                if value.block is None:
+                    value.block = self._stand_in(value, spare, submission)
+        except OutOfMemory:
+            self._room.release((*fresh, *donor_of.values()))
+            raise
+        for position, donor in donor_of.items():
+            self._room.hand_on(donor, row.outputs[position])
+
+    def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
+        """Zeros in place of an input that failed: only results that nobody will see depend on it.
+
+        All that stand in during a submission share one block. An input that is no stand-in has no memory if its
+        producer, or its bytes, found no room.
+        """
+        if value.state is not ValueState.STAND_IN:
+            raise OutOfMemory("the device had no room for an input")
+        if not spare:
+            spare.append(self._zeros(_largest_stand_in_bytes(submission)))
+        return spare[0]
+
+    def _zeros(self, size_bytes: int) -> Block:
+        try:
+            zeros = np.zeros(size_bytes, np.uint8)
+        except MemoryError:
+            raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from None
+        block = self._room.allocate(size_bytes)
+        self._device.write(block, zeros.data)
+        return block
+
+
+def _largest_stand_in_bytes(submission: Submission) -> int:
+    inputs = [value for row in submission.rows for value in row.inputs]
+    return max(value.size_bytes for value in inputs if value.state is ValueState.STAND_IN)
+
+
+def _sizes_bytes(submission: Submission) -> list[int]:
+    """Of all that rows have allocated, but for those that fail whatever room there is."""
+    sizes_bytes = []
+    stands_in = False
+    for row, donated in zip(submission.rows, submission.donated, strict=True):
+        absent = [value for value in row.inputs if value.block is None]
+        if all(value.state is ValueState.STAND_IN for value in absent):
+            overwriting = {position for _, position in donated}
+            sizes_bytes += [
+                value.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting
+            ]
+            stands_in = stands_in or bool(absent)
+    return [*sizes_bytes, _largest_stand_in_bytes(submission)] if stands_in else sizes_bytes

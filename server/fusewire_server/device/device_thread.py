@@ -1,0 +1,358 @@
+"""The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
+
+Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
+released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
+of other sessions that come meanwhile may overtake it (see `unfinished`), and several such runs take turns. The device
+thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
+in order. A run brings the results that somebody waits for to the host itself: its report has them.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
+from fusewire_protos.errors import FusewireError, OutOfMemory
+from fusewire_server.device.allocation import Allocation
+from fusewire_server.device.completion import Completion
+from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.long_plans import LongPlans
+from fusewire_server.device.memory import MemoryCount, Room
+from fusewire_server.device.orders import (
+    Broken,
+    Brought,
+    FailedRow,
+    Load,
+    Loaded,
+    Missing,
+    Order,
+    Ran,
+    Read,
+    Release,
+    Report,
+    Run,
+    Submission,
+    Unloadable,
+    Write,
+    Wrote,
+    goes_in_slices,
+    is_brief,
+    no_room_on_host,
+    sessions_of,
+)
+from fusewire_server.device.sliced_plan import SlicedPlan
+from fusewire_server.device.sliced_read import SlicedRead
+from fusewire_server.device.sliced_run import SlicedRun, Way
+from fusewire_server.device.tier0 import Tier0
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.scheduling.turns import Turns
+from fusewire_server.scheduling.unfinished_orders import LOOK_S, Line, Progress, TimeShares, Waiting, slice_ns
+from fusewire_server.sessions.session import Fetching, Row, SessionState
+
+
+class DeviceThread:
+    """Runs orders on a device. `report` is called from the device and the completion thread."""
+
+    def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
+        self._device = device
+        self._report = report
+        self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
+        self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
+        self._line: Line[Order] = Line()  # device thread only, as all that follow
+        self._room = Room(device, self._line)
+        self._allocation = Allocation(device, self._room)
+        self._tier0 = Tier0(device, self._room)
+        self._long_plans = LongPlans(self._allocation, self._room, self._line)
+        self._completion = Completion(device, report, self._is_idle)
+        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
+        self._shares = TimeShares()
+        self._taken: deque[Order | None] = deque()  # out of the queue, and not yet acted on
+        self.busy_ns = 0  # the device thread writes, any thread may read
+        self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
+
+    @property
+    def is_running(self) -> bool:
+        return self._worker.is_alive()
+
+    def start(self) -> None:
+        self._completion.start()
+        self._worker.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Ends both threads after the orders given so far; waits at most `timeout_s`."""
+        self._orders.put(None)
+        self._worker.join(timeout_s)
+
+    def order(self, *orders: Order) -> None:
+        """Has orders acted on after those before them. Loop thread. Several given at once wake the thread once."""
+        if orders:
+            self._orders.put(orders)
+
+    def _is_idle(self) -> bool:
+        """Whether no order is waiting."""
+        return not self._taken and self._orders.empty()
+
+    def memory(self) -> MemoryCount:
+        return self._room.count()
+
+    def _work(self) -> None:
+        try:
+            while (order := self._next_order()) is not None:
+                self._consider(order)
+            self._finish_unfinished()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
+            self._report(Broken(error))
+        self._completion.end()  # it still waits on fences of the device
+        self._device.close()
+
+    def _next_order(self) -> Order | None:
+        """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
+        while not self._line.is_open:
+            if self._shares.is_turn(time.perf_counter_ns(), self._look()):
+                self._take_turns()
+                if self._shares.pause_s and self._is_idle() and not self._line.is_open:
+                    time.sleep(LOOK_S)
+            if self._taken:  # after one turn of theirs, however soon the next is due
+                return self._taken.popleft()
+        if not self._taken:
+            self._take(self._orders.get())
+        return self._taken.popleft()
+
+    def _look(self) -> Waiting:
+        """What waits. Takes it out of the queue if nothing is at hand."""
+        if not self._taken:
+            try:
+                self._take(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
+            except queue.Empty:
+                return Waiting.NOTHING
+        order = self._taken[0]
+        return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
+
+    def _take(self, orders: Sequence[Order] | None) -> None:
+        self._taken.extend((None,) if orders is None else orders)
+
+    def _consider(self, order: Order) -> None:
+        """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
+        in_slices = goes_in_slices(order)
+        is_alone = self._line.is_open and not in_slices
+        if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
+            self._act(order)
+        else:
+            self._give_up_for(order)
+
+    def _act(self, order: Order) -> None:
+        began_ns, in_slices = time.perf_counter_ns(), goes_in_slices(order)
+        if in_slices:
+            self._begin(order)
+        else:
+            self._do(order)
+        used_ns = time.perf_counter_ns() - began_ns
+        self._shares.overtaken(used_ns)
+        self.busy_ns += used_ns
+
+    def _do(self, order: Order) -> None:
+        match order:
+            case Run(number, submission):
+                self._run(number, submission)
+            case Write():
+                self._write(order)
+            case Read():
+                self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
+            case Release():
+                self._room.release(order.values)
+            case Load():
+                self._load(order)
+
+    # ---- what goes on in slices ----
+
+    def _begin(self, order: Order) -> None:
+        self._shares.begin(is_first=self._turns.is_empty)
+        if isinstance(order, Run):
+            self._begin_run(order)
+        else:
+            assert isinstance(order, Read), "nothing but runs and reads goes in slices"
+            self._await_turn(SlicedRead(self._device, order))
+
+    def _begin_run(self, order: Run) -> None:
+        run = SlicedRun(order, self._way(order.submission), self._room, DeviceTime(self._device), self._report)
+        if order.submission.loaded is not None:
+            self._long_plans.enter(run)
+            return
+        run.allocate(self._allocation)
+        self._await_turn(run)
+
+    def _way(self, submission: Submission) -> Way:
+        entry, loaded = submission.entry, submission.loaded
+        if loaded is None:
+            return self._tier0.way(entry)
+        assert self._device.in_slices is not None, "no run is long where plans do not run in slices"
+        assert entry.layout is not None, "a plan is loaded with its layout"
+        return SlicedPlan(self._device.in_slices, loaded, entry.layout)
+
+    def _await_turn(self, one: SlicedRun | SlicedRead) -> None:
+        self._turns.add(self._long_plans.owner(one), one)
+
+    def _give_up_for(self, order: Order) -> None:
+        """Those who wait for the arena on behalf of ended sessions alone keep what is held up behind them no longer."""
+        if any(session.state is SessionState.CLOSED for session in sessions_of(order)):
+            for run in self._long_plans.give_up_unwanted():
+                self._await_turn(run)
+
+    def _take_turns(self) -> None:
+        """Unfinished orders go on, slice by slice, for as long as their turn lasts."""
+        self._shares.begin_turn(time.perf_counter_ns())
+        while self._take_turn() and not self._line.is_open:
+            if self._shares.pause_s:
+                time.sleep(self._shares.pause_s)
+
+    def _take_turn(self) -> bool:
+        """Whoever's turn it is goes on for a slice. Whether another slice may follow."""
+        run = self._long_plans.next_holder(others_go_on=not self._turns.is_empty)
+        if run is not None:
+            self._await_turn(run)
+        one = self._turns.take()
+        assert one is not None, "each that is unfinished awaits its turn, or the arena while another has that"
+        began_ns = time.perf_counter_ns()
+        one.device_time.begin()
+        progress = one.go_on(began_ns + slice_ns(is_foreign=one.is_foreign))
+        one.device_time.end()
+        now_ns = time.perf_counter_ns()
+        one.used_ns += now_ns - began_ns
+        self.busy_ns += now_ns - began_ns
+        if progress is Progress.ENDED:
+            self._end(one)
+        elif not self._long_plans.take_back(one):
+            self._await_turn(one)
+        return self._shares.goes_on(began_ns, now_ns, progress, is_foreign=one.is_foreign)
+
+    def _end(self, one: SlicedRun | SlicedRead) -> None:
+        if isinstance(one, SlicedRun):
+            number, submission, _ = one.order
+            self._complete_run(number, submission, one.failed, one.spare, one.device_time)
+        else:
+            self._completion.when_reached(one.outcome)
+        self._long_plans.end(one)
+        self._act_on_held_up(one.order)
+
+    def _act_on_held_up(self, ended: Order) -> None:
+        """Acts on what waited for an order that has ended, and on what waited for that."""
+        all_ended = deque([ended])
+        while all_ended:
+            for order in self._line.end(sessions_of(all_ended.popleft())):
+                self._act(order)
+                if not goes_in_slices(order):
+                    all_ended.append(order)
+
+    def _finish_unfinished(self) -> None:
+        """Goes on with what is unfinished, and acts on all that was held up, to the end."""
+        while not self._line.is_open:
+            self._take_turn()
+            time.sleep(self._shares.pause_s)
+
+    # ---- running a submission: the hot path ----
+
+    def _run(self, number: int, submission: Submission) -> None:
+        rows, failed, spare = self._allocation.allocate(submission)
+        device_time = DeviceTime(self._device)
+        if rows:
+            assert submission.loaded is not None, "what runs op by op goes in slices"
+            device_time.begin()
+            failed += self._launch(submission.entry, submission.loaded, rows)
+            device_time.end()
+        self._complete_run(number, submission, failed, spare, device_time)
+
+    def _complete_run(
+        self,
+        number: int,
+        submission: Submission,
+        failed: list[FailedRow],
+        spare: list[Block],
+        device_time: DeviceTime,
+    ) -> None:
+        """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
+        reads = [self._begin_read(fetching) for fetching in submission.reads]
+        for block in spare:
+            self._room.give_back(block)
+        self._room.release(submission.released)
+
+        def ran() -> Ran:
+            return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
+
+        self._completion.when_reached(ran, is_awaited=bool(reads))
+
+    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+        """The rows that fail: all of them, or none."""
+        layout = entry.layout
+        assert layout is not None, "a plan is loaded with its layout"
+        arena_bytes = loaded.plan.arena_bytes
+        table = self._table(entry, len(rows), len(loaded.plan.columns))
+        for position, row in enumerate(rows):
+            layout.fill(
+                table[position],
+                self._device.arena_address(arena_bytes, position),
+                [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above
+                [value.block.address for value in row.outputs],  # type: ignore[union-attr]
+                row.scalars,
+                row.starts,
+            )
+        try:
+            self._device.launch(loaded, table)
+        except OutOfMemory as error:
+            return [self._refuse(row, error) for row in rows]
+        return []
+
+    def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
+        self._room.release(tuple(row.outputs))
+        return FailedRow(row, "out_of_memory", str(error))
+
+    def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
+        table = self._tables.get(entry)
+        if table is None or len(table) < rows:
+            table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
+        return table[:rows]
+
+    # ---- transfers ----
+
+    def _write(self, write: Write) -> None:
+        try:
+            write.value.block = self._filled(write.data)
+        except OutOfMemory as error:
+            self._report(Wrote(write, str(error)))
+            return
+        self._report(Wrote(write, None))
+
+    def _filled(self, data: bytes | Staged) -> Block:
+        if isinstance(data, Staged):
+            return self._room.put(data)
+        block = self._room.allocate(len(data))
+        self._device.write(block, memoryview(data))
+        return block
+
+    def _load(self, load: Load) -> None:
+        try:
+            loaded = self._device.load(load.plan, load.binaries)
+        except (FusewireError, OSError) as error:
+            case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
+            self._report(Unloadable(load.key, str(error), case))
+            return
+        self._report(Loaded(load.key, loaded))
+
+    def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
+        """Has a value brought to the host; what that has come to, once the device is past it."""
+        value = fetching.value
+        if value.block is None:
+            return lambda: Missing(fetching)  # another report says why
+        try:
+            readback: Readback = self._device.read(value.block, value.size_bytes)
+        except MemoryError:
+            refusal = no_room_on_host(value.size_bytes)
+            return lambda: Missing(fetching, refusal=refusal)
+        return lambda: Brought(fetching, readback.data())

@@ -1,0 +1,62 @@
+"""Rows of long plans in slices: others need not wait for their ends. Device thread.
+
+A plan cannot be begun anew as a row at tier 0 can: it writes its results as it goes, some of them over its inputs. So
+it keeps all that it has until its row has ended. Its arena is one that is apart, so that whole plans may run between
+its slices; who has that is not decided here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from fusewire_kernels.devices.base import LoadedPlan, PlanInSlices, PlansInSlices
+from fusewire_kernels.slots import SlotLayout
+from fusewire_server.sessions.session import Row, Value
+
+
+class SlicedPlan:
+    """Computes the rows of one run by their plan."""
+
+    is_foreign = True
+
+    def __init__(self, in_slices: PlansInSlices, loaded: LoadedPlan, layout: SlotLayout) -> None:
+        self._in_slices = in_slices
+        self._loaded = loaded
+        self._layout = layout
+        self._plan: PlanInSlices | None = None  # of the row under way
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._plan is not None
+
+    def begin(self, row: Row) -> bool:
+        """Raises OutOfMemory. Whoever calls has the arena until the row ends."""
+        plan = self._loaded.plan
+        slots = np.zeros(len(plan.columns), np.int64)
+        arena_address = self._in_slices.arena_address(plan.arena_bytes)
+        inputs, outputs = _addresses(row.inputs), _addresses(row.outputs)
+        self._layout.fill(slots, arena_address, inputs, outputs, row.scalars, row.starts)
+        self._plan = self._in_slices.begin(self._loaded, slots)
+        return True
+
+    def go_on(self, until_ns: int) -> bool:
+        assert self._plan is not None, "a row that goes on has begun"
+        return self._plan.go_on(until_ns - time.perf_counter_ns())
+
+    def stop(self) -> None:
+        self._plan = None
+
+    def leave(self) -> None:
+        """It takes nothing beside its rows."""
+
+
+def _addresses(values: Sequence[Value]) -> list[int]:
+    return [_address(value) for value in values]
+
+
+def _address(value: Value) -> int:
+    assert value.block is not None, "all memory is allocated before a row begins"
+    return value.block.address

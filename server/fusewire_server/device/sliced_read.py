@@ -1,0 +1,72 @@
+"""A fetch of a large value, which goes on in slices. Device thread."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from fusewire_kernels.devices.base import Device
+from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.large_read import LargeRead
+from fusewire_server.device.orders import Brought, Missing, Read, no_room_on_host
+from fusewire_server.scheduling.unfinished_orders import Progress
+from fusewire_server.sessions.session import SessionState
+
+log = logging.getLogger("fusewire.device")
+
+
+class SlicedRead:
+    """A read under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+
+    is_foreign = False
+
+    def __init__(self, device: Device, order: Read) -> None:
+        self.order = order
+        self.device_time = DeviceTime(device)
+        self.used_ns = 0
+        self._copy: LargeRead | None = None
+        self._refusal: str | None = None
+        value = order.fetching.value
+        if value.block is None:
+            return
+        try:
+            self._copy = LargeRead(device, value.block, value.size_bytes)
+        except MemoryError:
+            self._refuse()
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return self.order.fetching.session.tenant
+
+    def go_on(self, until_ns: int) -> Progress:
+        copy = self._copy
+        if copy is not None and self._is_unwanted:
+            copy.cut_short()
+        while copy is not None and not copy.is_over:
+            try:
+                has_come = copy.go_on()
+            except MemoryError:
+                self._refuse()
+                break
+            if not has_come:
+                return Progress.WAITS
+            if time.perf_counter_ns() >= until_ns:
+                return Progress.GOES_ON
+        return Progress.ENDED
+
+    def outcome(self) -> Brought | Missing:
+        """What the read has come to, once it has ended. Any thread."""
+        if self._copy is None or self._is_unwanted:
+            return Missing(self.order.fetching, self.device_time.total_ns(), self._refusal)
+        return Brought(self.order.fetching, self._copy.data(), self.device_time.total_ns())
+
+    def _refuse(self) -> None:
+        self._copy = None
+        self._refusal = no_room_on_host(self.order.fetching.value.size_bytes)
+        log.warning("a fetch fails: %s", self._refusal)
+
+    @property
+    def _is_unwanted(self) -> bool:
+        fetching = self.order.fetching
+        return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED

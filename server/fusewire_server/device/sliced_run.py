@@ -1,0 +1,155 @@
+"""A submission that goes on in slices, row by row. Device thread."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from fusewire_kernels.devices.base import Block
+from fusewire_server.device.allocation import Allocation
+from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.memory import Room
+from fusewire_server.device.orders import FailedRow, Lasts, Report, Run
+from fusewire_server.scheduling.unfinished_orders import Progress
+from fusewire_server.sessions.session import Row, SessionState
+
+log = logging.getLogger("fusewire.device")
+
+LASTING_NS = 5_000_000  # a run that has used so much, or waits, is reported: others need not wait for its end
+
+
+class Way(Protocol):
+    """How rows of a program are computed, one after another, each a part at a time."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether a row is: it has begun, and nobody has stopped it."""
+
+    def begin(self, row: Row) -> bool:
+        """Begins a row whose buffers are allocated. False if it must wait for other runs. Raises MemoryError."""
+
+    def go_on(self, until_ns: int) -> bool:
+        """Whether the row has come to its end."""
+
+    def stop(self) -> None:
+        """What the row under way, if any, took beside its buffers goes back. What it has written, it has written."""
+
+    def leave(self) -> None:
+        """No more rows will come."""
+
+
+class SlicedRun:
+    """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+
+    def __init__(
+        self, order: Run, way: Way, room: Room, device_time: DeviceTime, report: Callable[[Report], None]
+    ) -> None:
+        self.order = order
+        self.device_time = device_time
+        self.failed: list[FailedRow] = []
+        self.spare: list[Block] = []  # to be given back at the end
+        self.used_ns = 0
+        self.is_allocated = False
+        self._rows: deque[Row] = deque()  # those that have not ended; the first may be under way
+        self._way = way
+        self._room = room
+        self._report = report
+        self._is_reported = False  # as one that lasts
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
+        return self._way.is_foreign
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether one of its rows is."""
+        return self._way.is_under_way
+
+    @property
+    def is_unwanted(self) -> bool:
+        """Whether all its sessions have ended."""
+        return all(row.session.state is SessionState.CLOSED for row in self.order.submission.rows)
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return (self._rows or self.order.submission.rows)[0].session.tenant
+
+    def allocate(self, allocation: Allocation) -> None:
+        """Its rows have their memory, or have failed for want of it, before it goes on."""
+        rows, self.failed, self.spare = allocation.allocate(self.order.submission)
+        self._rows.extend(rows)
+        self.is_allocated = True
+
+    def cancel(self) -> None:
+        """Its rows fail before they have any memory."""
+        submission = self.order.submission
+        self.failed = [_cancelled(row) for row in submission.rows]
+        for row, donated in zip(submission.rows, submission.donated, strict=True):
+            self._room.release(tuple([row.inputs[number] for number, _ in donated]))
+        self.is_allocated = True
+
+    def go_on(self, until_ns: int) -> Progress:
+        progress = self._go_on(until_ns)
+        if progress is Progress.WAITS or (self.used_ns >= LASTING_NS and progress is Progress.GOES_ON):
+            self.tell_that_it_lasts()
+        if progress is Progress.ENDED:
+            self._way.leave()
+        return progress
+
+    def tell_that_it_lasts(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._report(Lasts(self.order.number))
+
+    def _go_on(self, until_ns: int) -> Progress:
+        """A slice that is one foreign call ends with the row: what that has may go to others."""
+        while self._rows:
+            if not self._go_on_with(self._rows[0], until_ns):
+                return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
+            if self._rows and self._way.is_foreign:
+                return Progress.GOES_ON
+        return Progress.ENDED
+
+    def _go_on_with(self, row: Row, until_ns: int) -> bool:
+        """Whether the row has come to its end.
+
+        What the array library raises, of whatever kind, is the row's own matter: others must not fail with it.
+        """
+        try:
+            if row.session.state is SessionState.CLOSED:
+                failure = _cancelled(row)
+            elif not self._compute(row, until_ns):
+                return False
+            else:
+                self._leave_row()
+                return True
+        except MemoryError as error:
+            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
+        except Exception as error:
+            log.exception("a row that went on in slices failed")
+            failure = FailedRow(row, "server_fault", f"running it in slices failed: {type(error).__name__}")
+        self._leave_row()
+        self.failed.append(failure)
+        self._room.release(tuple(row.outputs))
+        return True
+
+    def _compute(self, row: Row, until_ns: int) -> bool:
+        if not self._way.is_under_way and not self._way.begin(row):
+            return False
+        return self._way.go_on(until_ns)
+
+    def _leave_row(self) -> None:
+        self._way.stop()
+        self._rows.popleft()
+
+
+def _cancelled(row: Row) -> FailedRow:
+    return FailedRow(row, "cancelled", "the session has ended")

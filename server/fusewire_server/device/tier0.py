@@ -1,0 +1,113 @@
+"""Runs at tier 0: op by op, in room that goes to whoever needs it. Device thread."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.interpreter import Steps
+from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
+from fusewire_server.device.memory import Demand, Room
+from fusewire_server.device.op_by_op import prepare, repertoire_of, run_op_by_op
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import Row
+
+
+@dataclass(eq=False, slots=True)
+class _Known:
+    """What is known of a program: how much its intermediate values take, and its steps once it is ready."""
+
+    at_most_bytes: int
+    exact_bytes: int | None = None
+    steps: Steps | None = None
+    is_in_the_making: bool = False  # a row is under way that makes it ready
+
+
+class Tier0:
+    """What all runs at tier 0 share."""
+
+    def __init__(self, device: Device, room: Room) -> None:
+        self._device = device
+        self._room = room
+        self._repertoire = repertoire_of(device)
+        self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
+
+    def way(self, entry: ProgramEntry) -> OpByOp:
+        """How a run computes rows of this program."""
+        return OpByOp(self, self._room, entry)
+
+    def known(self, entry: ProgramEntry) -> _Known:
+        known = self._known.get(entry)
+        if known is None:
+            known = self._known[entry] = _Known(most_intermediate_bytes(entry.program))
+        return known
+
+    def steps_of(self, row: Row) -> Generator[None, None, None]:
+        """Makes the row's program ready if it is not yet, and runs the row, an op or a few each time it is resumed."""
+        known = self.known(row.entry)
+        if known.steps is None:
+            known.steps = yield from prepare(self._device, self._repertoire, row.entry)
+        yield from run_op_by_op(self._device, known.steps, row)
+
+
+class OpByOp:
+    """Computes the rows of one run. They may be stopped at any op: results are written when all have run."""
+
+    is_foreign = False
+
+    def __init__(self, tier0: Tier0, room: Room, entry: ProgramEntry) -> None:
+        self._tier0 = tier0
+        self._room = room
+        self._entry = entry
+        self._known = tier0.known(entry)
+        self._reservation = room.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
+        self._steps: Generator[None, None, None] | None = None
+        self._is_making = False  # whether the row under way makes the program ready, for all runs of it
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._steps is not None
+
+    def begin(self, row: Row) -> bool:
+        """Raises OutOfMemory."""
+        known = self._known
+        if known.steps is None and known.is_in_the_making:
+            return False
+        if not self._room.reserve(self._reservation):
+            return False
+        self._is_making = known.is_in_the_making = known.steps is None
+        self._steps = self._tier0.steps_of(row)
+        return True
+
+    def go_on(self, until_ns: int) -> bool:
+        assert self._steps is not None, "a row that goes on has begun"
+        with np.errstate(all="ignore"):
+            for _ in self._steps:
+                if time.perf_counter_ns() >= until_ns:
+                    return False
+        return True
+
+    def stop(self) -> None:
+        self._close()
+        self._room.unreserve(self._reservation)
+
+    def leave(self) -> None:
+        self._room.leave(self._reservation)
+
+    def _close(self) -> None:
+        if self._steps is not None:
+            self._steps.close()
+            self._steps = None
+        if self._is_making:
+            self._is_making = self._known.is_in_the_making = False
+
+    def _exact_bytes(self) -> int:
+        """What the values of a row take. They are counted only where that decides: it takes as long as many ops."""
+        if self._known.exact_bytes is None:
+            self._known.exact_bytes = intermediate_bytes(self._entry.program)
+        return self._known.exact_bytes

@@ -1,0 +1,142 @@
+"""What is left of frames that take long to apply: it goes on in slices of time, with turns of the loop between.
+
+A frame counts as applied from its first slice on, and its client does not send it again. So the rest goes on whatever
+becomes of the stream that brought it, and whoever reads the session's next frame waits for it. It waits itself while
+the device has too many uploads of the session to write. Owned by the loop thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from fusewire_protos.errors import CaseError
+from fusewire_server.sessions.intake import Arrival, Item
+from fusewire_server.sessions.session import Session
+
+SLICE_NS = 300_000
+
+Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
+
+
+class Unread(Protocol):
+    """Items that are read when they are asked for, of which is known how many are left."""
+
+    def __len__(self) -> int: ...
+
+    def __next__(self) -> Item: ...
+
+
+class Items:
+    """What of a frame is still to be applied, in order."""
+
+    def __init__(self, read: Iterable[Item], *unread: Unread) -> None:
+        self._read = deque(read)
+        self._unread = unread
+
+    def __len__(self) -> int:
+        return len(self._read) + sum(map(len, self._unread))
+
+    def take(self) -> Item:
+        """The next. Raises CaseError if it turns out to be none."""
+        if self._read:
+            return self._read.popleft()
+        return next(next(unread for unread in self._unread if unread))
+
+    def put_back(self, item: Item) -> None:
+        """It comes before all others."""
+        self._read.appendleft(item)
+
+    def drop(self) -> None:
+        """Nothing more will be applied."""
+        self._read.clear()
+        self._unread = ()
+
+
+class _Rest(NamedTuple):
+    """The items of a frame that have not been applied, and the task that applies them."""
+
+    items: Items
+    wrote: asyncio.Event  # an upload has been written, or the session has ended
+    task: asyncio.Task[CaseError | None]
+
+
+class Backlog:
+    """Frames of which something is left, one a session at most.
+
+    `apply` takes items in and is told when that began; what one of them leaves to be done, it returns, and takes in no
+    more. `give_up` ends a session whose frame cannot be applied whole.
+    """
+
+    def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
+        self.slice_ns = SLICE_NS
+        self._apply = apply
+        self._give_up = give_up
+        self._rests: dict[bytes, _Rest] = {}  # by session
+
+    def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
+        """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
+        assert session.session_id not in self._rests, "a session's frames are applied one after the other"
+        if session.may_go_on:
+            self._apply_slice(session, items, arrival, arrival.now_ns)
+        if not items:
+            return True
+        wrote = asyncio.Event()
+        task = asyncio.create_task(self._go_on(session, items, arrival, wrote), name="backlog")
+        self._rests[session.session_id] = _Rest(items, wrote, task)
+        return False
+
+    async def applied(self, session: Session) -> None:
+        """Returns when nothing is left. Raises what `apply` raised; the session has ended then."""
+        rest = self._rests.get(session.session_id)
+        error = await asyncio.shield(rest.task) if rest is not None else None
+        if error is not None:
+            raise error
+
+    def wrote(self, session: Session) -> None:
+        """The device has written an upload."""
+        rest = self._rests.get(session.session_id)
+        if rest is not None:
+            rest.wrote.set()
+
+    def drop(self, session: Session) -> None:
+        """The session has ended."""
+        rest = self._rests.get(session.session_id)
+        if rest is not None:
+            rest.items.drop()
+            rest.wrote.set()
+
+    async def _go_on(self, session: Session, items: Items, arrival: Arrival, wrote: asyncio.Event) -> CaseError | None:
+        try:
+            while items:
+                if session.may_go_on:
+                    self._apply_slice(session, items, arrival, time.monotonic_ns())
+                    await asyncio.sleep(0)
+                else:
+                    wrote.clear()
+                    await wrote.wait()
+        except CaseError as error:
+            self._give_up(session)
+            return error
+        except Exception:
+            self._give_up(session)
+            raise
+        finally:
+            del self._rests[session.session_id]
+        return None
+
+    def _apply_slice(self, session: Session, items: Items, arrival: Arrival, began_ns: int) -> None:
+        left = self._apply(session, _until(items, began_ns + self.slice_ns), arrival, began_ns)
+        if left is not None:
+            items.put_back(left)
+
+
+def _until(items: Items, ends_ns: int) -> Iterator[Item]:
+    """Takes items out until then; one at least."""
+    while items:
+        yield items.take()
+        if items and time.monotonic_ns() >= ends_ns:
+            return

@@ -1,0 +1,132 @@
+"""Fetched values on their way to the host: told to the device as far as the client takes what it is answered."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from fusewire_protos.errors import BY_NAME
+from fusewire_server.device import orders
+from fusewire_server.programs.counters import Counters
+from fusewire_server.programs.failure import Failure
+from fusewire_server.scheduling.lanes import Lanes
+from fusewire_server.sessions.intake import Intake, Taken
+from fusewire_server.sessions.session import Fetching, Session, SessionState
+
+
+class Reads:
+    """Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+
+    `no_room` says what there is too little of, for a value whose producer found no room on the device.
+    """
+
+    def __init__(
+        self,
+        order: Callable[[orders.Order], None],
+        intake: Intake,
+        lanes: Lanes,
+        counters: Counters,
+        wake: Callable[[Session], None],
+        no_room: Callable[[str], str],
+    ) -> None:
+        self._order = order
+        self._intake = intake
+        self._lanes = lanes
+        self._counters = counters
+        self._wake = wake
+        self._no_room = no_room
+
+    def tell(self, taken: Taken) -> None:
+        """Fetched values are ready: they are read now, or when their client has taken others."""
+        if not taken.reads:
+            return
+        reads, taken.reads = taken.reads, []
+        for fetching in reads:
+            session = fetching.session
+            if not session.reads and session.answers.may_read(fetching.value.size_bytes):
+                self._tell(fetching, taken)
+            else:
+                session.reads[fetching.fetch] = fetching
+                self._tell_waiting(session, taken)
+
+    def take_carried(self, taken: Taken) -> tuple[Fetching, ...]:
+        """The fetches that the submission carries which makes their values ready; the others stay in `taken`."""
+        carried = tuple([fetching for fetching in taken.reads if self._may_be_carried(fetching)])
+        if carried:
+            taken.reads = [fetching for fetching in taken.reads if fetching not in carried]
+            for fetching in carried:
+                self._intake.read(fetching, taken)
+        return carried
+
+    def _may_be_carried(self, fetching: Fetching) -> bool:
+        """Whether it may; its bytes count as its client's from now on if so."""
+        session = fetching.session
+        if session.reads or orders.is_large(fetching) or not session.answers.may_read(fetching.value.size_bytes):
+            return False
+        self._begin(fetching)
+        return True
+
+    def _begin(self, fetching: Fetching) -> None:
+        fetching.session.answers.begin_read(fetching.fetch, fetching.value.size_bytes)
+        fetching.told_at_ns = time.monotonic_ns()
+
+    def go_on(self, session: Session) -> None:
+        """The client has taken answers, so that more values may come to the host."""
+        if not session.reads:
+            return
+        taken = Taken()
+        self._tell_waiting(session, taken)
+        if taken.released:
+            self._order(orders.Release(frozenset((session,)), tuple(taken.released)))
+
+    def end(self, report: orders.Brought | orders.Missing) -> None:
+        """A value has come to the host, or does not come."""
+        if isinstance(report, orders.Brought):
+            self._brought(report.fetching, report.data)
+        else:
+            self._missing(report.fetching, report.refusal)
+
+    def _brought(self, fetching: Fetching, data: memoryview) -> None:
+        session = fetching.session
+        session.bytes_out += len(data)
+        self._counters.copy_out.add(time.monotonic_ns() - fetching.told_at_ns)
+        if _is_unwanted(fetching):
+            self._drop(fetching)
+        else:
+            session.answer(fetching.fetch, data)
+            self._wake(session)
+
+    def _missing(self, fetching: Fetching, refusal: str | None) -> None:
+        """There is no value, because its producer found no room on the device or for the reason given."""
+        if _is_unwanted(fetching):
+            self._drop(fetching)
+            return
+        no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no room"), 0, 0)
+        fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
+        self._wake(fetching.session)
+
+    def _tell_waiting(self, session: Session, taken: Taken) -> None:
+        while session.reads:
+            fetching = next(iter(session.reads.values()))
+            if not session.answers.may_read(fetching.value.size_bytes):
+                return
+            del session.reads[fetching.fetch]
+            self._tell(fetching, taken)
+
+    def _tell(self, fetching: Fetching, taken: Taken) -> None:
+        self._begin(fetching)
+        self._order_read(fetching)
+        self._intake.read(fetching, taken)
+
+    def _order_read(self, fetching: Fetching) -> None:
+        self._order(orders.Read(fetching))
+        if orders.is_large(fetching):
+            self._lanes.begin_large_read(fetching.session)
+
+    def _drop(self, fetching: Fetching) -> None:
+        fetching.session.drop_read(fetching.fetch)
+        self.go_on(fetching.session)
+
+
+def _is_unwanted(fetching: Fetching) -> bool:
+    return fetching.is_abandoned or fetching.session.state is SessionState.CLOSED

@@ -1,0 +1,102 @@
+"""The sessions that there are: opened within the limits, joined to a stream, parted from it, resumed, and taken out."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable
+
+from fusewire_protos.credit import Amount
+from fusewire_protos.errors import CaseError
+from fusewire_server.config.config import Limits
+from fusewire_server.sessions.answers import Answers
+from fusewire_server.sessions.session import Session, SessionEvent, SessionState
+
+
+class Registry:
+    """Owned by the loop thread. `end` is called for a session whose grace has passed, or that makes room for others."""
+
+    def __init__(self, limits: Limits, end: Callable[[Session], None]) -> None:
+        self.instance = secrets.token_bytes(16)  # so that a client knows whether this is the server that it left
+        self.sessions: dict[bytes, Session] = {}
+        self.ended = 0
+        self.ended_segments = 0  # of sessions that have ended
+        self.ended_bytes_in = 0
+        self.ended_bytes_out = 0
+        self._limits = limits
+        self._end = end
+        self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
+        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
+
+    def open(self, tenant: str, client: str, peer: str) -> Session:
+        """A new session. Raises CaseError if there may be no more."""
+        self._make_room(tenant)
+        limits = self._limits
+        credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
+        session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
+        session.heard_at_ns = time.monotonic_ns()
+        self.sessions[session.session_id] = session
+        return session
+
+    def _make_room(self, tenant: str) -> None:
+        """A tenant at a limit loses the session of its own that was detached first. Raises CaseError if it has none."""
+        limits = self._limits
+        own = sum(session.tenant == tenant for session in self.sessions.values())
+        if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
+            return
+        detached = next((one for one in self._deaths if self.sessions[one].tenant == tenant), None)
+        if detached is not None:
+            self._end(self.sessions[detached])
+        elif own >= limits.tenant_sessions:
+            limit = limits.tenant_sessions
+            raise CaseError("too_many_sessions", f"{own} sessions of this tenant; limits.tenant_sessions = {limit}")
+        else:
+            raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
+
+    def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
+        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        session = self.sessions.get(session_id) if instance == self.instance else None
+        if session is None or session.tenant != tenant:
+            raise CaseError("session_lost", "this server holds no such session")
+        session.resume(acknowledged)
+        session.heard_at_ns = time.monotonic_ns()
+        self._let_live(session)
+        return session
+
+    def attach(self, session: Session, wake: Callable[[], None]) -> None:
+        """`wake` is called whenever the session's stream has something to send, and when another takes its place."""
+        self.wake(session)
+        self._wakers[session.session_id] = wake
+
+    def wake(self, session: Session) -> None:
+        """Something is owed to the session's client."""
+        wake = self._wakers.get(session.session_id)
+        if wake is not None:
+            wake()
+
+    def detach(self, session: Session, epoch: int) -> None:
+        """The stream of `epoch` broke: the session waits to be resumed until its grace has passed."""
+        if session.epoch != epoch or session.state is not SessionState.OPEN:
+            return
+        session.on(SessionEvent.DISCONNECT)
+        self._wakers.pop(session.session_id, None)
+        loop, grace_s = asyncio.get_running_loop(), self._limits.resume_grace_s
+        self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session)
+
+    def take_out(self, session: Session) -> None:
+        """The session is over."""
+        session.on(SessionEvent.END)
+        del self.sessions[session.session_id]
+        self.ended += 1
+        self.ended_segments += session.admitted.segments
+        self.ended_bytes_in += session.bytes_in
+        self.ended_bytes_out += session.bytes_out
+        self._wakers.pop(session.session_id, None)
+        self._let_live(session)
+
+    def _let_live(self, session: Session) -> None:
+        """It waits for its death no more."""
+        death = self._deaths.pop(session.session_id, None)
+        if death is not None:
+            death.cancel()

@@ -1,0 +1,58 @@
+"""A row passes to the device: its inputs lose a reader, and are donated or released; its results may be used. Pure."""
+
+from __future__ import annotations
+
+from fusewire_server.device import op_by_op as tier0
+from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.session import Row, Value, ValueState
+from fusewire_server.sessions.values import forget, make_ready, release_if_dead
+
+Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
+
+_NONE: frozenset[Value] = frozenset()
+
+
+def leave_inputs(row: Row, taken: Taken, *, may_donate: bool) -> Donations:
+    """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
+    donated = _donations(row) if may_donate else ()
+    donors = {row.inputs[number] for number, _ in donated} if donated else _NONE
+    for value in row.inputs:
+        value.readers -= 1
+        if value in donors:
+            forget(row.session, value)
+        else:
+            release_if_dead(row.session, value, taken.released)
+    return donated
+
+
+def publish_outputs(row: Row, taken: Taken) -> None:
+    """Whatever is told to the device later may use the row's results."""
+    for value in row.outputs:
+        if value.state is not ValueState.FAILED:
+            make_ready(value, taken.reads)
+            release_if_dead(row.session, value, taken.released)
+        else:
+            taken.released.append(value)
+
+
+def _donations(row: Row) -> Donations:
+    loaded = row.entry.loaded
+    if loaded is not None and not loaded.plan.donations:
+        return ()
+    dying = [number for number, value in enumerate(row.inputs) if _is_last_read(value)]
+    if not dying:
+        return ()
+    permitted = tier0.donations(row.entry.program, dying) if loaded is None else loaded.plan.donations
+    inputs, positions = set(dying), set(range(len(row.outputs)))
+    chosen: list[tuple[int, int]] = []
+    for number, position in permitted:
+        if number in inputs and position in positions:
+            chosen.append((number, position))
+            inputs.discard(number)
+            positions.discard(position)
+    return tuple(chosen)
+
+
+def _is_last_read(value: Value) -> bool:
+    """Whether a row about to run is the last that reads a value, and reads it as one input only."""
+    return not value.is_named and value.readers == 1 and value.state is ValueState.READY

@@ -1,0 +1,117 @@
+"""Uploads beside the stream: an entry of the stream declares one, a call brings its bytes; either may come first.
+
+A declared upload for which no call comes in time has failed, and so has one whose call was refused. Owned by the loop
+thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from fusewire_protos.errors import BY_NAME, CaseError
+from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.session import Session, Value
+
+MOST_REFUSED = 512  # calls of a session that are remembered until their uploads are declared
+
+
+class Fail(Protocol):
+    """Fails a declared upload. `case` is the name of its case of the error table."""
+
+    def __call__(self, session: Session, value: Value, text: str, *, case: str) -> None: ...
+
+
+class _Declared(NamedTuple):
+    """An upload that waits for its call."""
+
+    value: Value
+    ends: asyncio.TimerHandle
+
+
+@dataclass(frozen=True)
+class _Uploads:
+    """Those of one session that one half is missing of, by handle."""
+
+    declared: dict[int, _Declared] = field(default_factory=dict)
+    called: dict[int, asyncio.Future[Value | None]] = field(default_factory=dict)
+    refused: dict[int, Failure] = field(default_factory=dict)
+
+
+class Uploads:
+    """Brings the two halves together. `fail` is called for a declared upload that stalls or whose call was refused."""
+
+    def __init__(self, stall_s: float, fail: Fail) -> None:
+        self._stall_s = stall_s
+        self._fail = fail
+        self._by_session: dict[bytes, _Uploads] = {}
+
+    @property
+    def sessions(self) -> int:
+        """How many sessions are remembered."""
+        return len(self._by_session)
+
+    def declare(self, session: Session, value: Value) -> None:
+        """The stream has declared an upload."""
+        uploads = self._of(session)
+        call = uploads.called.pop(value.handle, None)
+        if call is not None and not call.done():
+            call.set_result(value)
+            return
+        refusal = uploads.refused.pop(value.handle, None)
+        stalled = Failure(BY_NAME["upload_failed"], f"nothing came for limits.upload_stall_s = {self._stall_s}", 0, 0)
+        delay_s, failure = (self._stall_s, stalled) if refusal is None else (0, refusal)
+        ends = asyncio.get_running_loop().call_later(delay_s, self._fail_declared, session, value, failure)
+        uploads.declared[value.handle] = _Declared(value, ends)
+
+    def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
+        """A call has come: the value that it is to fill, as soon as the stream declares it. None if it never will."""
+        uploads = self._of(session)
+        call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
+        uploads.refused.pop(handle, None)
+        declared = uploads.declared.pop(handle, None)
+        if declared is not None:
+            declared.ends.cancel()
+            call.set_result(declared.value)
+        elif handle in session.values or handle in uploads.called:
+            call.set_result(None)
+        else:
+            uploads.called[handle] = call
+        return call
+
+    def refuse(self, session: Session, handle: int, error: CaseError) -> None:
+        """A call was not let in: its upload has failed, or will have when the stream declares it."""
+        uploads = self._of(session)
+        declared = uploads.declared.get(handle)
+        if declared is not None:
+            declared.ends.cancel()
+            self._fail_declared(session, declared.value, Failure.of(error))
+        elif handle not in session.values and handle not in uploads.called and len(uploads.refused) < MOST_REFUSED:
+            uploads.refused[handle] = Failure.of(error)
+
+    def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
+        """A call waits no longer for its declaration; another that came for the same handle may.
+
+        The value if it has been declared in this very turn: nobody else will fill it.
+        """
+        uploads = self._by_session.get(session.session_id)
+        if uploads is not None and uploads.called.get(handle) is call:
+            del uploads.called[handle]
+        return call.result() if call.done() and not call.cancelled() else None
+
+    def drop(self, session: Session) -> None:
+        """The session has ended."""
+        uploads = self._by_session.pop(session.session_id, _Uploads())
+        for declared in uploads.declared.values():
+            declared.ends.cancel()
+        for call in uploads.called.values():
+            if not call.done():
+                call.set_result(None)
+
+    def _of(self, session: Session) -> _Uploads:
+        return self._by_session.setdefault(session.session_id, _Uploads())
+
+    def _fail_declared(self, session: Session, value: Value, failure: Failure) -> None:
+        del self._by_session[session.session_id].declared[value.handle]
+        self._fail(session, value, failure.text, case=failure.case.name)

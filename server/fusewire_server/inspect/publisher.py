@@ -1,0 +1,185 @@
+"""Makes the engine's live tables into a snapshot. Runs on the loop thread, ten times a second."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import UTC, datetime
+
+from fusewire_protos.frames import PROTOCOL_VERSION
+from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshot import (
+    BackendView,
+    Bucket,
+    Compilation,
+    Histogram,
+    Memory,
+    Phases,
+    PhaseTotal,
+    ProgramDetail,
+    ProgramView,
+    SessionView,
+    Snapshot,
+    Stats,
+    Totals,
+    compiled_view,
+    shown_id,
+)
+from fusewire_server.programs.counters import Phase
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import Session
+
+
+class Publisher:
+    """Holds the newest snapshot. The loop thread swaps `snapshot`; any thread reads it.
+
+    Programs are shown anew only where they have changed since: there may be a hundred thousand that have not. An engine
+    has one publisher, which takes note of all changes.
+    """
+
+    def __init__(self, engine: Engine, version: str) -> None:
+        self._engine = engine
+        self._version = version
+        self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
+        self._programs = {entry: _detail(entry, None) for entry in engine.programs.entries.values()}
+        engine.programs.changed.clear()
+        self._shown = tuple(self._programs.values())
+        self.snapshot = self._take()
+
+    def publish(self) -> None:
+        """Takes a new snapshot."""
+        self.snapshot = self._take()
+
+    def _take(self) -> Snapshot:
+        engine = self._engine
+        self._show_changed()
+        now_ns = time.monotonic_ns()
+        return Snapshot(
+            stats=self._stats(),
+            sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
+            programs=self._shown,
+        )
+
+    def _show_changed(self) -> None:
+        table = self._engine.programs
+        if not table.changed:
+            return
+        for entry in table.changed:
+            before = self._programs.get(entry)
+            if table.entries.get(entry.digest) is entry:
+                self._programs[entry] = _detail(entry, before)
+            elif before is not None:
+                del self._programs[entry]
+        table.changed.clear()
+        self._shown = tuple(self._programs.values())
+
+    def _stats(self) -> Stats:
+        engine = self._engine
+        info, counters, memory = engine.device.info, engine.counters, engine.memory
+        return Stats(
+            instance=engine.registry.instance.hex(),
+            version=self._version,
+            started_at=self._started_at,
+            backend=BackendView(
+                info.backend, info.name, info.memory_bytes, info.detail, has_compiler=info.dialect is not None
+            ),
+            is_ready=engine.is_ready,
+            is_draining=engine.is_draining,
+            is_held=engine.is_held,
+            sessions=len(engine.sessions),
+            programs=len(engine.programs.entries),
+            totals=_totals(engine),
+            phases=_phases(engine),
+            memory=Memory(
+                memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
+            ),
+            rows_per_launch=_histogram(counters.rows_per_submission, counters.rows),
+            ops_per_launch=_histogram(counters.ops_per_launch, counters.ops),
+        )
+
+
+def _totals(engine: Engine) -> Totals:
+    counters, sessions = engine.counters, engine.sessions.values()
+    return Totals(
+        ops=counters.ops,
+        segments=sum(session.admitted.segments for session in sessions) + engine.registry.ended_segments,
+        rows=counters.rows,
+        launches=counters.launches,
+        submissions=counters.submissions,
+        received_bytes=sum(session.bytes_in for session in sessions) + engine.registry.ended_bytes_in,
+        sent_bytes=sum(session.bytes_out for session in sessions) + engine.registry.ended_bytes_out,
+        failures=dict(counters.failures),
+        compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
+    )
+
+
+def _phases(engine: Engine) -> Phases:
+    counters = engine.counters
+    return Phases(
+        decode=_phase_total(counters.decode),
+        queue=_phase_total(counters.queue),
+        plan=_phase_total(counters.plan),
+        compile=_phase_total(counters.compile),
+        device_thread=PhaseTotal(counters.submissions, engine.device_busy_ns),
+        device=_phase_total(counters.device),
+        copy_out=_phase_total(counters.copy_out),
+    )
+
+
+def _session_view(session: Session, now_ns: int) -> SessionView:
+    in_flight = session.in_flight
+    return SessionView(
+        session=shown_id(session.session_id),
+        tenant=session.tenant,
+        peer=session.peer,
+        client=session.client,
+        protocol_version=PROTOCOL_VERSION,
+        epoch=session.epoch,
+        state=session.state.value,
+        ops=session.ops_total,
+        segments=session.completed.segments,
+        received_bytes=session.bytes_in,
+        sent_bytes=session.bytes_out,
+        in_flight_ops=in_flight.ops,
+        in_flight_bytes=in_flight.bytes,
+        in_flight_segments=in_flight.segments,
+        live_handles=len(session.values),
+        live_bytes=session.live_bytes,
+        unread_bytes=session.answers.unread_bytes,
+        device_ns=session.device_ns,
+        idle_s=max(now_ns - session.heard_at_ns, 0) / 1e9,
+    )
+
+
+def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
+    """A program, as it is; its plan is put in words once."""
+    compiled = before.compiled if before is not None else None
+    if compiled is None and entry.loaded is not None:
+        compiled = compiled_view(entry.loaded.plan)
+    return ProgramDetail(_program_view(entry), compiled)
+
+
+def _program_view(entry: ProgramEntry) -> ProgramView:
+    return ProgramView(
+        digest=entry.digest.hex(),
+        is_fragment=entry.is_fragment,
+        ops=entry.program.op_count,
+        tier=entry.tier,
+        state=entry.state.value,
+        hits=entry.uses,
+        rows=entry.rows,
+        submissions=entry.submissions,
+        row_ns=entry.row_ns,
+        planning_ns=entry.planning_ns,
+        compiling_ns=entry.compiling_ns,
+        refusal=entry.refusal,
+        rows_per_launch=_histogram(entry.rows_per_submission, entry.rows),
+    )
+
+
+def _phase_total(phase: Phase) -> PhaseTotal:
+    return PhaseTotal(phase.count, phase.total_ns)
+
+
+def _histogram(counts: Counter[int], total: int) -> Histogram:
+    return Histogram(tuple(Bucket(at_most, counts[at_most]) for at_most in sorted(counts)), total)

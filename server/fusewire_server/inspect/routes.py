@@ -1,0 +1,245 @@
+"""The REST routes of inspection: they read the published snapshot, and two of them operate the device.
+
+With tokens configured every route asks for one, but `/livez` and the bare `/readyz`, which say one word. What a route
+answers is the snapshot's own data; what it refuses is a `Problem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Protocol
+
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from fusewire_protos.errors import Unauthenticated
+from fusewire_server.access.tokens import Authenticator, Scope, bearer
+from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
+
+ReadSnapshot = Callable[[], Snapshot]
+
+_OPEN_PATHS = frozenset({"/livez", "/readyz"})
+_READING_METHODS = frozenset({"GET", "HEAD"})
+
+
+class Control(Protocol):
+    """What an operator may do to the device. Both return at once, may be repeated, and are called from any thread."""
+
+    def hold(self) -> None:
+        """From now on the device takes no new submission; what it has begun goes on, and sessions stay open."""
+
+    def release(self) -> None:
+        """The device takes submissions again."""
+
+
+class Problem(BaseModel):
+    """Why a request was refused: a fixed word for programs, a sentence for people."""
+
+    error: str
+    message: str
+
+
+class Sessions(BaseModel):
+    """All sessions, detached ones included."""
+
+    sessions: tuple[SessionView, ...]
+
+
+class Programs(BaseModel):
+    """All programs the server knows."""
+
+    programs: tuple[ProgramView, ...]
+
+
+class Readiness(BaseModel):
+    """Why the server does or does not take sessions."""
+
+    is_ready: bool
+    is_draining: bool
+    is_held: bool
+    backend: str
+    device: str
+    device_memory_bytes: int
+    live_bytes: int
+    pool_bytes: int
+
+
+class Gate(BaseModel):
+    """Whether the device is held after the request."""
+
+    is_held: bool
+
+
+class _Refused(Exception):
+    def __init__(self, status: HTTPStatus, error: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.problem = Problem(error=error, message=message)
+
+
+def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None, control: Control) -> FastAPI:
+    """The application; without an authenticator it lets everybody in who can connect."""
+    app = FastAPI(
+        title="Fusewire inspection",
+        dependencies=[Depends(_guard(authenticator))],
+        # FastAPI's own pages of documentation would answer without a token.
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    _add_health(app, read_snapshot, authenticator)
+    _add_sessions(app, read_snapshot)
+    _add_programs(app, read_snapshot)
+    _add_operation(app, control)
+    app.add_exception_handler(_Refused, _answer_refused)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    return app
+
+
+def _guard(authenticator: Authenticator | None) -> Callable[[Request], Awaitable[None]]:
+    """What every route asks before it answers: to read takes one scope, anything else another."""
+
+    async def check(request: Request) -> None:
+        if request.scope["path"] in _OPEN_PATHS:
+            return
+        if request.method in _READING_METHODS:
+            _check(authenticator, Scope.INSPECT, request)
+            return
+        _refuse_pages(request)
+        _check(authenticator, Scope.ADMIN, request)
+
+    return check
+
+
+def _check(authenticator: Authenticator | None, scope: Scope, request: Request) -> None:
+    if authenticator is None:
+        return
+    try:
+        principal = authenticator.identify(bearer(request.headers.get("authorization")))
+    except Unauthenticated as reason:
+        raise _Refused(HTTPStatus.UNAUTHORIZED, "unauthenticated", str(reason)) from None
+    if not principal.may(scope):
+        message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
+        raise _Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+
+
+def _refuse_pages(request: Request) -> None:
+    """Refuses what a browser sends for a page: any page may post to a port of its reader's own machine."""
+    if "origin" in request.headers:
+        raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
+
+
+def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> None:
+    @app.get("/livez", response_class=PlainTextResponse)
+    async def livez() -> str:
+        """One word: the process answers."""
+        return "alive"
+
+    @app.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
+    async def readyz(request: Request, verbose: str | None = None) -> Response:
+        """One word: whether new sessions are taken. With `?verbose`, also why."""
+        stats = read_snapshot().stats
+        status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
+        if verbose is None:
+            return PlainTextResponse(_ready_word(stats), status)
+        _check(authenticator, Scope.INSPECT, request)
+        return JSONResponse(_readiness(stats).model_dump(), status)
+
+
+def _add_sessions(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+    @app.get("/v1/stats")
+    async def stats() -> Stats:
+        """The server as a whole: totals, times by phase, memory, histograms."""
+        return read_snapshot().stats
+
+    @app.get("/v1/sessions")
+    async def sessions() -> Sessions:
+        """Every session: who, what is in flight, what it holds."""
+        return Sessions(sessions=read_snapshot().sessions)
+
+    @app.get("/v1/sessions/{session}", responses={404: {"model": Problem}})
+    async def one_session(session: str) -> SessionView:
+        """One session, by its shown id."""
+        return _session_of(read_snapshot(), session)
+
+
+def _add_programs(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+    @app.get("/v1/programs")
+    async def programs() -> Programs:
+        """Every program: its size, tier, hits and times."""
+        return Programs(programs=tuple(detail.program for detail in read_snapshot().programs))
+
+    @app.get("/v1/programs/{digest}", responses={404: {"model": Problem}})
+    async def one_program(digest: str) -> ProgramDetail:
+        """One program: also its groups, what was fused with what and why not, and its generated source."""
+        return _program_of(read_snapshot(), digest)
+
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    async def openapi() -> JSONResponse:
+        return JSONResponse(app.openapi())
+
+
+def _add_operation(app: FastAPI, control: Control) -> None:
+    @app.post("/v1/device/hold")
+    async def hold() -> Gate:
+        """The device takes no new submission until it is released; sessions go on filling their credit."""
+        control.hold()
+        return Gate(is_held=True)
+
+    @app.post("/v1/device/release")
+    async def release() -> Gate:
+        """The device takes submissions again."""
+        control.release()
+        return Gate(is_held=False)
+
+
+def _session_of(snapshot: Snapshot, session: str) -> SessionView:
+    for view in snapshot.sessions:
+        if view.session == session:
+            return view
+    raise _Refused(HTTPStatus.NOT_FOUND, "unknown_session", f"there is no session {session}")
+
+
+def _program_of(snapshot: Snapshot, digest: str) -> ProgramDetail:
+    for detail in snapshot.programs:
+        if detail.program.digest == digest:
+            return detail
+    raise _Refused(HTTPStatus.NOT_FOUND, "unknown_program", f"there is no program {digest}")
+
+
+def _takes_sessions(stats: Stats) -> bool:
+    return stats.is_ready and not stats.is_draining
+
+
+def _ready_word(stats: Stats) -> str:
+    if stats.is_draining:
+        return "draining"
+    return "ready" if stats.is_ready else "unready"
+
+
+def _readiness(stats: Stats) -> Readiness:
+    return Readiness(
+        is_ready=stats.is_ready,
+        is_draining=stats.is_draining,
+        is_held=stats.is_held,
+        backend=stats.backend.name,
+        device=stats.backend.device,
+        device_memory_bytes=stats.backend.memory_bytes,
+        live_bytes=stats.memory.live_bytes,
+        pool_bytes=stats.memory.pool_bytes,
+    )
+
+
+async def _answer_refused(_request: Request, refused: Exception) -> Response:
+    assert isinstance(refused, _Refused)
+    headers = {"WWW-Authenticate": "Bearer"} if refused.status is HTTPStatus.UNAUTHORIZED else None
+    return JSONResponse(refused.problem.model_dump(), refused.status, headers)
+
+
+async def _answer_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    word = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    return JSONResponse(Problem(error=word, message=error.detail).model_dump(), error.status_code, error.headers)

@@ -1,0 +1,252 @@
+"""Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
+
+What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
+Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
+several wait for has a turn of each of them. A request that outlives its deadline takes the worker with it: the process
+is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
+The worker bounds its own memory.
+
+A worker runs at a low priority (`courtesy`).
+
+Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgpack
+
+from fusewire_kernels.plan import Plan
+from fusewire_kernels.plan_codec import decode_plan
+from fusewire_server.scheduling.turns import Owner, TenantTurns
+
+LENGTH_BYTES = 4
+# How often a request is asked that ends the worker: that may have been the machine's fault, or be the program's.
+MOST_ATTEMPTS = 3
+GONE_WITHIN_S = 1.0  # how soon a killed process is known to have ended
+
+
+class PlannerRefusal(Exception):
+    """No plan came of a program: the compiler failed, or took too long or too much memory again and again."""
+
+
+class Planned(NamedTuple):
+    """A plan and the compiled files that hold its kernels, with what they took in the worker."""
+
+    plan: Plan
+    binaries: tuple[str, ...]
+    planning_ns: int
+    compiling_ns: int
+    compiled: int  # kernels that no cache held
+
+
+class PlannerSettings(NamedTuple):
+    """What a worker is told of the device, and what bounds it. `command` starts one; the rest is appended to it."""
+
+    dialect: str
+    architecture: str
+    deadline_s: float
+    memory_bytes: int
+    command: tuple[str, ...] = (sys.executable, "-m", "fusewire_server.planning.worker")
+
+
+@dataclass(eq=False)
+class PlanRequest:
+    """A program that waits for its plan. `answer` raises PlannerRefusal, or is cancelled when nobody wants it any more.
+
+    `is_wanted` is asked when its turn has come.
+    """
+
+    raw: bytes
+    answer: asyncio.Future[Planned]
+    is_urgent: bool
+    is_wanted: Callable[[], bool]
+    owners: set[Owner] = field(default_factory=set)
+    attempts: int = 0
+
+
+class Planner:
+    """The loop's side of the workers. Owned by the loop thread."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        self._urgent = _Lane(settings)
+        self._usual = _Lane(settings)
+
+    def start(self) -> None:
+        """Begins to serve requests; each worker is started with its first."""
+        self._urgent.start()
+        self._usual.start()
+
+    async def stop(self) -> None:
+        """Ends the workers, and every compiler."""
+        await asyncio.gather(self._urgent.stop(), self._usual.stop())
+
+    def request(
+        self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
+    ) -> PlanRequest:
+        """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
+        request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
+        self._lane(is_urgent=is_urgent).add(request, owner)
+        return request
+
+    def join(self, request: PlanRequest, owner: Owner) -> None:
+        """`owner` wants a request too, and gives it a turn of its own."""
+        if owner not in request.owners and not request.answer.done():
+            self._lane(is_urgent=request.is_urgent).add(request, owner)
+
+    def waiting(self, owner: Owner, *, is_urgent: bool) -> int:
+        """How many requests of an owner have not had their turn."""
+        return self._lane(is_urgent=is_urgent).turns.waiting(owner)
+
+    def leave(self, owner: Owner) -> None:
+        """The owner wants nothing any more; what nobody else wants is cancelled."""
+        self._urgent.leave(owner)
+        self._usual.leave(owner)
+
+    def _lane(self, *, is_urgent: bool) -> _Lane:
+        return self._urgent if is_urgent else self._usual
+
+
+class _Lane:
+    """The requests that one worker serves."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
+        self._deadline_s = settings.deadline_s
+        self._worker = _Worker(settings)
+        self._wanted = asyncio.Event()
+        self._served: PlanRequest | None = None  # by the worker, now
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._serve(), name="planner")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._worker.end()
+
+    def add(self, request: PlanRequest, owner: Owner) -> None:
+        request.owners.add(owner)
+        self.turns.add(owner, request)
+        self._wanted.set()
+
+    def leave(self, owner: Owner) -> None:
+        if self._served is not None:
+            self._served.owners.discard(owner)
+        for request in self.turns.leave(owner):
+            request.owners.discard(owner)
+            if not request.owners and request is not self._served:
+                request.answer.cancel()
+
+    async def _serve(self) -> None:
+        while True:
+            await self._wanted.wait()
+            self._served = self.turns.take()
+            if self._served is None:
+                self._wanted.clear()
+            else:
+                await self._attempt(self._served)
+
+    async def _attempt(self, request: PlanRequest) -> None:
+        if not request.is_wanted():
+            request.answer.cancel()
+            return
+        request.attempts += 1
+        fault = await self._answer(request)
+        if fault is None:
+            return
+        await self._worker.end()
+        if request.attempts == MOST_ATTEMPTS:
+            _refuse(request, f"{fault} ({MOST_ATTEMPTS} times)")
+        else:
+            self._ask_again(request)
+
+    async def _answer(self, request: PlanRequest) -> str | None:
+        """Settles a request, unless the worker failed rather than the program: then how."""
+        try:
+            async with asyncio.timeout(self._deadline_s):
+                planned = await self._worker.ask(request.raw)
+        except TimeoutError:
+            return f"planning took longer than planner.deadline_s = {self._deadline_s}"
+        except PlannerRefusal as refusal:
+            _refuse(request, str(refusal))
+            return None
+        except Exception as error:  # noqa: BLE001 - a process that dies makes pipes raise many things; it is replaced
+            return f"the planner process died, or answers what is no plan: {type(error).__name__}"
+        if not request.answer.done():
+            request.answer.set_result(planned)
+        return None
+
+    def _ask_again(self, request: PlanRequest) -> None:
+        if not request.owners:
+            request.answer.cancel()
+        for owner in request.owners:
+            self.turns.add(owner, request)
+
+
+class _Worker:
+    """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
+
+    def __init__(self, settings: PlannerSettings) -> None:
+        self._settings = settings
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def ask(self, raw: bytes) -> Planned:
+        """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
+        process = await self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None, "both streams are pipes"
+        process.stdin.write(len(raw).to_bytes(LENGTH_BYTES, "little") + raw)
+        await process.stdin.drain()
+        length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES), "little")
+        return _planned(await process.stdout.readexactly(length))
+
+    async def end(self) -> None:
+        """Kills the process and every compiler it has started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):  # all of them have ended
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(TimeoutError):  # of one that is killed while it starts, a loop may never hear
+            async with asyncio.timeout(GONE_WITHIN_S):
+                await process.wait()
+
+    async def _running(self) -> asyncio.subprocess.Process:
+        """One that died between requests is replaced. Its group was empty, and its number may be another's by now."""
+        if self._process is None or self._process.returncode is not None:
+            settings = self._settings
+            self._process = await asyncio.create_subprocess_exec(
+                *settings.command,
+                settings.dialect,
+                settings.architecture,
+                str(settings.memory_bytes),
+                str(settings.deadline_s),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        return self._process
+
+
+def _planned(raw: bytes) -> Planned:
+    answer = msgpack.unpackb(raw, use_list=False)
+    if len(answer) == 1:
+        raise PlannerRefusal(answer[0])
+    plan, *rest = answer
+    return Planned(decode_plan(plan), *rest)
+
+
+def _refuse(request: PlanRequest, text: str) -> None:
+    if not request.answer.done():
+        request.answer.set_exception(PlannerRefusal(text))

@@ -1,0 +1,214 @@
+"""From programs to loaded plans: asks the planner, has the device load what comes, and tells each entry.
+
+A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
+request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:
+its rows fail, since whatever stood in for the kernel would have other bits, and whoever sends it again asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+from weakref import WeakSet, WeakValueDictionary
+
+from fusewire_kernels.devices.base import Device
+from fusewire_kernels.slots import SlotLayout
+from fusewire_protos.errors import BY_NAME, bounded_text
+from fusewire_server.device.orders import Load, Loaded
+from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlanRequest
+from fusewire_server.planning.preparations import Preparations
+from fusewire_server.programs.counters import Counters
+from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.one_op_calls import Calls, OneOpCall
+from fusewire_server.programs.program_table import OneOp, PlanState, ProgramEntry
+from fusewire_server.programs.row_cost import RowCost
+from fusewire_server.sessions.session import Session
+
+log = logging.getLogger("fusewire.plans")
+
+MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
+MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
+
+Key = ProgramEntry | OneOpCall  # what a plan is asked for
+
+
+class _Awaited(NamedTuple):
+    """A one-op plan on its way, and the programs that get it, as far as others hold them."""
+
+    request: PlanRequest
+    entries: WeakSet[ProgramEntry]
+
+
+class Plans:
+    """Which plans are on their way. Owned by the loop thread.
+
+    Without a planner nothing is ever asked for. `order` takes what the device is to load; `arena_bytes` is the setting
+    that a plan's arena must fit; `retry` is called when rows that waited may be looked at again and no report says so.
+    """
+
+    def __init__(
+        self,
+        planner: Planner | None,
+        device: Device,
+        order: Callable[[Load], None],
+        counters: Counters,
+        arena_bytes: int,
+        retry: Callable[[], None],
+    ) -> None:
+        self._planner = planner
+        self._device = device
+        self._order = order
+        self._counters = counters
+        self._arena_bytes = arena_bytes
+        self._retry = retry
+        self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
+        self._awaited: dict[OneOpCall, _Awaited] = {}
+        self._planning: dict[ProgramEntry, PlanRequest] = {}
+        self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
+
+    def plan(self, entry: ProgramEntry, session: Session) -> None:
+        """Asks for the plan of a program, or gives the request that is under way a turn of this session too."""
+        planner = self._planner
+        if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
+            return
+        request = self._planning.get(entry)
+        if request is not None:
+            planner.join(request, session)
+        elif entry.state is PlanState.UNPLANNED:
+            entry.enter(PlanState.PLANNING)
+            request = planner.request(entry.raw, session, is_urgent=False, is_wanted=lambda: entry.holders > 0)
+            request.answer.add_done_callback(partial(self._answered, entry))
+            self._planning[entry] = request
+
+    def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
+        """Asks for the one-op plans that running `entry` op by op needs and that are not there.
+
+        Of a program of many it asks for the first now, and for the others in turns of the loop that follow.
+        """
+        if self._planner is None:
+            return
+        if entry.calls is None:
+            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
+        if not entry.is_prepared:
+            entry.is_prepared = True
+            entry.fault = None
+            self._preparations.begin(entry, session)
+        elif entry.missing_calls:
+            self._preparations.begin(entry, session)
+
+    def leave(self, session: Session) -> None:
+        """The session has ended and waits for no plan any more."""
+        if self._planner is not None:
+            self._planner.leave(session)
+            self._preparations.leave(session)
+
+    def loaded(self, report: Loaded) -> None:
+        """The device has loaded a plan."""
+        key, loaded = report.key, report.loaded
+        arena_bytes = loaded.plan.arena_bytes
+        if self._device.rows_that_fit(arena_bytes) == 0:
+            limit = self._arena_bytes
+            text = f"the plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit}"
+            self.refused(key, text, case="out_of_memory")
+            return
+        if isinstance(key, ProgramEntry):
+            key.layout = SlotLayout(loaded.plan)
+            key.cost = RowCost()
+            key.enter(PlanState.LOADED)
+            key.loaded = loaded
+        elif isinstance(key, OneOpCall):
+            self._one_ops[key] = one_op = OneOp(loaded, SlotLayout(loaded.plan), key.result())
+            for entry in self._no_longer_awaited(key):
+                entry.one_ops[key] = one_op
+                entry.missing_calls.discard(key)
+                if not entry.missing_calls:
+                    self._preparations.end(entry)
+
+    def refused(self, key: object, text: str, *, case: str = "server_fault") -> None:
+        """There will be no plan. Rows that cannot run without it fail with `case`."""
+        text = bounded_text(text)
+        log.warning("no plan: %s", text)
+        self._counters.plans_refused += 1
+        if isinstance(key, ProgramEntry):
+            key.enter(PlanState.REFUSED)
+            key.refusal = text
+        elif isinstance(key, OneOpCall):
+            failure = Failure(BY_NAME[case], f"no kernel for {key.op.name}: {text}", 0, 0)
+            for entry in self._no_longer_awaited(key):
+                if key in entry.missing_calls:
+                    self._give_up(entry, failure)
+
+    def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
+        """The plan of a call is the program's, or on its way; False if the session already waits for too many."""
+        assert self._planner is not None, "nothing is readied without one"
+        one_op = entry.one_ops.get(call) or self._one_ops.get(call)
+        if one_op is not None:
+            entry.one_ops[call] = one_op
+            return True
+        waiting = self._planner.waiting(session, is_urgent=True)
+        if waiting >= MOST_CALLS_WAITING and not is_first:
+            text = f"{waiting} kernels are being prepared for this session and more would be too many"
+            failure = Failure(BY_NAME["server_fault"], f"{text} (at most {MOST_CALLS_WAITING})", 0, 0)
+            self._give_up(entry, failure)
+            return False
+        entry.missing_calls.add(call)
+        self._await(self._planner, call, entry, session)
+        return True
+
+    def _give_up(self, entry: ProgramEntry, failure: Failure) -> None:
+        entry.cannot_run(failure)
+        self._preparations.end(entry)
+
+    def _has_none_waiting(self, session: Session) -> bool:
+        return self._planner is not None and self._planner.waiting(session, is_urgent=True) == 0
+
+    def _await(self, planner: Planner, call: OneOpCall, entry: ProgramEntry, session: Session) -> None:
+        awaited = self._awaited.get(call)
+        if awaited is None or awaited.request.answer.cancelled():
+            request = planner.request(call.raw(), session, is_urgent=True)
+            request.answer.add_done_callback(partial(self._answered, call))
+            entries = awaited.entries if awaited is not None else WeakSet[ProgramEntry]()
+            awaited = self._awaited[call] = _Awaited(request, entries)
+        planner.join(awaited.request, session)
+        awaited.entries.add(entry)
+
+    def _answered(self, key: Key, answer: asyncio.Future[Planned]) -> None:
+        if isinstance(key, ProgramEntry):
+            del self._planning[key]
+        if answer.cancelled():
+            self._withdrawn(key, answer)
+            return
+        refusal = answer.exception()
+        if isinstance(refusal, PlannerRefusal):
+            self.refused(key, str(refusal))
+            self._retry()
+            return
+        planned = answer.result()
+        self._counters.planned(
+            planned.planning_ns, planned.compiling_ns, kernels=len(planned.binaries), compiled=planned.compiled
+        )
+        if isinstance(key, ProgramEntry):
+            key.enter(PlanState.LOADING)
+            key.planning_ns, key.compiling_ns = planned.planning_ns, planned.compiling_ns
+        self._order(Load(key, planned.plan, planned.binaries))
+
+    def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
+        """Nobody waits for the plan any more; whoever needs it next asks anew."""
+        if isinstance(key, ProgramEntry):
+            key.enter(PlanState.UNPLANNED)
+            return
+        awaited = self._awaited.get(key)
+        if awaited is None or awaited.request.answer is not answer:
+            return  # it has been asked for anew
+        self._no_longer_awaited(key)
+
+    def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:
+        awaited = self._awaited.pop(call, None)
+        return set() if awaited is None else set(awaited.entries)
+
+
+def _in_the_next_turn(function: Callable[[], None]) -> None:
+    asyncio.get_running_loop().call_soon(function)

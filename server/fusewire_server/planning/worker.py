@@ -1,0 +1,141 @@
+"""A worker process of the planner: program bytes in, a plan and its compiled files out.
+
+It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
+bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.
+
+For developers: where FUSEWIRE_VERIFY_PLANS names a folder, each pass of each plan is judged (`verify`), and a program
+that planning fails leaves its bytes there and what went wrong. Tests set it for every server that they start; in
+service it is unset.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgpack
+
+from fusewire_kernels import build
+from fusewire_kernels.binary_cache import default_cache_folder, most_cached_bytes
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.cache_upkeep import tidy
+from fusewire_kernels.plan_codec import encode_plan
+from fusewire_kernels.toolchains import DialectCompiler, compiler_of
+from fusewire_kernels.verify import verify_pass
+from fusewire_protos.errors import CaseError, FusewireError
+from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_server.host.priority import give_way
+from fusewire_server.planning.planner import LENGTH_BYTES
+
+VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
+WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # of what a program leaves, named by its digest
+NICENESS = 10  # lower still, and a busy machine would never come to planning
+# Of the deadline: a compiler that takes longer is ended and its files removed, rather than the worker killed with it.
+_COMPILING_SHARE = 0.8
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serves requests on the standard streams until they end, or nobody reads the answers any more."""
+    dialect, architecture, memory_bytes, deadline_s = arguments
+    give_way(NICENESS)
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # a stray print must not look like an answer
+    compiler = compiler_of(dialect, architecture, _COMPILING_SHARE * float(deadline_s))
+    faults = _folder_of_faults()
+    if faults is not None:
+        build.after_pass = verify_pass
+    _tidy_cache()
+    gc.freeze()
+    gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others
+    while (raw := _read(requests)) is not None:
+        answer = msgpack.packb(_answer(raw, dialect, compiler, faults))
+        try:
+            answers.write(len(answer).to_bytes(LENGTH_BYTES, "little") + answer)
+            answers.flush()
+        except BrokenPipeError:  # the server was killed
+            _forget_unsent(answers)
+            return 0
+        gc.collect()
+    return 0
+
+
+def _forget_unsent(stream: BinaryIO) -> None:
+    """At exit the interpreter writes what a stream still holds, and would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _tidy_cache() -> None:
+    """Whoever was killed before has left files behind."""
+    folder = default_cache_folder()
+    if folder.exists():
+        tidy(folder, most_cached_bytes(), time.time())
+
+
+def _folder_of_faults() -> Path | None:
+    named = os.environ.get(VERIFY_VARIABLE)
+    return Path(named) if named else None
+
+
+def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | None) -> tuple[Any, ...]:
+    """(plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
+
+    Planning is told in its thread's processor time: at this priority the clock would count what others do.
+    """
+    began_ns = time.thread_time_ns()
+    try:
+        program = decode(raw, _UNLIMITED)
+        with _kept(faults, raw):
+            plan = build_plan(program, dialect)
+        planned_ns = time.thread_time_ns() - began_ns
+        compiling_ns = time.perf_counter_ns()
+        binaries, compiled = compiler.compile(plan.kernels)
+    except (FusewireError, CaseError) as error:
+        return (f"{type(error).__name__}: {error}",)
+    except MemoryError:
+        return ("planning needs more than planner.memory_bytes",)
+    return (encode_plan(plan), binaries, planned_ns, time.perf_counter_ns() - compiling_ns, compiled)
+
+
+@contextmanager
+def _kept(faults: Path | None, raw: bytes) -> Iterator[None]:
+    """Leaves in the folder, if there is one, what goes wrong inside: no program should bring that about."""
+    try:
+        yield
+    except MemoryError:  # a program may need too much
+        raise
+    except Exception:
+        if faults is not None:
+            _keep(faults / digest(raw).hex(), raw)
+        raise
+
+
+def _keep(path: Path, raw: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(WORDS_SUFFIX).write_text(traceback.format_exc(), encoding="utf-8")
+    path.with_suffix(PROGRAM_SUFFIX).write_bytes(raw)
+
+
+def _read(stream: BinaryIO) -> bytes | None:
+    head = stream.read(LENGTH_BYTES)
+    if len(head) < LENGTH_BYTES:
+        return None
+    return stream.read(int.from_bytes(head, "little"))
+
+
+# The server has checked the program against its own limits before it asks.
+_UNLIMITED = ProgramLimits(*(sys.maxsize for _ in ProgramLimits._fields))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What is known of each program: its entry, quota, costs and counters. Pure."""

@@ -1,0 +1,69 @@
+"""What the engine counts as it goes: totals, time per phase, histograms. Plain integers, owned by the loop thread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from fusewire_kernels.devices.base import LoadedPlan
+from fusewire_protos.errors import Case
+from fusewire_server.programs.program_table import ProgramEntry, bucket
+
+
+@dataclass
+class Phase:
+    """How often a phase ran and how long it took in all."""
+
+    count: int = 0
+    total_ns: int = 0
+
+    def add(self, ns: int) -> None:
+        self.count += 1
+        self.total_ns += ns
+
+
+@dataclass
+class Counters:
+    """Totals since the process began. Histograms are by power-of-two bucket (the bucket's upper end)."""
+
+    ops: int = 0
+    rows: int = 0
+    submissions: int = 0
+    launches: int = 0
+    frames: int = 0
+    plans: int = 0
+    plans_refused: int = 0
+    kernels: int = 0  # compiled
+    reused: int = 0  # kernels found compiled
+    failures: Counter[str] = field(default_factory=Counter)
+    rows_per_submission: Counter[int] = field(default_factory=Counter)
+    ops_per_launch: Counter[int] = field(default_factory=Counter)
+    decode: Phase = field(default_factory=Phase)
+    plan: Phase = field(default_factory=Phase)
+    compile: Phase = field(default_factory=Phase)
+    queue: Phase = field(default_factory=Phase)
+    device: Phase = field(default_factory=Phase)
+    copy_out: Phase = field(default_factory=Phase)
+
+    def failed(self, case: Case) -> None:
+        self.failures[case.name] += 1
+
+    def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
+        """A plan has come. Of its kernels so many were compiled for it; the others were there."""
+        self.plans += 1
+        self.kernels += compiled
+        self.reused += kernels - compiled
+        self.plan.add(planning_ns)
+        self.compile.add(compiling_ns)
+
+    def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, device_ns: int) -> None:
+        ops = entry.program.op_count
+        launches = ops * rows if loaded is None else len(loaded.plan.launches)
+        self.ops += ops * rows
+        self.rows += rows
+        self.submissions += 1
+        self.launches += launches
+        self.rows_per_submission[bucket(rows)] += 1
+        entry.ran(rows)
+        self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1
+        self.device.add(device_ns)

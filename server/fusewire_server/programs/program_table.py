@@ -1,0 +1,267 @@
+"""Which programs the server knows, how each can be run now, and when one is worth compiling. No I/O.
+
+Programs are structure and hold no data, so all sessions share one table, keyed by the server's own digest of the
+canonical bytes. A program runs at tier 0 (op by op) from its first use; once its plan is loaded it runs at tier 1.
+A fragment is compiled only if it keeps coming.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from fusewire_protos.credit import Amount
+from fusewire_protos.errors import Case, CaseError, QuotaExceeded
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_protos.program_parts import claimed_live
+from fusewire_protos.shapes import Spec
+from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.one_op_calls import Calls, OneOpCall
+from fusewire_server.programs.program_quota import Holdings
+from fusewire_server.programs.row_cost import RowCost
+
+if TYPE_CHECKING:
+    from fusewire_kernels.devices.base import LoadedPlan
+    from fusewire_kernels.slots import SlotLayout
+
+
+# What parts of a program take once it is decoded, about; a test compares the sum with what is measured.
+OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands, an input or a scalar
+SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # what ops share that are alike, and inputs
+ENTRY_BYTES = 2048  # the entry, and how it is shown
+
+
+class PlanState(Enum):
+    """How far compiling a program has come."""
+
+    UNPLANNED = "unplanned"
+    PLANNING = "planning"
+    LOADING = "loading"
+    LOADED = "loaded"
+    REFUSED = "refused"  # the planner or the device will have none of it: tier 0 for good
+
+
+@dataclass(frozen=True, eq=False)
+class OneOp:
+    """A one-op plan that is loaded. Shared by all programs that need it, dropped with the last of them."""
+
+    loaded: LoadedPlan
+    layout: SlotLayout
+    result: Spec
+
+
+@dataclass(eq=False)
+class ProgramEntry:
+    """One program and all that is known of how to run it. Owned by the loop thread unless said otherwise."""
+
+    digest: bytes
+    raw: bytes
+    program: Program
+    is_fragment: bool
+    state: PlanState = PlanState.UNPLANNED
+    loaded: LoadedPlan | None = None
+    layout: SlotLayout | None = None
+    uses: int = 0
+    holders: int = 0  # sessions that have given it a number
+    rows: int = 0
+    submissions: int = 0
+    rows_per_submission: Counter[int] = field(default_factory=Counter)
+    cost: RowCost = field(default_factory=RowCost)  # of submissions at the current tier
+    planning_ns: int = 0
+    compiling_ns: int = 0
+    refusal: str = ""
+    is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
+    calls: Calls | None = None  # those plans, as far as they are known; None before the first use
+    missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
+    fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
+    one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
+    changed: set[ProgramEntry] = field(default_factory=set, repr=False)  # of its table: those that are to be shown anew
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """What the program takes of memory, about."""
+        program = self.program
+        ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
+        leaves_bytes = LEAF_BYTES * program.first_result + SPEC_BYTES * len({*map(id, program.inputs)})
+        return ENTRY_BYTES + len(self.raw) + SIGNATURE_BYTES * len(program.distinct) + ops_bytes + leaves_bytes
+
+    @cached_property
+    def amount(self) -> Amount:
+        """What a segment of the program takes of its session's credit."""
+        return Amount(self.program.op_count, self.program.live_bytes, 1)
+
+    @property
+    def row_ns(self) -> int:
+        """The estimate of a row's device time; 0 before it has run at the current tier."""
+        return self.cost.row_ns
+
+    @property
+    def tier(self) -> int:
+        return 1 if self.loaded is not None else 0
+
+    def enter(self, state: PlanState) -> None:
+        """Compiling has come that far."""
+        self.state = state
+        self.changed.add(self)
+
+    def ran(self, rows: int) -> None:
+        """Counts a submission of so many rows."""
+        self.rows += rows
+        self.submissions += 1
+        self.rows_per_submission[bucket(rows)] += 1
+        self.changed.add(self)
+
+    def cannot_run(self, failure: Failure) -> None:
+        """One-op plans are missing and will not come: rows that wait for them fail."""
+        self.fault = failure
+        self.is_prepared = False
+        self.missing_calls.clear()
+
+
+class TableBounds(NamedTuple):
+    """How many programs are kept that no session holds, and what memory all may take, and those a session holds."""
+
+    programs: int
+    table_bytes: int = sys.maxsize
+    session_bytes: int = sys.maxsize
+
+    @property
+    def tenant_bytes(self) -> int:
+        """Half of the memory, so that no tenant leaves the others nothing."""
+        return self.table_bytes // 2
+
+
+@dataclass(eq=False)
+class ProgramTable:
+    """All programs. Beyond its bounds those go that no session holds, the one unused longest first.
+
+    What one new program costs does not depend on how many there are.
+    """
+
+    limits: ProgramLimits
+    promote_fragment_after: int
+    bounds: TableBounds
+    holdings: Holdings = field(default_factory=lambda: Holdings(lambda session: session))
+    entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
+    size_bytes: int = 0  # of all entries
+    changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
+    _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the one used last stands last
+
+    def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
+        """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
+        name = digest(raw)
+        entry = self.entries.get(name)
+        if entry is None:
+            return self._add(ProgramEntry(name, raw, decode(raw, self.limits), is_fragment, changed=self.changed))
+        if entry.is_fragment and not is_fragment:
+            entry.is_fragment = False
+            self.changed.add(entry)
+        if entry.holders == 0:
+            self._unheld.move_to_end(name)
+        return entry
+
+    def _add(self, entry: ProgramEntry) -> ProgramEntry:
+        self.entries[entry.digest] = self._unheld[entry.digest] = entry
+        self.size_bytes += entry.size_bytes
+        self.changed.add(entry)
+        self._evict()
+        return entry
+
+    def hold(self, session: Hashable, entry: ProgramEntry) -> None:
+        """A session numbers a program, which stays until it lets go of it. Raises CaseError beyond the bounds."""
+        self._check_room(session, entry)
+        self.holdings.add(session, entry, entry.size_bytes)
+        entry.holders += 1
+        self._unheld.pop(entry.digest, None)
+
+    def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
+        """A session forgets a program it has held."""
+        entry.holders -= 1
+        self.holdings.remove(session, entry, entry.size_bytes)
+        if entry.holders == 0:
+            self._unheld[entry.digest] = entry
+            self._evict()
+
+    def _check_room(self, session: Hashable, entry: ProgramEntry) -> None:
+        bounds, size_bytes = self.bounds, entry.size_bytes
+        own_bytes = self.holdings.session_bytes(session) + size_bytes
+        if own_bytes > bounds.session_bytes:
+            text = f"its programs take {own_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
+            raise CaseError("quota_program", text)
+        tenant_bytes = self.holdings.tenant_bytes_with(session, entry, size_bytes)
+        if tenant_bytes > bounds.tenant_bytes:
+            text = f"its tenant's programs take {tenant_bytes} bytes, more than half of planner.cached_bytes"
+            raise CaseError("quota_program", f"{text} = {bounds.table_bytes}")
+        if self.size_bytes > bounds.table_bytes:
+            text = f"all programs take {self.size_bytes} bytes; planner.cached_bytes = {bounds.table_bytes}"
+            raise CaseError("quota_program", text)
+
+    def use(self, entry: ProgramEntry) -> bool:
+        """Counts a use. True if the program should be planned now."""
+        entry.uses += 1
+        self.changed.add(entry)
+        if entry.state is not PlanState.UNPLANNED:
+            return False
+        return not entry.is_fragment or entry.uses >= self.promote_fragment_after
+
+    def _evict(self) -> None:
+        """The one used last stays: it is about to be held, or read ahead of its frame."""
+        bounds = self.bounds
+        while len(self._unheld) > 1 and (len(self._unheld) > bounds.programs or self.size_bytes > bounds.table_bytes):
+            name, entry = self._unheld.popitem(last=False)
+            del self.entries[name]
+            self.size_bytes -= entry.size_bytes
+            self.changed.add(entry)
+
+
+def bucket(count: int) -> int:
+    """The power of two that a count is counted under: the smallest that is not below it."""
+    return 1 << max(count - 1, 0).bit_length()
+
+
+_MOST_CLAIMED = 1 << 16  # results of a rejected program that are poisoned: the others name nothing
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What rejected program bytes say of themselves: the results to poison, and the credit a segment of it takes.
+
+    It is kept as long as the session has a number for the program, so it is small whatever the bytes say.
+    """
+
+    live_bits: int  # bit i stands for result i
+    amount: Amount
+
+    @classmethod
+    def of(cls, live: Iterable[int], amount: Amount) -> Claim:
+        bits = bytearray(_MOST_CLAIMED // 8)
+        for index in live:
+            if index < _MOST_CLAIMED:
+                bits[index >> 3] |= 1 << (index & 7)
+        return cls(int.from_bytes(bits, "little"), amount)
+
+    @property
+    def live(self) -> tuple[int, ...]:
+        """The results, ascending."""
+        return tuple([index for index, bit in enumerate(reversed(f"{self.live_bits:b}")) if bit == "1"])
+
+
+def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
+    """The claim of a program that `limits` or the rules reject.
+
+    One whose arrays are too large, or for which there is no room, is counted as its client counts it, so that credit
+    comes back in full. All others are not read for that: clients keep the rules, and the other limits, themselves.
+    """
+    try:
+        if rejection.exception is QuotaExceeded:
+            program = decode(raw, limits._replace(array_bytes=sys.maxsize))
+            return Claim.of(program.live, Amount(program.op_count, program.live_bytes, 1))
+    except CaseError:
+        pass
+    return Claim.of(claimed_live(raw), Amount(0, 0, 1))

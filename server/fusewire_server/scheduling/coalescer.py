@@ -1,0 +1,156 @@
+"""Who goes next: rows of one program, one a session, fairly by measured device time. Pure.
+
+Ready rows gather in their sessions' queues while the device works. When it can take more, the tenant that has used
+the least device time goes first, and within it the session that has; the program at the head of that session's queue
+is the program of the submission. Every other session whose head is the same program adds a row: grouping is by
+program, never by order of arrival, and no row is ever held back in hope of company.
+
+Fairness is start-time fair queueing over two levels, tenants and the sessions of one: whoever has work again starts no
+earlier than where whoever was served last stood, so that idling earns nothing. (Goyal, Vin, Cheng: Start-time Fair
+Queuing, 1996.)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import Row, Session
+
+UNMEASURED_ROW_NS = 50_000  # what a row is taken to cost at least before it has run once
+
+
+@dataclass
+class Accounts:
+    """Device time used, by key (a tenant, or a session of one), on a clock that all keys share.
+
+    `served_at_ns` is the clock: where the account stood whose turn it was last.
+    """
+
+    used_ns: dict[object, int] = field(default_factory=dict)
+    served_at_ns: int = 0
+
+    def enter(self, key: object) -> None:
+        """The key has work again."""
+        self.used_ns[key] = max(self.used_ns.get(key, 0), self.served_at_ns)
+
+    def serve(self, key: object) -> None:
+        """It is the key's turn."""
+        self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
+
+    def charge(self, key: object, device_ns: int) -> None:
+        """Adds device time (less than none corrects an estimate)."""
+        if key in self.used_ns:
+            self.used_ns[key] += device_ns
+
+    def drop(self, key: object) -> None:
+        self.used_ns.pop(key, None)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of one program, taken from their queues. `row_ns` is what each was charged in advance."""
+
+    entry: ProgramEntry
+    rows: tuple[Row, ...]
+    row_ns: int
+
+
+class Coalescer:
+    """Chooses batches. Owned by the loop thread."""
+
+    def __init__(self, *, most_rows: int, submission_ns: int) -> None:
+        self._most_rows = most_rows
+        self._submission_ns = submission_ns
+        self._busy: dict[bytes, Session] = {}
+        self._tenants = Accounts()
+        self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # by tenant
+
+    def update(self, session: Session) -> None:
+        """The session's queue has changed: rows came, or were given up."""
+        if not session.queue:
+            self._busy.pop(session.session_id, None)
+        elif session.session_id not in self._busy:
+            self._busy[session.session_id] = session
+            self._tenants.enter(session.tenant)
+            self._sessions[session.tenant].enter(session.session_id)
+
+    def remove(self, session: Session) -> None:
+        """The session has ended."""
+        self._busy.pop(session.session_id, None)
+        self._sessions[session.tenant].drop(session.session_id)
+
+    def next_batch(
+        self, open_lane: Callable[[Row], Hashable | None], rows_that_fit: Callable[[ProgramEntry], int]
+    ) -> Batch | None:
+        """Takes the rows of the next submission from their queues; None if no head can run now.
+
+        `open_lane` says where a row would go, or None if it cannot run now; rows of one submission go to one lane.
+        """
+        if not self._busy:
+            return None
+        lanes: dict[Session, Hashable] = {}
+        for session in self._busy.values():
+            lane = open_lane(session.queue[0])
+            if lane is not None:
+                lanes[session] = lane
+        if not lanes:
+            return None
+        alike = self._first_and_alike(lanes)
+        self._serve(alike[0])
+        entry = alike[0].queue[0].entry
+        row_ns = entry.row_ns or _first_estimate_ns(entry)
+        if len(alike) > 1:
+            most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
+            alike = alike[: max(most_rows, 1)]
+        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns)
+
+    def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> list[Session]:
+        """Whose turn it is, and those whose next row may go with theirs. `lanes`: where each that can would go."""
+        if len(lanes) == 1:
+            return list(lanes)
+        ready = sorted(lanes, key=self._rank)
+        entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
+        return [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
+
+    def _rows_in_time(self, entry: ProgramEntry) -> int:
+        if entry.row_ns:
+            return entry.cost.rows_within(self._submission_ns)
+        return max(1, self._submission_ns // _first_estimate_ns(entry))
+
+    def settle(self, batch: Batch, measured_row_ns: int) -> None:
+        """Replaces the advance charge of a batch by what it took."""
+        self._correct(batch.rows, measured_row_ns - batch.row_ns)
+
+    def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
+        """Takes back the advance charge of rows of a batch that do not run."""
+        self._correct(rows, -batch.row_ns)
+
+    def charge(self, session: Session, device_ns: int) -> None:
+        """The session has used device time: outside its rows, or other than they were charged."""
+        self._tenants.charge(session.tenant, device_ns)
+        self._sessions[session.tenant].charge(session.session_id, device_ns)
+
+    def _correct(self, rows: Iterable[Row], device_ns: int) -> None:
+        for row in rows:
+            self.charge(row.session, device_ns)
+
+    def _rank(self, session: Session) -> tuple[int, int]:
+        return self._tenants.used_ns[session.tenant], self._sessions[session.tenant].used_ns[session.session_id]
+
+    def _serve(self, session: Session) -> None:
+        self._tenants.serve(session.tenant)
+        self._sessions[session.tenant].serve(session.session_id)
+
+    def _take(self, session: Session, row_ns: int) -> Row:
+        row = session.queue.popleft()
+        self.charge(session, row_ns)
+        self.update(session)
+        return row
+
+
+def _first_estimate_ns(entry: ProgramEntry) -> int:
+    """What a row is taken to cost before it has run at its tier."""
+    return max(UNMEASURED_ROW_NS, 0 if entry.loaded is None else entry.loaded.plan.cost.estimate_ns)

@@ -1,0 +1,88 @@
+"""A session's values: minted within its quotas, and gone when nobody can read them any more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import INLINE_BYTES
+from fusewire_protos.shapes import Spec
+from fusewire_server.config.config import Limits
+from fusewire_server.sessions.session import Fetching, Session, Value, ValueState
+
+
+def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:
+    """Raises CaseError if the session may not hold that much more."""
+    live_bytes = session.live_bytes + more_bytes
+    if live_bytes > limits.live_bytes:
+        raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limits.live_bytes}")
+    handles = len(session.values) + more_handles
+    if handles > limits.handles:
+        raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
+
+
+def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
+    """A new value. Raises CaseError (a protocol case) if its handle names one."""
+    if handle in session.values:
+        raise CaseError("reused_handle", f"handle {handle} exists already")
+    value = Value(handle, spec, state)
+    session.values[handle] = value
+    session.live_bytes += value.size_bytes
+    if value.size_bytes > INLINE_BYTES:
+        session.large[handle] = value
+    return value
+
+
+def make_ready(value: Value, reads: list[Fetching]) -> None:
+    """The value's producer has been told to the device: its fetches may be told too, and join `reads`."""
+    value.state = ValueState.READY
+    if value.fetches:
+        reads += value.fetches.values()
+        value.fetches.clear()
+
+
+def kill(session: Session, handles: Iterable[int], released: list[Value]) -> None:
+    """The client holds these handles no longer; those that name nothing are passed over."""
+    for handle in handles:
+        value = session.values.get(handle)
+        if value is not None and value.is_named:
+            value.is_named = False
+            release_if_dead(session, value, released)
+
+
+def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
+    """Takes some of the values that an ended session held out of them; nothing leads from them to others any more."""
+    for value in dying:
+        del values[value.handle]
+        value.is_named = False
+        value.readers = 0
+        value.fetches.clear()
+        value.waiting.clear()
+
+
+def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:
+    """A value that nobody can read leaves its session, and joins `released` if the device holds it.
+
+    One that is still to come stays until it has, or has failed.
+    """
+    if not value.is_dead:
+        return
+    if value.state is ValueState.READY:
+        released.append(value)
+        forget(session, value)
+    elif value.state is ValueState.FAILED:
+        forget(session, value)
+
+
+def forget_if_dead(session: Session, value: Value) -> None:
+    """A failed value that nobody can ask for leaves its session."""
+    if value.is_dead and value.state is ValueState.FAILED:
+        forget(session, value)
+
+
+def forget(session: Session, value: Value) -> None:
+    """Takes a dead value out of its session's table."""
+    if session.values.get(value.handle) is value:
+        del session.values[value.handle]
+        session.large.pop(value.handle, None)
+        session.live_bytes -= value.size_bytes

@@ -1,0 +1,1 @@
+"""The wire: gRPC streams, bulk transfer, refusals and write deadlines."""

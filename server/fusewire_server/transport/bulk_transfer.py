@@ -1,0 +1,204 @@
+"""Large values beside the stream: the two gRPC methods that carry their bytes up and down.
+
+They travel as serialised `Chunk`s that are built and read without protobuf's copies. A call that stalls is given up,
+and every call ends with its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import NoReturn
+
+import numpy as np
+
+from fusewire_kernels.devices.base import Staged
+from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
+from fusewire_protos.errors import CaseError, OutOfMemory
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.access.interceptor import Access
+from fusewire_server.device.orders import no_room_on_host
+from fusewire_server.engine.engine import Engine
+from fusewire_server.sessions import validation as validate
+from fusewire_server.sessions.answers import Beside
+from fusewire_server.sessions.session import Session, SessionState, Value
+from fusewire_server.transport.refusal import Context, refuse
+
+log = logging.getLogger("fusewire.bulk")
+
+SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
+# An upload brings at least so much, or its rest, within limits.upload_stall_s: drops do not keep it alive for ever.
+LEAST_PROGRESS_BYTES = 64 << 10
+_BROKEN_OFF = "the call that brought the bytes was broken off"
+
+
+class Bulk:
+    """Uploads and downloads of one engine's sessions."""
+
+    def __init__(self, engine: Engine, access: Access) -> None:
+        self._engine = engine
+        self._access = access
+        self._limits = engine.config.limits
+
+    async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
+        """Fills the value that the session's stream declared or is about to declare."""
+        session, handle = self._addressee(context)
+        if session is None or handle is None:
+            await refuse(context, "session_lost", "this server holds no such session")
+        try:
+            with self._engine.carriers.carrying(session):
+                value = await self._declared(session, handle)
+                if value is None:
+                    await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
+                await self._fill(session, value, chunks, context)
+        except CaseError as refusal:
+            self._engine.uploads.refuse(session, handle, refusal)
+            raise
+        except asyncio.CancelledError:
+            await self._refuse_if_ended(session, context)
+            raise
+        return pb.UploadReceipt(bytes=value.size_bytes)
+
+    async def download(self, request: pb.DownloadRequest, context: Context) -> None:
+        """The bytes of an answered fetch, in chunks."""
+        # gRPC cannot end a call in words while its first message waits together with the metadata.
+        await context.send_initial_metadata(())
+        session = self._engine.sessions.get(request.session_id)
+        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+            session = None
+        beside = session.answers.begin_download(request.fetch) if session is not None else None
+        if session is None or beside is None:
+            await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
+        try:
+            await self._carry_down(session, request.fetch, beside, context)
+        except _Unread as unread:
+            await refuse(context, "slow_reader", str(unread))  # waits behind the chunk, and holds no more than that
+        except asyncio.CancelledError:
+            await self._refuse_if_ended(session, context)
+            raise
+
+    async def _refuse_if_ended(self, session: Session, context: Context) -> None:
+        """Tells why, where a call was cancelled because its session has ended, not broken off by its client."""
+        if session.state is SessionState.CLOSED:
+            await refuse(context, "session_lost", "the session has ended")
+
+    async def _carry_down(self, session: Session, fetch: int, beside: Beside, context: Context) -> None:
+        is_complete = False
+        try:
+            with self._engine.carriers.carrying(session):
+                await self._send(beside, context)
+            is_complete = True
+        finally:
+            self._engine.downloaded(session, fetch, beside, is_complete=is_complete)
+
+    def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
+        metadata = dict(context.invocation_metadata() or ())
+        try:
+            session = self._engine.sessions.get(bytes.fromhex(str(metadata.get(SESSION_HEADER, ""))))
+            handle = int(str(metadata.get(HANDLE_HEADER, "")))
+        except ValueError:
+            return None, None
+        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
+            return None, None
+        return session, handle
+
+    async def _declared(self, session: Session, handle: int) -> Value | None:
+        """The value to fill; the stream that declares it may be a little behind this call."""
+        uploads = self._engine.uploads
+        call = uploads.claim(session, handle)
+        try:
+            async with asyncio.timeout(self._limits.upload_stall_s):
+                return await call
+        except TimeoutError:
+            return uploads.give_up(session, handle, call)
+        except asyncio.CancelledError:
+            value = uploads.give_up(session, handle, call)
+            if value is not None:
+                self._engine.upload_failed(session, value, _BROKEN_OFF)
+            raise
+
+    async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
+        try:
+            staged = await self._gather(chunks, value)
+        except OutOfMemory as error:
+            await self._fail(session, value, "out_of_memory", self._engine.no_room(str(error)), context)
+        except MemoryError:
+            await self._fail(session, value, "out_of_memory", no_room_on_host(value.size_bytes), context)
+        except CaseError as error:
+            await self._fail(session, value, error.case.name, error.text, context)
+        except asyncio.CancelledError:
+            self._engine.upload_failed(session, value, _BROKEN_OFF)
+            raise
+        except Exception as error:
+            log.exception("the bytes of an upload could not be taken in")
+            text = f"taking the bytes in failed: {type(error).__name__}"
+            await self._fail(session, value, "server_fault", text, context)
+        self._engine.uploaded(session, value, staged)
+
+    async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
+        """What depends on the value fails, and the call ends."""
+        self._engine.upload_failed(session, value, text, case=case)
+        await refuse(context, case, text)
+
+    async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
+        """All bytes of an upload in one piece of host memory. Raises MemoryError, or CaseError for one that lies."""
+        size_bytes = value.size_bytes
+        staged = self._engine.device.stage(size_bytes)
+        target = np.frombuffer(staged.memory, np.uint8)
+        filled = 0
+        async for chunk in self._data_of(chunks):
+            if filled + len(chunk) > size_bytes:
+                raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
+            # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
+            np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
+            filled += len(chunk)
+        if filled != size_bytes:
+            raise CaseError("upload_failed", f"{filled} bytes came for an upload declared as {size_bytes}")
+        validate.check_uploaded(value.spec.dtype, staged.memory)
+        return staged
+
+    async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
+        """What each chunk holds. Raises CaseError for one that is not the next, and if they come too slowly."""
+        loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
+        due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+        offset = 0
+        while (raw := await self._next_chunk(chunks, due_s)) is not None:
+            chunk = _data_at(offset, raw)
+            offset += len(chunk)
+            owed_bytes -= len(chunk)
+            if owed_bytes <= 0:
+                due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
+            yield chunk
+
+    async def _next_chunk(self, chunks: AsyncIterator[bytes], due_s: float) -> bytes | None:
+        try:
+            async with asyncio.timeout_at(due_s):
+                return await anext(chunks, None)
+        except TimeoutError:
+            stall_s = self._limits.upload_stall_s
+            text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came for limits.upload_stall_s = {stall_s}"
+            raise CaseError("upload_failed", text) from None
+
+    async def _send(self, beside: Beside, context: Context) -> None:
+        data, step, unread_s = beside.data, self._limits.chunk_bytes, self._limits.unread_s
+        for start in range(0, len(data), step):
+            try:
+                async with asyncio.timeout(unread_s):
+                    await context.write(encode_chunk(start, data[start : start + step]))
+            except TimeoutError:
+                raise _Unread(f"a chunk was not read for limits.unread_s = {unread_s}") from None
+
+
+class _Unread(Exception):
+    """A download that its client does not read."""
+
+
+def _data_at(offset: int, raw: bytes) -> memoryview:
+    """The data of the chunk that begins there. Raises CaseError for any other, and for what is none."""
+    try:
+        return decode_chunk(raw, offset)
+    except ChunkOrderError as error:
+        raise CaseError("chunk_order", str(error)) from None
+    except ValueError as error:
+        raise CaseError("upload_failed", str(error)) from None

@@ -1,0 +1,107 @@
+"""How many calls a session and a connection may have at once, over real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+
+import grpc
+import pytest
+
+from fusewire_protos.errors import BY_CODE
+from fusewire_protos.frames import Fetch
+from fusewire_server import app
+from fusewire_server.engine import bulk_calls as carriers
+from fusewire_server.sessions import answers
+from fusewire_server.sessions.session import Session, Value
+from tests.server.parts import upload_beside
+from tests.server.wire import LARGE, LARGE_BYTES, pieces, server, status_of
+from tests.server.world import DEADLINE_S, run, until
+
+
+def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carriers, "MOST_CALLS", 2)
+
+    async def test() -> None:
+        async with server() as here:
+            peer, neighbour = await here.peer(), await here.peer()
+            own = here.engine.sessions[peer.session_id]
+            uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in (20, 21)]
+            await until(lambda: here.engine.carriers.count(own) == 2)
+            status, text = await status_of(peer.upload(22, pieces(LARGE_BYTES)))
+            assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert text.startswith("too_many_calls: 2 calls of this session")
+            others = neighbour.upload(20, pieces(LARGE_BYTES))
+            await neighbour.send(upload_beside(20, LARGE))
+            await peer.send(upload_beside(20, LARGE), upload_beside(21, LARGE))
+            for call in (*uploads, others):
+                assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+@pytest.mark.parametrize("is_declared_first", [True, False])
+def test_an_upload_whose_call_is_refused_fails_at_once_with_the_reason(
+    is_declared_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carriers, "MOST_CALLS", 0)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            own = here.engine.sessions[peer.session_id]
+            if is_declared_first:
+                await peer.send(upload_beside(20, LARGE))
+                await until(lambda: 20 in own.values)
+            assert (await status_of(peer.upload(20, pieces(LARGE_BYTES))))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+            if not is_declared_first:
+                await peer.send(upload_beside(20, LARGE))
+            await peer.send(Fetch(1, 20))
+            failure = (await asyncio.wait_for(peer.result(1), DEADLINE_S)).failure
+            assert BY_CODE[failure.code].name == "too_many_calls"
+            assert failure.text == "0 calls of this session are under way; it may have no more"
+
+    run(test())
+
+
+def test_one_answer_is_carried_by_a_bounded_number_of_calls_and_one_more_is_refused_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answers, "MOST_DOWNLOADS", 0)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            upload = peer.upload(20, pieces(LARGE_BYTES))
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            await asyncio.wait_for(upload, DEADLINE_S)
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            status, text = await status_of(peer.download(1))
+            assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
+            assert text.startswith("too_many_calls: 0 calls carry the answer to fetch 1")
+
+    run(test())
+
+
+def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "MOST_STREAMS", 8)
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()  # whose stream is one of them
+            own, counts = here.engine.sessions[peer.session_id], [0]
+            claim = here.engine.uploads.claim
+
+            def watched(session: Session, handle: int) -> asyncio.Future[Value | None]:
+                counts.append(here.engine.carriers.count(session))
+                return claim(session, handle)
+
+            monkeypatch.setattr(here.engine.uploads, "claim", watched)
+            handles = range(20, 50)
+            uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in handles]
+            await until(lambda: max(counts) == 7)
+            await peer.send(*[upload_beside(handle, LARGE) for handle in handles])
+            for call in uploads:
+                assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
+            assert (max(counts), here.engine.carriers.count(own)) == (7, 0)
+
+    run(test())

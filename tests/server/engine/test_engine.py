@@ -1,0 +1,246 @@
+"""The engine on a real loop and real threads, with a device that computes at tier 0 and only looks on at tier 1."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from fusewire_protos import frames
+from fusewire_protos.frames import Fetch
+from fusewire_server.device.orders import Brought, Unloadable
+from fusewire_server.planning.planner import PlannerRefusal
+from fusewire_server.programs.program_table import PlanState
+from fusewire_server.sessions.session import Fetching
+from tests.server.parts import chain, new, segment
+from tests.server.world import DATA, NEGATE, InstantPlanner, WatchedDevice, load, planned, run, until, world
+
+# ---- coalescing ----
+
+
+def test_sessions_that_wait_at_the_same_program_are_rows_of_one_submission() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            clients = [here.client(str(index)) for index in range(8)]
+            for client in clients:
+                client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            here.engine.unhold()
+            values = [await client.value(1) for client in clients]
+            assert values == [[-0.0, -1.0, -2.0, -3.0]] * 8
+            assert dict(here.engine.counters.rows_per_submission) == {8: 1}
+
+    run(test())
+
+
+def test_at_tier_1_they_are_rows_of_one_launch() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            clients = [here.client(str(index)) for index in range(8)]
+            await load(here, clients[0])
+            here.engine.hold()
+            for client in clients:
+                client.send(segment(NEGATE, 100, 10))
+            here.engine.unhold()
+            for client in clients:
+                await client.idle()
+            assert [rows for _, rows in here.device.launched] == [8]
+
+    run(test())
+
+
+def test_a_program_used_many_times_in_one_frame_is_planned_once() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 101, 10))
+            client.send(segment(NEGATE, 102, 10))
+            await client.idle()
+            assert len(planner.requests) == 1
+
+    run(test())
+
+
+# ---- plans ----
+
+
+def test_a_plan_that_two_sessions_wait_for_comes_though_the_first_of_them_ends() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            one, other = here.client("a"), here.client("b")
+            for client in (one, other):
+                client.send(segment(NEGATE, 100, 10))
+            here.engine.end(one.session)
+            (request,) = planner.made
+            request.answer.set_result(planned(request.raw))
+            entry = other.session.programs[NEGATE]
+            await until(lambda: entry.state is PlanState.LOADED)
+
+    run(test())
+
+
+def test_a_refused_plan_leaves_the_program_at_tier_0() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10))
+            planner.withheld[0].set_exception(PlannerRefusal("too long"))
+            entry = client.session.programs[NEGATE]
+            await until(lambda: entry.state is PlanState.REFUSED)
+            client.send(segment(NEGATE, 101, 10), Fetch(1, 101))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+
+    run(test())
+
+
+def test_rows_whose_kernel_is_refused_fail_at_once_and_others_go_on() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            exponential = frames.encode_programs([new(4, chain(("exp",)), is_fragment=True)])
+            client.send(segment(4, 100, 10), segment(NEGATE, 200, 10), Fetch(1, 100), programs=exponential)
+            kernel = [is_urgent for _, is_urgent in planner.requests].index(True)
+            planner.withheld[kernel].set_exception(PlannerRefusal("the worker died"))
+            assert await client.failure(1) == "server_fault"
+            client.send(Fetch(2, 200))
+            assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
+            client.send(segment(4, 300, 10))
+            assert len([raw for raw, is_urgent in planner.requests if is_urgent]) == 2
+
+    run(test())
+
+
+def test_a_session_that_ends_waits_for_no_plan() -> None:
+    async def test() -> None:
+        planner = InstantPlanner()
+        planner.withheld = []
+        async with world(planner=planner) as here:
+            client = here.client()
+            exponential = frames.encode_programs([new(4, chain(("exp",)))])
+            client.send(segment(4, 100, 10), programs=exponential)
+            here.engine.end(client.session)
+            assert len(planner.withheld) == 2
+            assert all(answer.cancelled() for answer in planner.withheld)
+
+    run(test())
+
+
+@pytest.mark.parametrize("fault", ["load", "arena"])
+def test_a_plan_that_the_device_does_not_take_leaves_the_program_at_tier_0(fault: str) -> None:
+    async def test() -> None:
+        device = WatchedDevice()
+        if fault == "load":
+            device.load_fault = OSError("no such library")
+        else:
+            device.arena_limit_bytes = -1
+        async with world(device, planner=InstantPlanner()) as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10))
+            entry = client.session.programs[NEGATE]
+            await until(lambda: entry.state is PlanState.REFUSED)
+            client.send(segment(NEGATE, 101, 10), Fetch(1, 101))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            assert not here.broken
+
+    run(test())
+
+
+# ---- faults
+
+
+def test_a_report_that_cannot_be_taken_in_is_told_and_the_others_are_taken_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            fault = RuntimeError("no such table")
+            finish = here.engine._finish
+
+            def fail_once(report: object) -> None:
+                monkeypatch.setattr(here.engine, "_finish", finish)
+                raise fault
+
+            monkeypatch.setattr(here.engine, "_finish", fail_once)
+            fetching = Fetching(client.session, 1, client.session.values[10])
+            here.engine._reports += [Unloadable(None, "refused"), Brought(fetching, memoryview(DATA))]
+            here.engine._finish_reports()
+            assert (here.broken, here.engine.is_ready) == ([fault], False)
+            assert (await client.value(1)) == [0.0, 1.0, 2.0, 3.0]
+            here.broken.clear()
+
+    run(test())
+
+
+def test_a_broken_device_is_told() -> None:
+    async def test() -> None:
+        device = WatchedDevice()
+        async with world(device, planner=InstantPlanner()) as here:
+            client = here.client()
+            await load(here, client)
+            device.launch_fault = RuntimeError("an illegal address")
+            client.send(segment(NEGATE, 100, 10))
+            await until(lambda: here.broken)
+            assert here.broken == [device.launch_fault]
+
+    run(test())
+
+
+def test_a_row_that_the_array_library_cannot_run_fails_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("unexpected")
+
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            with monkeypatch.context() as patched:
+                patched.setattr("fusewire_server.device.tier0.run_op_by_op", fail)
+                client.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+                assert await client.failure(1) == "server_fault"
+            client.send(segment(NEGATE, 200, 10), Fetch(2, 200))
+            assert await client.value(2) == [-0.0, -1.0, -2.0, -3.0]
+            assert not here.broken
+
+    run(test())
+
+
+# ---- tier 0 beside tier 1 ----
+
+
+def test_a_row_at_tier_0_and_what_its_session_sends_next_hold_up_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = threading.Event()
+
+    def run_until_let_go(*_: object) -> Generator[None, None, None]:
+        while not gate.is_set():
+            yield
+
+    async def test() -> None:
+        planner = InstantPlanner()
+        async with world(planner=planner) as here:
+            slow, other = here.client("slow"), here.client("other")
+            await load(here, slow)
+            planner.withheld = []
+            monkeypatch.setattr("fusewire_server.device.tier0.run_op_by_op", run_until_let_go)
+            unplanned = frames.encode_programs([new(4, chain(("negative", "negative")))])
+            slow.send(
+                segment(4, 100, 10), *(segment(NEGATE, 200 + index, 10) for index in range(5)), programs=unplanned
+            )
+            for fetch in range(1, 6):
+                other.send(segment(NEGATE, 100 + fetch, 10), Fetch(fetch, 100 + fetch))
+                assert (await other.fetched(fetch)).data is not None
+            assert slow.session.completed.segments < slow.session.admitted.segments - 5
+            gate.set()
+            await slow.idle()
+
+    try:
+        run(test())
+    finally:
+        gate.set()

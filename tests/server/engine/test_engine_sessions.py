@@ -1,0 +1,158 @@
+"""Sessions of an engine: they begin, break, are resumed and end; what they are owed waits for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fusewire_protos import dtypes
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Upload
+from fusewire_protos.shapes import Spec
+from fusewire_server.sessions.session import Session, SessionState
+from tests.server.parts import segment
+from tests.server.world import NEGATE, World, run, until, world
+
+# ---- the lives of sessions ----
+
+
+def test_cancel_lets_others_go_on() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            one, other = here.client("a"), here.client("b")
+            one.send(segment(NEGATE, 100, 10), Cancel(), Fetch(1, 100))
+            other.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            here.engine.unhold()
+            assert await one.failure(1) == "cancelled"
+            assert await other.value(1) == [-0.0, -1.0, -2.0, -3.0]
+            await one.idle()
+
+    run(test())
+
+
+def test_a_detached_session_ends_when_its_grace_has_passed() -> None:
+    async def test() -> None:
+        async with world(resume_grace_s=0.01) as here:
+            client = here.client()
+            here.engine.registry.detach(client.session, client.session.epoch)
+            assert client.session.state is SessionState.DETACHED
+            await until(lambda: client.session.state is SessionState.CLOSED)
+            await until(lambda: here.device.live_bytes == 0)
+            with pytest.raises(CaseError, match="session_lost"):
+                resume(here, client.session)
+
+    run(test())
+
+
+def test_a_resumed_session_lives_on_and_hears_what_it_missed() -> None:
+    async def test() -> None:
+        async with world(resume_grace_s=0.01) as here:
+            client = here.client()
+            here.engine.registry.detach(client.session, client.session.epoch)
+            client_fetch = Fetch(1, 10)
+            assert resume(here, client.session) is client.session
+            client.send(client_fetch)
+            await until(lambda: client.session.answers.unsent)
+            client.session.answers.take(1 << 20)
+            here.engine.registry.detach(client.session, client.session.epoch)
+            resume(here, client.session)
+            assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
+            here.engine.registry.detach(client.session, 1)
+            assert client.session.state is SessionState.OPEN
+
+    run(test())
+
+
+def resume(here: World, session: Session, *, instance: bytes | None = None, tenant: str = "lab") -> Session:
+    return here.engine.registry.resume(session.session_id, instance or here.engine.registry.instance, tenant, 0)
+
+
+def test_a_session_is_resumed_by_its_own_tenant_at_its_own_server_only() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.registry.detach(client.session, client.session.epoch)
+            for instance, tenant in ((b"another", "lab"), (None, "others")):
+                with pytest.raises(CaseError, match="session_lost"):
+                    resume(here, client.session, instance=instance, tenant=tenant)
+
+    run(test())
+
+
+def test_sessions_beyond_the_limit_and_while_draining_are_refused() -> None:
+    async def test() -> None:
+        async with world(sessions=1) as here:
+            here.client()
+            with pytest.raises(CaseError, match="too_many_sessions"):
+                here.client()
+            here.engine.is_draining = True
+            with pytest.raises(CaseError, match="draining"):
+                here.client()
+
+    run(test())
+
+
+def test_a_tenant_that_takes_too_many_sessions_is_refused_and_others_are_not() -> None:
+    async def test() -> None:
+        async with world(sessions=8, tenant_sessions=2) as here:
+            one, _, _ = here.client("a"), here.client("b"), here.client("c", "others")
+            with pytest.raises(CaseError, match=r"too_many_sessions.*limits\.tenant_sessions = 2"):
+                here.client("d")
+            here.engine.end(one.session)
+            here.client("d")
+
+    run(test())
+
+
+@pytest.mark.parametrize("limits", [{"tenant_sessions": 2}, {"sessions": 3}])
+def test_a_tenant_at_a_limit_loses_its_own_session_that_was_detached_first(limits: dict[str, Any]) -> None:
+    async def test() -> None:
+        async with world(**limits) as here:
+            foreign, first, second = here.client("x", "others"), here.client("a"), here.client("b")
+            for client in (foreign, second, first):
+                here.engine.registry.detach(client.session, 1)
+            here.client("c")
+            states = [client.session.state for client in (foreign, first, second)]
+            assert states == [SessionState.DETACHED, SessionState.DETACHED, SessionState.CLOSED]
+
+    run(test())
+
+
+# ---- fetches ----
+
+
+def test_large_answers_stay_on_the_device_until_the_client_has_taken_others() -> None:
+    async def test() -> None:
+        large = Spec(dtypes.uint8, (2 * INLINE_BYTES,))
+        async with world(unread_bytes=large.size_bytes * 3 // 2) as here:
+            client = here.client()
+            client.send(
+                Upload(20, large, 0), Fetch(1, 20), Fetch(2, 20), Free((20,)), tensors=[bytes(large.size_bytes)]
+            )
+            assert (await client.fetched(1)).beside_bytes == large.size_bytes
+            assert 2 in client.session.fetches
+            assert client.session.answers.unread_bytes == large.size_bytes
+            beside = client.session.answers.begin_download(1)
+            assert beside is not None
+            here.engine.downloaded(client.session, 1, beside, is_complete=True)
+            assert (await client.fetched(2)).beside_bytes == large.size_bytes
+
+    run(test())
+
+
+def test_a_large_answer_that_is_abandoned_makes_room() -> None:
+    async def test() -> None:
+        large = Spec(dtypes.uint8, (2 * INLINE_BYTES,))
+        async with world(unread_bytes=large.size_bytes) as here:
+            client = here.client()
+            client.send(
+                Upload(20, large, 0), Fetch(1, 20), Fetch(2, 20), Fetch(3, 20), tensors=[bytes(large.size_bytes)]
+            )
+            await client.fetched(1)
+            client.send(Abandon(1), Abandon(2))
+            await client.fetched(3)
+            assert list(client.session.answers.beside) == [3]
+
+    run(test())

@@ -1,0 +1,148 @@
+"""Uploads beside the stream: the entry that declares one and the call that brings it, in either order."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import Fetch
+from fusewire_server.access.interceptor import OPEN_TENANT, Access
+from fusewire_server.engine import uploads
+from fusewire_server.sessions.session import Session
+from fusewire_server.transport.bulk_transfer import HANDLE_HEADER, SESSION_HEADER, Bulk
+from tests.server.parts import segment, upload_beside
+from tests.server.wire import stream
+from tests.server.world import DATA, NEGATE, run, staged, until, world
+
+
+def test_an_upload_may_come_before_its_declaration() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            claim = here.engine.uploads.claim(client.session, 20)
+            client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
+            value = await claim
+            assert value is not None
+            here.engine.uploaded(client.session, value, staged(here.engine.device))
+            assert await client.value(1) == [-0.0, -1.0, -2.0, -3.0]
+
+    run(test())
+
+
+def test_a_second_call_for_an_upload_is_refused() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            first, second = (here.engine.uploads.claim(client.session, 20) for _ in range(2))
+            client.send(upload_beside(20))
+            assert await first is not None
+            assert await second is None
+            assert await here.engine.uploads.claim(client.session, 20) is None
+
+    run(test())
+
+
+def test_a_call_that_comes_after_a_refused_one_brings_the_upload() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.uploads.refuse(client.session, 20, CaseError("too_many_calls", "one too many"))
+            call = here.engine.uploads.claim(client.session, 20)
+            client.send(upload_beside(20), Fetch(1, 20))
+            value = await call
+            assert value is not None
+            here.engine.uploaded(client.session, value, staged(here.engine.device))
+            assert (await client.fetched(1)).failure is None
+
+    run(test())
+
+
+def test_a_refused_call_takes_no_upload_from_another() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            early = here.engine.uploads.claim(client.session, 20)
+            client.send(upload_beside(21))
+            timely = here.engine.uploads.claim(client.session, 21)
+            for handle in (20, 21):
+                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+            client.send(upload_beside(20))
+            assert [await early, await timely] == [client.session.values[20], client.session.values[21]]
+
+    run(test())
+
+
+def test_a_bounded_number_of_refused_calls_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_REFUSED", 1)
+
+    async def test() -> None:
+        async with world(upload_stall_s=0.01) as here:
+            client = here.client()
+            for handle in (20, 21):
+                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+            client.send(upload_beside(20), upload_beside(21), Fetch(1, 20), Fetch(2, 21))
+            assert (await client.failure(1), await client.failure(2)) == ("too_many_calls", "upload_failed")
+
+    run(test())
+
+
+def test_a_call_that_gives_up_in_the_turn_of_its_declaration_is_told_what_to_fill() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            early, timely = (here.engine.uploads.claim(client.session, handle) for handle in (20, 21))
+            assert here.engine.uploads.give_up(client.session, 20, early) is None
+            client.send(upload_beside(20), upload_beside(21))
+            assert here.engine.uploads.give_up(client.session, 21, timely) is client.session.values[21]
+
+    run(test())
+
+
+class Context:
+    """A call that brings the bytes of an upload, as far as `Bulk` asks of it."""
+
+    def __init__(self, session: Session, handle: int) -> None:
+        self.metadata = ((SESSION_HEADER, session.session_id.hex()), (HANDLE_HEADER, str(handle)))
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return self.metadata
+
+
+def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client(tenant=OPEN_TENANT)
+            context: Any = Context(client.session, 20)
+            call = asyncio.create_task(Bulk(here.engine, Access(None)).upload(stream([DATA]), context))
+            await until(lambda: here.engine.carriers.count(client.session) == 1)
+            client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
+            call.cancel()
+            assert await client.failure(1) == "upload_failed"
+            await client.idle()
+
+    run(test())
+
+
+def test_an_upload_that_nobody_brings_fails_in_time() -> None:
+    async def test() -> None:
+        async with world(upload_stall_s=0.01) as here:
+            client = here.client()
+            client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
+            assert await client.failure(1) == "upload_failed"
+            await client.idle()
+
+    run(test())
+
+
+def test_a_call_that_waits_for_a_declaration_is_let_go_when_the_session_ends() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            claim = here.engine.uploads.claim(client.session, 20)
+            here.engine.end(client.session)
+            assert await claim is None
+
+    run(test())

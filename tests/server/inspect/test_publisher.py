@@ -1,0 +1,162 @@
+"""What the engine's tables look like once published."""
+
+from __future__ import annotations
+
+from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.snapshot import ProgramDetail
+from fusewire_server.programs.program_table import TableBounds
+from tests.server.parts import segment
+from tests.server.world import DEADLINE_S, NEGATE, PROGRAMS, Client, InstantPlanner, World, load, run, world
+
+
+def shown(publisher: Publisher, client: Client) -> ProgramDetail:
+    """The negation, as the newest snapshot shows it."""
+    publisher.publish()
+    digest = client.session.programs[NEGATE].digest.hex()
+    (detail,) = [detail for detail in publisher.snapshot.programs if detail.program.digest == digest]
+    return detail
+
+
+def publisher_of(here: World) -> Publisher:
+    return Publisher(here.engine, "1.2.3")
+
+
+def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            (view,) = publisher_of(here).snapshot.sessions
+            assert (view.tenant, view.client, view.live_handles, view.state) == ("lab", "a", 2, "open")
+            assert view.live_bytes == client.session.live_bytes > 0
+            assert view.session != client.session.session_id.hex()
+
+    run(test())
+
+
+def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            before = shown(publisher, client)
+            assert (before.program.tier, before.program.hits, before.compiled) == (0, 0, None)
+            await load(here, client)
+            after = shown(publisher, client)
+            assert (after.program.tier, after.program.hits, after.program.state) == (1, 1, "loaded")
+            assert after.compiled is not None
+            assert after.compiled.groups[0].instances == 1
+            assert after.compiled.sources[0].text
+
+    run(test())
+
+
+def test_every_program_of_the_table_is_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            assert len(publisher_of(here).snapshot.programs) == len(PROGRAMS)
+
+    run(test())
+
+
+def test_only_what_was_used_since_is_shown_anew() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            await load(here, client)
+            first = shown(publisher, client)
+            assert shown(publisher, client) is first
+            client.send(segment(NEGATE, 100, 10))
+            await client.idle()
+            assert shown(publisher, client).program.hits == first.program.hits + 1
+
+    run(test())
+
+
+def test_while_no_program_changes_the_same_picture_of_them_is_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            publisher = publisher_of(here)
+            before = publisher.snapshot
+            publisher.publish()
+            assert publisher.snapshot is not before
+            assert publisher.snapshot.programs is before.programs
+
+    run(test())
+
+
+def test_a_program_that_is_gone_is_shown_no_more() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            publisher = publisher_of(here)
+            here.engine.programs.bounds = TableBounds(programs=1)
+            here.engine.end(client.session)
+            publisher.publish()
+            (left,) = publisher.snapshot.programs
+            assert bytes.fromhex(left.program.digest) in here.engine.programs.entries
+
+    run(test())
+
+
+def test_totals_count_on_when_a_session_has_ended() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.session.bytes_in = 77
+            client.send(segment(NEGATE, 100, 10))
+            await client.idle()
+            here.engine.end(client.session)
+            stats = publisher_of(here).snapshot.stats
+            assert (stats.sessions, stats.totals.received_bytes, stats.version) == (0, 77, "1.2.3")
+            assert stats.totals.segments == 1
+
+    run(test())
+
+
+def test_a_segment_that_is_refused_is_no_row() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 99))
+            await client.idle()
+            totals = publisher_of(here).snapshot.stats.totals
+            assert (totals.segments, totals.rows, totals.failures) == (2, 1, {"unknown_handle": 1})
+
+    run(test())
+
+
+def test_the_time_of_planning_and_of_compiling_are_told_apart() -> None:
+    async def test() -> None:
+        async with world(planner=InstantPlanner()) as here:
+            await load(here, here.client())
+            phases = publisher_of(here).snapshot.stats.phases
+            assert phases.plan.count == phases.compile.count > 0
+            assert (phases.plan.total_ns, phases.compile.total_ns) == (phases.plan.count, phases.compile.count)
+
+    run(test())
+
+
+def test_a_new_session_has_been_heard_of_just_now() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.open("lab", "a", "nowhere")
+            (view,) = publisher_of(here).snapshot.sessions
+            assert view.idle_s < DEADLINE_S
+
+    run(test())
+
+
+def test_a_server_is_ready_until_its_device_breaks() -> None:
+    async def test() -> None:
+        async with world() as here:
+            publisher = publisher_of(here)
+            assert publisher.snapshot.stats.is_ready
+            here.engine.is_broken = True
+            publisher.publish()
+            assert not publisher.snapshot.stats.is_ready
+
+    run(test())

@@ -1,0 +1,225 @@
+"""The inspection server: a thread of its own that starts, answers and stops in bounded time, with and without TLS."""
+
+import asyncio
+import socket
+import ssl
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from fusewire_protos.address import Address
+from fusewire_protos.errors import ConfigurationError
+from fusewire_server.inspect import server as http_server
+from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.server import InspectionServer, bind
+from tests.server.inspect.examples import SNAPSHOT, RememberingControl
+
+ANY_PORT = Address("127.0.0.1", 0)
+DEADLINE_S = 10.0
+
+
+def application() -> FastAPI:
+    return create_app(lambda: SNAPSHOT, None, RememberingControl())
+
+
+@pytest.fixture
+def server() -> Iterator[InspectionServer]:
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    yield server
+    server.stop(DEADLINE_S)
+
+
+def fetch(url: str, context: ssl.SSLContext | None = None) -> str:
+    with urllib.request.urlopen(url, timeout=DEADLINE_S, context=context) as answer:  # noqa: S310 - our own url
+        text: str = answer.read().decode()
+    return text
+
+
+def threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name == "fusewire-inspection"]
+
+
+def test_it_answers_on_the_port_it_was_given_by_the_system(server: InspectionServer) -> None:
+    assert server.port != 0
+    assert fetch(f"http://127.0.0.1:{server.port}/livez") == "alive"
+
+
+def test_it_stops_with_its_thread_and_socket() -> None:
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    port = server.port
+    server.stop(DEADLINE_S)
+    assert threads() == []
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), DEADLINE_S):
+        pass
+
+
+def test_it_stops_although_a_request_never_ends() -> None:
+    app = FastAPI()
+    begun = threading.Event()
+
+    @app.get("/")
+    async def never() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    server = InspectionServer(app, bind(ANY_PORT))
+    server.start()
+    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: fusewire\r\n\r\n")
+        assert begun.wait(DEADLINE_S)
+        server.stop(0.5)
+    assert threads() == []
+
+
+def test_it_can_be_stopped_before_it_was_started() -> None:
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.stop(DEADLINE_S)
+    assert threads() == []
+
+
+def test_a_taken_port_is_refused_by_name(server: InspectionServer) -> None:
+    with pytest.raises(ConfigurationError, match=rf"listen\.http = 127\.0\.0\.1:{server.port}: "):
+        bind(Address("127.0.0.1", server.port))
+
+
+def test_an_unknown_host_is_refused_by_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"listen\.http = nowhere\.invalid:0: "):
+        bind(Address("nowhere.invalid", 0))
+
+
+def test_with_a_certificate_it_speaks_tls_only(certificate: tuple[Path, Path]) -> None:
+    cert, key = certificate
+    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    server.start()
+    try:
+        context = ssl.create_default_context(cafile=str(cert))
+        assert fetch(f"https://127.0.0.1:{server.port}/livez", context) == "alive"
+        with pytest.raises(OSError, match=r"closed|reset|aborted"):
+            fetch(f"http://127.0.0.1:{server.port}/livez")
+    finally:
+        server.stop(DEADLINE_S)
+
+
+def test_a_certificate_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    broken = tmp_path / "cert.pem"
+    broken.write_text("no certificate")
+    with bind(ANY_PORT) as bound, pytest.raises(ConfigurationError, match=r"listen\.tls_cert = .*cert\.pem"):
+        InspectionServer(application(), bound, tls_cert=broken, tls_key=broken)
+
+
+def connected(server: InspectionServer, head: bytes = b"GET /li") -> socket.socket:
+    """A connection that has sent part of a request."""
+    connection = socket.create_connection(("127.0.0.1", server.port), DEADLINE_S)
+    connection.sendall(head)
+    return connection
+
+
+def test_health_is_answered_however_many_connections_wait_with_half_a_request(server: InspectionServer) -> None:
+    waiting = [connected(server) for _ in range(100)]
+    try:
+        assert fetch(f"http://127.0.0.1:{server.port}/livez") == "alive"
+    finally:
+        for connection in waiting:
+            connection.close()
+
+
+def test_a_connection_that_asks_for_nothing_is_ended_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 0.1)
+    server = InspectionServer(application(), bind(ANY_PORT))
+    server.start()
+    try:
+        with connected(server) as connection:
+            assert _received(connection) == b""
+    finally:
+        server.stop(DEADLINE_S)
+
+
+def _received(connection: socket.socket) -> bytes:
+    """Empty at its end, orderly or not."""
+    try:
+        return connection.recv(1)
+    except ConnectionResetError:
+        return b""
+
+
+@pytest.fixture(params=["in the clear", "tls"])
+def unstarted(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[InspectionServer]:
+    """Whoever connects to it is let in with all the others, once it is started."""
+    cert, key = certificate if request.param == "tls" else (None, None)
+    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    yield server
+    server.stop(DEADLINE_S)
+
+
+def test_however_many_connect_at_once_and_say_nothing_few_stay(
+    unstarted: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 4)
+    monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 100 * DEADLINE_S)
+    silent = [socket.create_connection(("127.0.0.1", unstarted.port), DEADLINE_S) for _ in range(40)]
+    unstarted.start()
+    try:
+        for connection in silent[:36]:
+            assert _received(connection) == b""
+        for connection in silent[36:]:
+            connection.settimeout(0.0)
+            with pytest.raises(BlockingIOError):
+                connection.recv(1)
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+def test_a_connection_that_says_nothing_is_ended_in_time(
+    unstarted: InspectionServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "_REQUEST_DEADLINE_S", 0.1)
+    unstarted.start()
+    with socket.create_connection(("127.0.0.1", unstarted.port), DEADLINE_S) as connection:
+        assert _received(connection) == b""
+
+
+def test_who_ends_the_handshake_with_a_request_is_answered_beside_those_who_never_do(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 4)
+    cert, key = certificate
+    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    server.start()
+    silent = [socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) for _ in range(40)]
+    try:
+        context = ssl.create_default_context(cafile=str(cert))
+        assert fetch(f"https://127.0.0.1:{server.port}/livez", context) == "alive"
+        assert _answer_to_early_request(server.port, context).startswith(b"HTTP/1.1 200")
+    finally:
+        for connection in silent:
+            connection.close()
+        server.stop(DEADLINE_S)
+
+
+def _answer_to_early_request(port: int, context: ssl.SSLContext) -> bytes:
+    """To a request that is sent in one piece with what ends the handshake."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    with socket.create_connection(("127.0.0.1", port), DEADLINE_S) as connection:
+
+        def until_done(function: Callable[[], Any]) -> Any:
+            while True:
+                try:
+                    return function()
+                except ssl.SSLWantReadError:
+                    connection.sendall(outgoing.read())
+                    incoming.write(connection.recv(1 << 16))
+
+        until_done(tls.do_handshake)
+        tls.write(b"GET /livez HTTP/1.1\r\nHost: fusewire\r\nConnection: close\r\n\r\n")
+        connection.sendall(outgoing.read())
+        answer: bytes = until_done(lambda: tls.read(1 << 16))
+        return answer

@@ -1,0 +1,320 @@
+"""The planner's side of the worker process: order, deadline, death and what becomes of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusewire_kernels.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.cache_upkeep import PART_PREFIX
+from fusewire_kernels.compile import find_compiler
+from fusewire_kernels.plan import ArenaColumn, Cost, Plan
+from fusewire_kernels.plan_codec import encode_plan
+from fusewire_protos.program_codec import encode
+from fusewire_server.planning.planner import MOST_ATTEMPTS, Planned, Planner, PlannerRefusal, PlannerSettings
+from tests.server.parts import chain, session
+from tests.server.world import until
+
+DEADLINE_S = 20.0
+OWNER, OTHER = session("a"), session("b")
+PLAN = Plan((), (), (ArenaColumn(),), 64, (), Cost(1, 2), ("one",))
+
+# Answers each request by what its bytes say, and keeps a record of them.
+WORKER = """
+import subprocess, sys, msgpack
+requests, answers = sys.stdin.buffer, sys.stdout.buffer
+record, plan, *arguments = sys.argv[1:]
+while len(head := requests.read(4)) == 4:
+    raw = requests.read(int.from_bytes(head, "little"))
+    with open(record, "ab") as file:
+        file.write(raw + b"\\n")
+    if raw == b"die" or raw == b"die-once" and open(record, "rb").read().count(raw) == 1:
+        sys.exit(1)
+    if raw == b"hang":
+        child = subprocess.Popen(["sleep", "1000"])
+        with open(record + ".child", "w") as file:
+            file.write(str(child.pid))
+        requests.read()
+    answer = msgpack.packb((bytes.fromhex(plan), ("a.so", *arguments), 3, 4, 1))
+    if raw == b"refuse":
+        answer = msgpack.packb(("does not compile",))
+    if raw == b"babble":
+        answer = b"\\xc1"
+    answers.write(len(answer).to_bytes(4, "little") + answer)
+    answers.flush()
+"""
+
+
+@asynccontextmanager
+async def planner(tmp_path: Path, deadline_s: float = DEADLINE_S) -> AsyncIterator[Planner]:
+    command = (sys.executable, "-c", WORKER, str(record(tmp_path)), encode_plan(PLAN).hex())
+    one = Planner(PlannerSettings("c", "x86", deadline_s, 1 << 30, command))
+    one.start()
+    try:
+        yield one
+    finally:
+        await one.stop()
+
+
+def record(tmp_path: Path) -> Path:
+    return tmp_path / "record"
+
+
+def asked(tmp_path: Path) -> list[str]:
+    return record(tmp_path).read_text().split()
+
+
+def is_running(process: str) -> bool:
+    status = Path("/proc", process, "status")
+    return status.exists() and "State:\tZ" not in status.read_text()
+
+
+async def answer(one: Planner, raw: bytes, *, is_urgent: bool = False) -> Planned:
+    return await asyncio.wait_for(one.request(raw, OWNER, is_urgent=is_urgent).answer, DEADLINE_S)
+
+
+async def refusal(one: Planner, raw: bytes) -> str:
+    with pytest.raises(PlannerRefusal) as caught:
+        await answer(one, raw)
+    return str(caught.value)
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(test)
+
+
+def test_a_program_comes_back_as_a_plan_with_its_files(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            planned = await answer(one, b"first")
+            assert planned == Planned(PLAN, ("a.so", "c", "x86", str(1 << 30), str(DEADLINE_S)), 3, 4, 1)
+            await answer(one, b"second")
+        assert asked(tmp_path) == ["first", "second"]
+
+    run(test())
+
+
+def test_sessions_take_turns_however_much_each_asks_for(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            requests = [one.request(raw, OWNER, is_urgent=False) for raw in (b"one", b"two", b"three")]
+            requests.append(one.request(b"four", OTHER, is_urgent=False))
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["one", "four", "two", "three"]
+
+    run(test())
+
+
+def test_a_tenant_has_no_more_turns_for_more_sessions(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            many = [session(name, tenant="many") for name in "abc"]
+            requests = [one.request(owner.session_id, owner, is_urgent=False) for owner in (*many, *many)]
+            requests += [one.request(raw, session("x", tenant="few"), is_urgent=False) for raw in (b"x1", b"x2")]
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["a", "x1", "b", "x2", "c", "a", "b", "c"]
+
+    run(test())
+
+
+def test_an_urgent_request_does_not_wait_for_a_usual_one(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            usual = one.request(b"hang", OWNER, is_urgent=False)
+            await until(record(tmp_path).exists)
+            assert (await answer(one, b"next", is_urgent=True)).plan == PLAN
+            assert not usual.answer.done()
+
+    run(test())
+
+
+@pytest.mark.parametrize("is_urgent", [True, False])
+def test_who_joins_a_request_gives_it_a_turn(tmp_path: Path, is_urgent: bool) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            requests = [one.request(raw, OWNER, is_urgent=is_urgent) for raw in (b"one", b"two", b"three")]
+            one.join(requests[2], OTHER)
+            await asyncio.wait_for(asyncio.gather(*(request.answer for request in requests)), DEADLINE_S)
+        assert asked(tmp_path) == ["one", "three", "two"]
+
+    run(test())
+
+
+def test_what_only_those_wanted_who_left_is_cancelled(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            mine, ours = [one.request(raw, OWNER, is_urgent=True) for raw in (b"mine", b"ours")]
+            one.join(ours, OTHER)
+            one.leave(OWNER)
+            assert mine.answer.cancelled()
+            assert (await asyncio.wait_for(ours.answer, DEADLINE_S)).plan == PLAN
+            assert one.waiting(OWNER, is_urgent=True) == 0
+        assert asked(tmp_path) == ["ours"]
+
+    run(test())
+
+
+def test_what_is_no_longer_wanted_at_its_turn_is_cancelled(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            unwanted = one.request(b"unwanted", OWNER, is_urgent=False, is_wanted=lambda: False)
+            await answer(one, b"next")
+            assert unwanted.answer.cancelled()
+        assert asked(tmp_path) == ["next"]
+
+    run(test())
+
+
+@pytest.mark.parametrize(("raw", "text"), [(b"refuse", "does not compile"), (b"die", "died"), (b"babble", "no plan")])
+def test_a_request_without_a_plan_is_refused_and_the_next_is_served(tmp_path: Path, raw: bytes, text: str) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            assert text in await refusal(one, raw)
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+def test_a_request_that_ended_its_worker_is_asked_again(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            assert (await answer(one, b"die-once")).plan == PLAN
+        assert asked(tmp_path) == ["die-once"] * 2
+
+    run(test())
+
+
+def test_whatever_a_broken_pipe_raises_the_worker_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            worker = one._usual._worker
+            asking = worker.ask
+
+            async def ask(raw: bytes) -> Planned:
+                monkeypatch.setattr(worker, "ask", asking)
+                raise RuntimeError("the handler is closed")
+
+            monkeypatch.setattr(worker, "ask", ask)
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+@pytest.mark.parametrize(("raw", "attempts"), [(b"die", MOST_ATTEMPTS), (b"refuse", 1)])
+def test_only_what_ends_its_worker_is_asked_again_and_not_for_ever(tmp_path: Path, raw: bytes, attempts: int) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            await refusal(one, raw)
+        assert asked(tmp_path) == [raw.decode()] * attempts
+
+    run(test())
+
+
+def test_a_request_beyond_its_deadline_is_refused_with_the_setting_and_the_worker_replaced(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path, deadline_s=0.5) as one:
+            assert "planner.deadline_s = 0.5" in await refusal(one, b"hang")
+            one._usual._deadline_s = DEADLINE_S
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+def test_a_worker_that_cannot_be_started_refuses_every_request() -> None:
+    async def test() -> None:
+        one = Planner(PlannerSettings("c", "", DEADLINE_S, 0, ("/no/such/program",)))
+        one.start()
+        for raw in (b"first", b"second"):
+            assert "FileNotFoundError" in await refusal(one, raw)
+        await one.stop()
+
+    run(test())
+
+
+def test_a_request_that_nobody_awaits_any_more_does_no_harm(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            one.request(b"given-up", OWNER, is_urgent=False).answer.cancel()
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+    async def test() -> None:
+        one = Planner(PlannerSettings("c", "", DEADLINE_S, 2 << 30))
+        left_behind = tmp_path / f"{PART_PREFIX}of-one-that-was-killed.c"
+        left_behind.touch()
+        os.utime(left_behind, (0, 0))
+        one.start()
+        fresh, again = [await answer(one, encode(chain())) for _ in "ab"]
+        assert fresh.plan == again.plan == build_plan(chain(), "c")
+        assert (fresh.compiled, again.compiled) == (1, 0)
+        assert fresh.binaries == again.binaries
+        assert not left_behind.exists()
+        assert "undecodable_frame" in await refusal(one, b"no program")
+        await one.stop()
+
+    run(test())
+
+
+def test_a_worker_whose_server_was_killed_ends_quietly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    command = (*PlannerSettings("c", "", DEADLINE_S, 2 << 30).command, "c", "", str(2 << 30), str(DEADLINE_S))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.close()
+        _, told = worker.communicate((3).to_bytes(4, "little") + b"one", timeout=60)
+    assert (worker.returncode, told) == (0, b"")
+
+
+def test_a_worker_whose_end_is_never_told_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def wait_for_ever(_process: asyncio.subprocess.Process) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+    monkeypatch.setattr("fusewire_server.planning.planner.GONE_WITHIN_S", 0.01)
+
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            with monkeypatch.context() as patched:
+                patched.setattr(asyncio.subprocess.Process, "wait", wait_for_ever)
+                await refusal(one, b"die")
+            assert (await answer(one, b"next")).plan == PLAN
+
+    run(test())
+
+
+def test_stopping_ends_a_worker_that_is_busy(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            one.request(b"hang", OWNER, is_urgent=False)
+            await until(record(tmp_path).exists)
+            process = one._usual._worker._process
+            assert process is not None
+        assert process.returncode is not None
+
+    run(test())
+
+
+def test_whatever_a_worker_has_started_ends_with_it(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with planner(tmp_path) as one:
+            one.request(b"hang", OWNER, is_urgent=False)
+            child = Path(f"{record(tmp_path)}.child")
+            await until(lambda: child.exists() and child.read_text())
+        await until(lambda: not is_running(child.read_text()))
+
+    run(test())

@@ -1,0 +1,153 @@
+"""Planners verify their plans where a folder is named for what fails, and a test run names one for its servers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fusewire_kernels.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.compile import find_compiler
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import digest, encode
+from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings
+from fusewire_server.planning.worker import PROGRAM_SUFFIX, VERIFY_VARIABLE, WORDS_SUFFIX
+from tests.server.parts import chain, session
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+
+DEADLINE_S = 30.0
+MEMORY_BYTES = 2 << 30
+ROOT = Path(__file__).parents[2]
+SOUND = (sys.executable, "-m", "fusewire_server.planning.worker")
+
+# The worker itself, with another end of the pass that makes batches.
+SPOILED = """
+import sys
+from fusewire_kernels import build
+from fusewire_server.planning import worker as planner_worker
+def spoil(batches):
+    {spoil}
+schedule = build.schedule
+build.schedule = lambda fusion, tasks: spoil(schedule(fusion, tasks))
+sys.exit(planner_worker.main(sys.argv[1:]))
+"""
+FORGETS_A_LAUNCH = "return batches[:-1]"
+
+# A test that asks such a worker for a plan, and does not look at it.
+CARELESS_TEST = """
+import subprocess
+def test_of_something_else():
+    subprocess.run({command!r}, input={request!r}, capture_output=True, timeout=60, check=True)
+"""
+
+
+@pytest.fixture(autouse=True)
+def faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that workers are told of, which is not there yet."""
+    folder = tmp_path / "faults"
+    monkeypatch.setenv(VERIFY_VARIABLE, str(folder))
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    return folder
+
+
+def spoiled(spoil: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", SPOILED.format(spoil=spoil))
+
+
+def plan(command: tuple[str, ...], raw: bytes) -> Planned:
+    """Raises PlannerRefusal."""
+
+    async def ask() -> Planned:
+        planner = Planner(PlannerSettings("c", "", DEADLINE_S, MEMORY_BYTES, command))
+        planner.start()
+        try:
+            return await asyncio.wait_for(planner.request(raw, session("a"), is_urgent=False).answer, 4 * DEADLINE_S)
+        finally:
+            await planner.stop()
+
+    return asyncio.run(ask())
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def names_of(program: Program) -> list[str]:
+    name = digest(encode(program)).hex()
+    return sorted([name + WORDS_SUFFIX, name + PROGRAM_SUFFIX])
+
+
+def test_a_plan_that_breaks_a_rule_is_refused_and_leaves_its_words_and_its_program(faults: Path) -> None:
+    program = chain(("negative", "tanh"))
+    with pytest.raises(PlannerRefusal, match=r"does not run exactly once \(pass: batches\)"):
+        plan(spoiled(FORGETS_A_LAUNCH), encode(program))
+    assert left_in(faults) == names_of(program)
+    words, raw = (next(faults.glob(f"*{suffix}")) for suffix in (WORDS_SUFFIX, PROGRAM_SUFFIX))
+    assert "does not run exactly once (pass: batches)" in words.read_text(encoding="utf-8")
+    assert raw.read_bytes() == encode(program)
+
+
+def test_a_pass_that_fails_leaves_its_words_too(faults: Path) -> None:
+    with pytest.raises(PlannerRefusal, match="died"):
+        plan(spoiled("return {}[batches[0].groups]"), encode(chain()))
+    assert left_in(faults) == names_of(chain())
+    assert "KeyError" in next(faults.glob(f"*{WORDS_SUFFIX}")).read_text(encoding="utf-8")
+
+
+def test_a_sound_plan_leaves_nothing(faults: Path) -> None:
+    assert plan(SOUND, encode(chain())).plan.launches
+    assert left_in(faults) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "raw", "words"),
+    [(SOUND, b"no program", "undecodable_frame"), (spoiled("raise MemoryError"), encode(chain()), "memory_bytes")],
+    ids=["no program", "a want of memory"],
+)
+def test_what_a_client_may_bring_about_leaves_nothing(
+    command: tuple[str, ...], raw: bytes, words: str, faults: Path
+) -> None:
+    with pytest.raises(PlannerRefusal, match=words):
+        plan(command, raw)
+    assert left_in(faults) == []
+
+
+@pytest.mark.parametrize("folder", [None, ""])
+def test_where_no_folder_is_named_nothing_is_verified(
+    folder: str | None, faults: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(VERIFY_VARIABLE)
+    if folder is not None:
+        monkeypatch.setenv(VERIFY_VARIABLE, folder)
+    assert plan(spoiled(FORGETS_A_LAUNCH), encode(chain())).plan.launches == ()
+    assert left_in(faults) == []
+    assert not list(tmp_path.glob(f"*{WORDS_SUFFIX}"))
+
+
+@pytest.mark.parametrize(
+    ("command", "processes", "status"),
+    [(SOUND, (), 0), (spoiled(FORGETS_A_LAUNCH), (), 1), (spoiled(FORGETS_A_LAUNCH), ("-n", "1"), 1)],
+    ids=["sound", "broken", "broken under xdist"],
+)
+def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
+    command: tuple[str, ...], processes: tuple[str, ...], status: int, tmp_path: Path
+) -> None:
+    raw = encode(chain())
+    request = len(raw).to_bytes(4, "little") + raw
+    whole_command = (*command, "c", "", str(MEMORY_BYTES), str(DEADLINE_S))
+    (tmp_path / "test_careless.py").write_text(CARELESS_TEST.format(command=whole_command, request=request))
+    pytest_command = (sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", *processes)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "TMPDIR": str(tmp_path)}
+    ended = subprocess.run(
+        pytest_command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "1 passed" in ended.stdout
+    assert ended.returncode == status, ended.stdout
+    assert ("does not run exactly once (pass: batches)" in ended.stdout) == (status == 1)
+    assert bool(list(tmp_path.glob(f"fusewire-faults-*/*{PROGRAM_SUFFIX}"))) == (status == 1)

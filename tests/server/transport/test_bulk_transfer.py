@@ -1,0 +1,280 @@
+"""Large values beside the stream, over real gRPC: in chunks, up and down, and all that can be wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import grpc
+import pytest
+
+from fusewire_kernels.devices.base import Staged
+from fusewire_kernels.devices.null import NullDevice
+from fusewire_protos import dtypes
+from fusewire_protos.errors import OutOfMemory
+from fusewire_protos.frames import Fetch
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.config.settings import KIB, MIB
+from fusewire_server.sessions.session import SessionState
+from tests.server.parts import upload_beside
+from tests.server.wire import LARGE, LARGE_BYTES, Peer, all_of, in_order, pieces, server, status_of, stream
+from tests.server.world import DEADLINE_S, run, until
+
+
+def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
+    async def test() -> None:
+        async with server(chunk_bytes=10 * KIB) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            receipt = await asyncio.wait_for(peer.upload(20, pieces(LARGE_BYTES)), DEADLINE_S)
+            assert receipt.bytes == LARGE.size_bytes
+            assert (await peer.result(1)).beside_bytes == LARGE.size_bytes
+            await peer.call.write(pb.ClientFrame(acknowledged=peer.received))
+            await peer.works(100)
+            assert await peer.download(1) == LARGE_BYTES
+            await until(lambda: not here.engine.sessions[peer.session_id].answers.beside)
+
+    run(test())
+
+
+async def never() -> AsyncIterator[bytes]:
+    yield LARGE_BYTES[:100]
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text"),
+    [
+        (lambda: pieces(LARGE_BYTES + b"x"), "more than the"),
+        (lambda: pieces(LARGE_BYTES[:-1]), "bytes came for an upload declared as"),
+        (list, "0 bytes came"),
+        (never, "limits.upload_stall_s = 0.1"),
+    ],
+)
+def test_an_upload_that_lies_or_stalls_fails_its_dependents_only(chunks: Callable[[], Any], text: str) -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.1) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            status, details = await status_of(peer.upload(20, chunks()))
+            assert (status, text in details) == (grpc.StatusCode.DATA_LOSS, True)
+            assert await peer.failure(1) == "upload_failed"
+            await peer.works(100)
+
+    run(test())
+
+
+# By what is wrong: the order of an upload's ten chunks.
+DISORDERS = {
+    "two exchanged": [0, 1, 2, 4, 3, 5, 6, 7, 8, 9],
+    "backwards": [9, 8, 7, 6, 5, 4, 3, 2, 1, 0],
+    "one again": [0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9],
+    "one again and one left out": [0, 1, 2, 2, 4, 5, 6, 7, 8, 9],
+    "the first left out": [1, 2, 3, 4, 5, 6, 7, 8, 9],
+    "one left out": [0, 1, 2, 3, 5, 6, 7, 8, 9],
+    "all again": [*range(10), *range(10)],
+}
+
+
+@pytest.mark.parametrize("disorder", list(DISORDERS))
+def test_an_upload_whose_chunks_are_out_of_order_fails_its_dependents_only(disorder: str) -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            chunks = [chunk async for chunk in in_order(pieces(LARGE_BYTES))]
+            await status_of(peer.upload_chunks(20, stream([chunks[index] for index in DISORDERS[disorder]])))
+            assert await peer.failure(1) == "chunk_order"
+            await peer.works(100)
+
+    run(test())
+
+
+def test_chunks_of_one_upload_that_overlap_are_refused_though_every_byte_came() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            chunks = [pb.Chunk(data=LARGE_BYTES[:100]), pb.Chunk(offset=99, data=LARGE_BYTES[99:])]
+            status, details = await status_of(peer.upload_chunks(20, stream(chunks)))
+            assert (status, details) == (
+                grpc.StatusCode.DATA_LOSS,
+                "chunk_order: a chunk begins at byte 99 where byte 100 is next",
+            )
+            assert await peer.failure(1) == "chunk_order"
+
+    run(test())
+
+
+def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            call = peer.upload(20, never())
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: here.engine.carriers.count(session) == 1 and 20 in session.values)
+            call.cancel()
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+async def drips() -> AsyncIterator[bytes]:
+    """Never nothing, and never anything."""
+    while True:
+        yield b""
+        await asyncio.sleep(0.005)
+
+
+def test_chunks_that_bring_nothing_do_not_keep_an_upload_alive() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.1) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            await status_of(peer.upload(20, drips()))  # gRPC tells the status or that the call broke while it wrote
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+class Stageless(NullDevice):
+    """Has no memory of the host for what is uploaded."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__()
+        self.fault = fault
+
+    def stage(self, size_bytes: int) -> Staged:
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "case", "text"),
+    [
+        (
+            OutOfMemory("1 byte is too much"),
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "out_of_memory",
+            f"1 byte is too much; device.memory_bytes = {1 << 40}",
+        ),
+        (
+            MemoryError("1 byte is too much"),
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            "out_of_memory",
+            f"the host has no room for a value of {LARGE.size_bytes} bytes",
+        ),
+        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault", "taking the bytes in failed: OSError"),
+    ],
+)
+def test_an_upload_that_finds_no_memory_fails_its_dependents_only_and_says_whose_memory(
+    fault: Exception, status: grpc.StatusCode, case: str, text: str
+) -> None:
+    async def test() -> None:
+        async with server(device=Stageless(fault)) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            assert await status_of(peer.upload(20, never())) == (status, f"{case}: {text}")
+            assert await peer.failure(1) == case
+            assert peer.results[1].failure.text == text
+            await peer.works(100)
+
+    run(test())
+
+
+def test_a_second_call_for_an_upload_leaves_the_first_alone() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            first = peer.upload(20, pieces(LARGE_BYTES))
+            await until(lambda: here.engine.carriers.count(session) == 1)
+            assert (await status_of(peer.upload(20, never())))[0] is grpc.StatusCode.NOT_FOUND
+            await peer.send(upload_beside(20, LARGE))
+            assert (await asyncio.wait_for(first, DEADLINE_S)).bytes == LARGE.size_bytes
+
+    run(test())
+
+
+def test_a_download_that_nobody_reads_is_given_up() -> None:
+    async def test() -> None:
+        spec = Spec(dtypes.uint8, (8 * MIB,))
+        async with server(unread_s=0.1) as here:
+            peer = await here.peer()
+            await large_answer(peer, spec)
+            call = peer.unread_download(1)
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: here.engine.carriers.count(session) == 1)
+            await until(lambda: here.engine.carriers.count(session) == 0)
+            status, details = await status_of(all_of(call))
+            assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+async def large_answer(peer: Peer, spec: Spec) -> None:
+    """Fetch 1 is answered with zeros that wait beside the stream."""
+    await peer.send(upload_beside(20, spec), Fetch(1, 20))
+    await asyncio.wait_for(peer.upload(20, pieces(bytes(spec.size_bytes), MIB)), DEADLINE_S)
+    assert (await peer.result(1)).beside_bytes == spec.size_bytes
+
+
+def test_the_calls_beside_its_stream_end_with_their_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await large_answer(peer, Spec(dtypes.uint8, (8 * MIB,)))
+            calls = [peer.upload(30, never()), peer.upload(40, never()), all_of(peer.unread_download(1))]
+            await peer.send(upload_beside(40, LARGE))
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: here.engine.carriers.count(session) == 3)
+            here.engine.end(session)
+            await until(lambda: here.engine.carriers.count(session) == 0)
+            for call in calls:
+                assert (await status_of(call))[0] is grpc.StatusCode.NOT_FOUND
+            assert session.answers.beside == {}
+
+    run(test())
+
+
+def test_an_upload_that_nobody_brings_fails() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.05) as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_bytes_that_are_no_bools_fail_their_upload() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(upload_beside(20, Spec(dtypes.bool_, (4,))), Fetch(1, 20))
+            status, _ = await status_of(peer.upload(20, [b"\x00\x01\x02\x01"]))
+            assert status is grpc.StatusCode.DATA_LOSS
+            assert await peer.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_an_upload_or_download_that_names_nothing_of_its_session_is_refused() -> None:
+    async def test() -> None:
+        async with server(upload_stall_s=0.05) as here:
+            peer, other = await here.peer(), await here.peer()
+            await other.send(upload_beside(20, LARGE))
+            await until(lambda: 20 in here.engine.sessions[other.session_id].values)
+            for handle in (10, 20, 999):
+                status, details = await status_of(peer.upload(handle, pieces(LARGE_BYTES)))
+                assert (status, details) == (
+                    grpc.StatusCode.NOT_FOUND,
+                    f"unknown_handle: handle {handle} names nothing in this session",
+                )
+            assert (await status_of(peer.upload(20, [b""], session_id=bytes(16))))[0] is grpc.StatusCode.NOT_FOUND
+            assert (await status_of(peer.download(7)))[0] is grpc.StatusCode.NOT_FOUND
+
+    run(test())

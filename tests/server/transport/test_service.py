@@ -1,0 +1,268 @@
+"""The session's stream over real gRPC: its beginning, its end, what resumes it, and who does not read it."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count, pairwise
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from fusewire_protos import dtypes, frames
+from fusewire_protos.errors import Unauthenticated
+from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Abandon, Fetch, Forget, Free
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.access.interceptor import Access
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import SessionState
+from fusewire_server.transport import service as rpc
+from tests.server.parts import chain, new, segment, upload
+from tests.server.wire import Peer, first_frame, hello, server, status_of
+from tests.server.world import DEADLINE_S, NEGATE, run, until
+
+
+def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
+    async def test() -> None:
+        async with server(credit_ops=77, handles=88) as here:
+            peer = await here.peer()
+            assert peer.welcome.version == PROTOCOL_VERSION
+            assert (peer.welcome.credit.ops, peer.welcome.limits.handles, peer.welcome.epoch) == (77, 88, 1)
+            assert (len(peer.welcome.session_id), len(peer.welcome.server_instance)) == (16, 16)
+            await peer.works(100)
+
+    run(test())
+
+
+def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
+    async def test() -> None:
+        async with server() as here:
+            here.engine.backlog.slice_ns = 0
+            peer = await here.peer()
+            turns = count()
+
+            async def take_turns() -> None:
+                while True:
+                    await asyncio.sleep(0)
+                    next(turns)
+
+            other = asyncio.create_task(take_turns())
+            read_at: dict[bytes, int] = {}
+            intern = here.engine.programs.intern
+
+            def watched(raw: bytes, *, is_fragment: bool) -> ProgramEntry:
+                read_at.setdefault(raw, next(turns))
+                return intern(raw, is_fragment=is_fragment)
+
+            here.engine.programs.intern = watched  # type: ignore[method-assign]
+            programs = [new(100 + length, chain(["negative"] * length)) for length in range(2, 6)]
+            await peer.send(segment(102, 100, 10), Fetch(1, 101), programs=programs)
+            assert (await peer.result(1)).inline
+            other.cancel()
+            assert min(later - sooner for sooner, later in pairwise(read_at[one.raw] for one in programs)) > 1
+
+    run(test())
+
+
+def test_a_frame_waits_for_all_of_the_one_before_it() -> None:
+    async def test() -> None:
+        async with server() as here:
+            here.engine.backlog.slice_ns = 0
+            peer = await here.peer()
+            bases = range(100, 140)
+            await peer.send(*[segment(NEGATE, base, base - 1 if base > 100 else 10) for base in bases])
+            await peer.send(Fetch(1, bases[-1]))
+            assert (await peer.result(1)).inline == np.arange(4, dtype=np.float32).tobytes()
+            assert here.engine.sessions[peer.session_id].completed.segments == len(bases)
+
+    run(test())
+
+
+def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            await until(lambda: session.applied_frame == peer.number)
+            await here.engine.backlog.applied(session)
+            here.engine.backlog.slice_ns = 0
+            peer.number += 1
+            entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
+            assert not here.engine.receive(session, peer.number, b"", entries, ())
+            await peer.resume()
+            await peer.send(Fetch(1, 100))
+            assert (await peer.result(1)).inline == (-np.arange(4, dtype=np.float32)).tobytes()
+
+    run(test())
+
+
+def test_a_goodbye_tells_what_was_wrong_with_an_entry_far_behind_in_its_frame() -> None:
+    async def test() -> None:
+        async with server() as here:
+            here.engine.backlog.slice_ns = 0
+            peer = await here.peer()
+            await peer.send(*[Abandon(7)] * 9, Forget(99))
+            assert await peer.goodbye() == "unknown_program"
+            assert not here.engine.sessions
+
+    run(test())
+
+
+def test_an_orderly_goodbye_ends_the_session() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.call.write(pb.ClientFrame(goodbye=pb.Goodbye()))
+            while isinstance(await asyncio.wait_for(peer.call.read(), DEADLINE_S), pb.ServerFrame):
+                pass
+            assert await asyncio.wait_for(peer.call.code(), DEADLINE_S) is grpc.StatusCode.OK
+            assert not here.engine.sessions
+
+    run(test())
+
+
+def test_a_broken_stream_leaves_a_session_that_can_be_resumed() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            peer.call.cancel()
+            await until(lambda: session.state is SessionState.DETACHED)
+            await peer.resume()
+            assert peer.welcome.epoch == 2
+            await peer.works(200)
+
+    run(test())
+
+
+def test_what_was_answered_and_not_seen_is_answered_again_to_the_next_stream() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            await peer.send(Fetch(1, 100))
+            await until(lambda: len(session.answers.unacknowledged) == 2)
+            await peer.resume()
+            assert (await peer.result(1)).WhichOneof("answer") == "inline"
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            first = peer.number + 1
+            for _ in range(2 * rpc.MOST_UNACKNOWLEDGED):
+                await peer.send(Free(()))
+            while (await peer.next()).acknowledged < first:
+                pass
+
+    run(test())
+
+
+def test_a_stream_that_was_resumed_over_ends() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            first = peer.call
+            await peer.resume()
+            async with asyncio.timeout(DEADLINE_S):
+                while isinstance(await first.read(), pb.ServerFrame):
+                    pass
+            await peer.works(100)
+
+    run(test())
+
+
+def test_a_bad_frame_that_comes_late_on_an_old_stream_leaves_the_session_to_the_new_one() -> None:
+    async def test() -> None:
+        async with server(message_bytes=64 << 10, chunk_bytes=32 << 10, program_bytes=32 << 10) as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session, old = here.engine.sessions[peer.session_id], peer.call
+            # Taken over by a stream that has yet to begin, so that nothing has told the old one.
+            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            await peer.send(tensors=[bytes(128 << 10)])
+            async with asyncio.timeout(DEADLINE_S):
+                while isinstance(await old.read(), pb.ServerFrame):
+                    pass
+            peer.number -= 1
+            await peer.resume()
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_a_token_that_ends_with_an_old_stream_leaves_the_session_to_the_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+
+    def revoked(_access: Access, _metadata: Any) -> str:
+        raise Unauthenticated("the token is unknown here, or revoked")
+
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.works(100)
+            session = here.engine.sessions[peer.session_id]
+            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            with monkeypatch.context() as patched:
+                patched.setattr(Access, "tenant", revoked)
+                async with asyncio.timeout(DEADLINE_S):
+                    while isinstance(await peer.call.read(), pb.ServerFrame):
+                        pass
+            await peer.resume()
+            await peer.works(200)
+            assert session.state is SessionState.OPEN
+
+    run(test())
+
+
+def test_a_repeated_frame_is_applied_once() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            await peer.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            peer.number -= 1
+            await peer.send(segment(NEGATE, 100, 10), Fetch(1, 100))
+            await peer.works(200)
+            assert here.engine.sessions[peer.session_id].completed.segments == 2
+
+    run(test())
+
+
+def test_a_client_that_does_not_read_loses_its_session() -> None:
+    async def test() -> None:
+        spec = Spec(dtypes.uint8, (INLINE_BYTES,))
+        async with server(unread_s=0.1, unread_bytes=1 << 30) as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            await peer.send(upload(20, spec), tensors=[bytes(INLINE_BYTES)])
+            await peer.send(*[Fetch(fetch, 20) for fetch in range(1000)])
+            await until(lambda: session.state is SessionState.CLOSED)
+            status, details = await status_of(peer.result(1000))
+            assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+
+    run(test())
+
+
+def test_a_client_of_many_versions_is_not_told_all_of_them() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = Peer(here.channel)
+            await first_frame(peer, hello(versions=range(100, 100_000)))
+            assert await peer.goodbye() == "wrong_version"
+            assert "99900 in all" in peer.farewell
+            assert len(peer.farewell) < 200
+
+    run(test())

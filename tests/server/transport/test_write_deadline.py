@@ -1,0 +1,68 @@
+"""A bound on waiting that costs no timer a wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from fusewire_server.transport.write_deadline import Patience
+
+_SHORT_S = 0.01
+_LONG_S = 60.0
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, _LONG_S))
+
+
+def test_who_waits_too_long_is_cancelled() -> None:
+    async def test() -> None:
+        patience = Patience(_SHORT_S)
+
+        async def wait() -> None:
+            with patience:
+                await asyncio.Event().wait()
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.create_task(wait())
+        assert patience.is_over
+
+    run(test())
+
+
+def test_many_short_waits_may_take_longer_than_one_may() -> None:
+    async def test() -> None:
+        patience = Patience(_SHORT_S)
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + 5 * _SHORT_S
+        while loop.time() < ends_s:
+            with patience:
+                await asyncio.sleep(0)
+        patience.end()
+        assert not patience.is_over
+
+    run(test())
+
+
+def test_whoever_is_cancelled_by_another_is_not_blamed_for_waiting() -> None:
+    async def test() -> None:
+        patience = Patience(_LONG_S)
+        entered = asyncio.Event()
+
+        async def wait() -> None:
+            with patience:
+                entered.set()
+                await asyncio.Event().wait()
+
+        waiting = asyncio.create_task(wait())
+        await entered.wait()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        patience.end()
+        assert waiting.cancelled()
+        assert not patience.is_over
+
+    run(test())
