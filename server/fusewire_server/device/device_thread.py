@@ -2,7 +2,7 @@
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
-of other sessions that come meanwhile may overtake it (see `unfinished`), and several such runs take turns. The device
+of other sessions that come meanwhile may overtake it (see `unfinished_orders`), and several such runs take turns. The device
 thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
 in order. A run brings the results that somebody waits for to the host itself: its report has them.
 """
@@ -25,7 +25,7 @@ from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
 from fusewire_server.device.long_plans import LongPlans
-from fusewire_server.device.memory import MemoryCount, Room
+from fusewire_server.device.memory import DeviceMemory, MemoryCount
 from fusewire_server.device.orders import (
     Broken,
     Brought,
@@ -67,10 +67,10 @@ class DeviceThread:
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as all that follow
-        self._room = Room(device, self._line)
-        self._allocation = Allocation(device, self._room)
-        self._tier0 = Tier0(device, self._room)
-        self._long_plans = LongPlans(self._allocation, self._room, self._line)
+        self._memory = DeviceMemory(device, self._line)
+        self._allocation = Allocation(device, self._memory)
+        self._tier0 = Tier0(device, self._memory)
+        self._long_plans = LongPlans(self._allocation, self._memory, self._line)
         self._completion = Completion(device, report, self._is_idle)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
         self._shares = TimeShares()
@@ -101,7 +101,7 @@ class DeviceThread:
         return not self._taken and self._orders.empty()
 
     def memory(self) -> MemoryCount:
-        return self._room.count()
+        return self._memory.count()
 
     def _work(self) -> None:
         try:
@@ -167,7 +167,7 @@ class DeviceThread:
             case Read():
                 self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
             case Release():
-                self._room.release(order.values)
+                self._memory.release(order.values)
             case Load():
                 self._load(order)
 
@@ -182,7 +182,7 @@ class DeviceThread:
             self._await_turn(SlicedRead(self._device, order))
 
     def _begin_run(self, order: Run) -> None:
-        run = SlicedRun(order, self._way(order.submission), self._room, DeviceTime(self._device), self._report)
+        run = SlicedRun(order, self._way(order.submission), self._memory, DeviceTime(self._device), self._report)
         if order.submission.loaded is not None:
             self._long_plans.enter(run)
             return
@@ -280,8 +280,8 @@ class DeviceThread:
         """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
         reads = [self._begin_read(fetching) for fetching in submission.reads]
         for block in spare:
-            self._room.give_back(block)
-        self._room.release(submission.released)
+            self._memory.give_back(block)
+        self._memory.release(submission.released)
 
         def ran() -> Ran:
             return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
@@ -310,7 +310,7 @@ class DeviceThread:
         return []
 
     def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
-        self._room.release(tuple(row.outputs))
+        self._memory.release(tuple(row.outputs))
         return FailedRow(row, "out_of_memory", str(error))
 
     def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
@@ -331,8 +331,8 @@ class DeviceThread:
 
     def _filled(self, data: bytes | Staged) -> Block:
         if isinstance(data, Staged):
-            return self._room.put(data)
-        block = self._room.allocate(len(data))
+            return self._memory.put(data)
+        block = self._memory.allocate(len(data))
         self._device.write(block, memoryview(data))
         return block
 

@@ -101,7 +101,7 @@ class Wrote(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A fetched value does not come: its producer found no room, nobody wants it any more, or as `refusal` says."""
+    """A fetched value does not come: its producer found no memory, nobody wants it any more, or as `refusal` says."""
 
     fetching: Fetching
     device_ns: int = 0

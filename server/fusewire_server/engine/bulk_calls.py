@@ -13,7 +13,7 @@ from fusewire_server.sessions.session import Session
 MOST_CALLS = 512  # of a session at once: twice what a connection carries, as an old one may linger beside its successor
 
 
-class Carriers:
+class BulkCalls:
     """The tasks that serve such calls, by session."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ SLACK_NS = 1_000
 _SET_TIMER_SLACK = 29  # of prctl(2)
 
 
-def wake_up_promptly() -> None:
+def reduce_timer_slack() -> None:
     """For this thread and all that it starts. Other systems have nothing to be asked."""
     if platform.system() == "Linux":
         ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, SLACK_NS, 0, 0, 0)

@@ -22,7 +22,7 @@ from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, P
 from fusewire_server.planning.preparations import Preparations
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.one_op_calls import Calls, OneOpCall
+from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_table import OneOp, PlanState, ProgramEntry
 from fusewire_server.programs.row_cost import RowCost
 from fusewire_server.sessions.session import Session
@@ -91,7 +91,7 @@ class Plans:
         if self._planner is None:
             return
         if entry.calls is None:
-            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
+            entry.calls = OneOpCalls(entry.program, is_library_exact=self._device.info.is_library_exact)
         if not entry.is_prepared:
             entry.is_prepared = True
             entry.fault = None

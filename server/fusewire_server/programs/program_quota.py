@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 Key = TypeVar("Key")
 
 
-class Holdings:
+class ProgramQuota:
     """Bytes held, by session and by tenant. `tenant_of` is asked once, when a session holds its first program."""
 
     def __init__(self, tenant_of: Callable[[Any], Hashable]) -> None:

@@ -25,7 +25,7 @@ from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
 from fusewire_server.transport.refusal import Context, in_words, refuse
-from fusewire_server.transport.write_deadline import Patience
+from fusewire_server.transport.write_deadline import WriteDeadline
 
 log = logging.getLogger("fusewire.rpc")
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class FusewireService:
             text = f"the client speaks {_spoken(hello.versions)}; this server speaks {PROTOCOL_VERSION}"
             raise CaseError("wrong_version", text)
         if hello.session_id:
-            return self._engine.registry.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+            return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         self._access.check_newcomer(context.invocation_metadata())
         return self._engine.open(tenant, hello.client, context.peer())
 
@@ -105,14 +105,14 @@ class _Stream:
         self._context = context
         self._epoch = session.epoch
         self._owed = asyncio.Event()
-        self._patience = Patience(engine.config.limits.unread_s)
+        self._write_deadline = WriteDeadline(engine.config.limits.unread_s)
         self._sent_completed = Amount()
         self._sent_acknowledged = 0
         self._goodbye: pb.Goodbye | None = None
 
     async def run(self) -> None:
         """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
-        self._engine.registry.attach(self._session, self._wake)
+        self._engine.attach(self._session, self._wake)
         writer = asyncio.create_task(self._write())
         tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
         try:
@@ -122,15 +122,15 @@ class _Stream:
             elif writer.done():
                 await self._give_up(writer)
         finally:
-            self._engine.registry.detach(self._session, self._epoch)
-            self._patience.end()
+            self._engine.detach(self._session, self._epoch)
+            self._write_deadline.end()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self) -> None:
         try:
-            await _surely(self._engine.backlog.applied(self._session))  # what the stream before this one has left
+            await _surely(self._engine.applied(self._session))  # what the stream before this one has left
             async for raw in self._frames:
                 if not self._is_current:
                     return
@@ -175,7 +175,7 @@ class _Stream:
         engine.acknowledge(session, frame.acknowledged)
         if frame.number:
             if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors):
-                await engine.backlog.applied(session)
+                await engine.applied(session)
         elif frame.programs or frame.bindings or frame.tensors:
             raise CaseError("undecodable_frame", "a frame outside the numbering that carries work")
         if frame.HasField("goodbye"):
@@ -215,10 +215,10 @@ class _Stream:
     async def _send(self, frame: pb.ServerFrame) -> None:
         """Writes a frame. Raises CaseError if the client does not read it in time."""
         try:
-            with self._patience:
+            with self._write_deadline:
                 await self._context.write(frame)
         except asyncio.CancelledError:
-            if not self._patience.is_over:
+            if not self._write_deadline.is_over:
                 raise
             unread_s = self._engine.config.limits.unread_s
             raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
@@ -256,7 +256,7 @@ class _Stream:
             acknowledged=session.applied_frame,
             welcome=pb.Welcome(
                 version=PROTOCOL_VERSION,
-                server_instance=engine.registry.instance,
+                server_instance=engine.instance,
                 session_id=session.session_id,
                 epoch=session.epoch,
                 credit=pb.Credit(**session.credit._asdict()),

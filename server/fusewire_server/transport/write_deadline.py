@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Patience:
+class WriteDeadline:
     """For one task, which enters and leaves: `with patience: await …`. After `limit_s` inside it is cancelled."""
 
     def __init__(self, limit_s: float) -> None:
