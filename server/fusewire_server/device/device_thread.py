@@ -2,9 +2,9 @@
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
-of other sessions that come meanwhile may overtake it (see `unfinished_orders`), and several such runs take turns. The device
-thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
-in order. A run brings the results that somebody waits for to the host itself: its report has them.
+of other sessions that come meanwhile may overtake it (see `unfinished_orders`), and several such runs take turns. The
+device thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on
+fences in order. A run brings the results that somebody waits for to the host itself: its report has them.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class Engine:
         return self._registry.resume(session_id, instance, tenant, acknowledged)
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """A stream carries the session. `wake` is called when it has something to send, and when another replaces it."""
+        """A stream carries the session. `wake` is called when it has something to send, or is replaced."""
         self._registry.attach(session, wake)
 
     def detach(self, session: Session, epoch: int) -> None:

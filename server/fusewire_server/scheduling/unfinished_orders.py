@@ -26,11 +26,11 @@ given up at any place: what it has not written is what nobody would have read.
 
 Memory. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must
 neither wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew
-when there is room again. That changes nothing either: a row writes its results when all its ops have run, so until then all that
-it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have memory
-only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and waits for
-the others. A release that is held up may give back early what no other order needs that is unfinished or held up: none
-that comes later can name what has died.
+when there is room again. That changes nothing either: a row writes its results when all its ops have run, so until then
+all that it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have
+memory only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and
+waits for the others. A release that is held up may give back early what no other order needs that is unfinished or held
+up: none that comes later can name what has died.
 """
 
 from __future__ import annotations
