@@ -18,7 +18,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import SessionState
-from fusewire_server.transport import service as rpc
+from fusewire_server.transport import session_stream
 from tests.server.parts import chain, new, segment, upload
 from tests.server.wire import Peer, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
@@ -160,7 +160,7 @@ def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
             peer = await here.peer()
             await peer.works(100)
             first = peer.number + 1
-            for _ in range(2 * rpc.MOST_UNACKNOWLEDGED):
+            for _ in range(2 * session_stream.MOST_UNACKNOWLEDGED):
                 await peer.send(Free(()))
             while (await peer.next()).acknowledged < first:
                 pass
@@ -205,7 +205,7 @@ def test_a_bad_frame_that_comes_late_on_an_old_stream_leaves_the_session_to_the_
 def test_a_token_that_ends_with_an_old_stream_leaves_the_session_to_the_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+    monkeypatch.setattr(session_stream, "TOKEN_CHECK_S", 0.01)
 
     def revoked(_access: Access, _metadata: Any) -> str:
         raise Unauthenticated("the token is unknown here, or revoked")
