@@ -40,6 +40,7 @@ from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes
 from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.intake import MOST_KILLED, Arrival, Intake, Item, Taken
+from fusewire_server.sessions.rows import bring_upload, drop_row, fail_row, fail_value, poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, SessionState, Value, ValueState, failure_of
 from fusewire_server.sessions.values import let_die, release_if_dead
 
@@ -80,7 +81,7 @@ class Engine:
         self._device_thread = DeviceThread(device, self._take_report)
         self._orders: list[orders.Order] = []  # of this turn of the loop, for the device thread
         self._plans = Plans(planner, device, self._order, self.counters, config.device.arena_bytes, self._submit)
-        self._reads = Reads(self._order, self._intake, self._lanes, self.counters, self._registry.wake, self.no_room)
+        self._reads = Reads(self._order, self._lanes, self.counters, self._registry.wake, self.no_room)
 
     @property
     def sessions(self) -> Mapping[bytes, Session]:
@@ -253,7 +254,7 @@ class Engine:
         value.readers += 1  # until it is written: its bytes count as the session's for as long as they are held
         self._order_write(orders.Write(session, value, data, NO_WORK))
         taken = Taken()
-        self._intake.uploaded(session, value, taken)
+        bring_upload(session, value, taken.reads, taken.released)
         self._act(session, taken)
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
@@ -263,7 +264,7 @@ class Engine:
         failure = Failure(BY_NAME[case], text, 0, 0)
         taken = Taken()
         taken.failures.append(failure)
-        self._intake.fail(session, value, failure)
+        fail_value(session, value, failure)
         self._act(session, taken)
 
     def _act(self, session: Session, taken: Taken) -> None:
@@ -369,14 +370,14 @@ class Engine:
             self.counters.failed(fault.case)
             self._drop(row, fault._replace(base=row.base), taken)
             return False
-        self._intake.poison_from_inputs(row, taken)
+        poison_from_inputs(row, taken.released)
         if _is_wanted(row):
             return True
         self._drop(row, failure_of(row.outputs[0]), taken)
         return False
 
     def _drop(self, row: Row, failure: Failure, taken: Taken) -> None:
-        self._intake.drop(row, failure, taken)
+        drop_row(row, failure, taken.released)
         self._registry.wake(row.session)
 
     # ---- finish ----
@@ -450,7 +451,7 @@ class Engine:
         failure = Failure(BY_NAME[failed.case], text, row.base, 0)
         self.counters.failed(failure.case)
         if row.session.state is not SessionState.CLOSED:
-            self._intake.fail_row(row, failure)
+            fail_row(row, failure)
 
     def no_room(self, text: str) -> str:
         """What is too little for something on the device, with the setting's name and what it comes to."""
@@ -470,7 +471,7 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)
-            self._intake.fail(session, value, failure)
+            fail_value(session, value, failure)
         self._order_releases([session], taken.released)
         self._registry.wake(session)
 

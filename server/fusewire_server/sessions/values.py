@@ -74,6 +74,12 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
         forget(session, value)
 
 
+def end_reading(fetching: Fetching, released: list[Value]) -> None:
+    """A fetch has been told to the device, or given up, and reads its value no more."""
+    fetching.value.readers -= 1
+    release_if_dead(fetching.session, fetching.value, released)
+
+
 def forget_if_dead(session: Session, value: Value) -> None:
     """A failed value that nobody can ask for leaves its session."""
     if value.is_dead and value.state is ValueState.FAILED:
