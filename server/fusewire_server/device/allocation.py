@@ -1,4 +1,4 @@
-"""The memory of a submission's rows: all of it is had before the first launch. Device thread."""
+"""Allocates the memory of a submission's rows before the first launch. Device thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported when the device has come so far: at once if it has, else by a thread that waits on fences in order.
+"""Reports work once the device has reached its fence: at once if it has, else from a thread that waits.
 
 So the device thread waits for no fence, and reports come in the order in which they were asked for. Where somebody
 waits for a value and the device thread has nothing else to do, it looks for the fence for a moment: to wake another

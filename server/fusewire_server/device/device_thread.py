@@ -1,4 +1,4 @@
-"""The thread that talks to the device: it takes orders in turn and has each acted on. It decides nothing.
+"""Takes orders in turn on the one thread that uses the device, and has each acted on. Decides nothing.
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders

@@ -1,4 +1,4 @@
-"""What an order has taken of the device, by the device's own clock: spans between timed fences, summed up."""
+"""Sums up the device time of one order: spans between timed fences, by the device's own clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does what orders say: runs submissions, moves values, loads plans. The hot path of a submission is here.
+"""Acts on orders: runs submissions, moves values, loads plans. The hot path of a submission is here.
 
 Device thread. What the device has not reached yet is reported by the completion (see `completion`).
 """

@@ -1,4 +1,4 @@
-"""Who has the arena of plans in slices: one run until its row ends, then the next that waits, tenants in turn.
+"""Gives the arena of sliced plans to one run at a time, tenants in turn.
 
 A run has the memory of its results only from when it first has the arena: those that wait take none. If it finds no
 room it lets others go first, as it would have come behind them had they run whole. It is refused room once as many have

@@ -1,4 +1,4 @@
-"""DeviceMemory on the device: what is live, what is reserved beside it, and who gives way where there is none.
+"""Counts and hands out device memory, and makes reservations give way where memory is short.
 
 Rows that run op by op reserve what they take beside their blocks. They neither refuse room to others nor have these
 wait for their end: they give it back, and begin anew (see `unfinished_orders`). Device thread, unless said otherwise.

@@ -1,4 +1,4 @@
-"""What the loop tells the device thread to do, and what that reports back. Plain data, which says whom it concerns."""
+"""Defines the orders that the loop gives the device thread, and the reports that come back. Plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission that goes on in slices, row by row. Device thread."""
+"""Runs a submission in slices, row by row. Device thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs at tier 0: op by op, in room that goes to whoever needs it. Device thread."""
+"""Runs submissions at tier 0: op by op, in reserved memory that gives way to others. Device thread."""
 
 from __future__ import annotations
 

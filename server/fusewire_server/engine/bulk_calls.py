@@ -1,4 +1,4 @@
-"""The calls that carry a session's bytes beside its stream: they end with it. Owned by the loop thread."""
+"""Ends a session's upload and download calls with the session. Owned by the loop thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetched values on their way to the host: told to the device as far as the client takes what it is answered."""
+"""Brings fetched values to the host, as far as the client takes its answers."""
 
 from __future__ import annotations
 

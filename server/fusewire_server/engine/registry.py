@@ -1,4 +1,4 @@
-"""The sessions that there are: opened within the limits, joined to a stream, parted from it, resumed, and taken out."""
+"""Opens sessions within the limits, joins them to streams, resumes them, and takes them out."""
 
 from __future__ import annotations
 

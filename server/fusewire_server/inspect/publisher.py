@@ -1,4 +1,4 @@
-"""Makes the engine's live tables into a snapshot. Runs on the loop thread, ten times a second."""
+"""Makes the engine's live tables into a snapshot, ten times a second. Runs on the loop thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
+"""Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the loops.
 
 What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
 Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that

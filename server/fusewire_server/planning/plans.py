@@ -1,4 +1,4 @@
-"""From programs to loaded plans: asks the planner, has the device load what comes, and tells each entry.
+"""Brings programs to loaded plans: asks the planner, has the device load plans, and updates the entries.
 
 A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
 request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:

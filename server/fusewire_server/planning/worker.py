@@ -1,4 +1,4 @@
-"""A worker process of the planner: program bytes in, a plan and its compiled files out.
+"""Runs the planner's worker process: program bytes in, a plan and its compiled files out.
 
 It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
 bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.

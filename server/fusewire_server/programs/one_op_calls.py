@@ -1,4 +1,4 @@
-"""Which ops of a program tier 0 cannot leave to the array library. Pure."""
+"""Finds the ops of a program that tier 0 cannot leave to the array library. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which programs the server knows, how each can be run now, and when one is worth compiling. No I/O.
+"""Keeps the known programs: how each can run now, and when one is worth compiling. No I/O.
 
 Programs are structure and hold no data, so all sessions share one table, keyed by the server's own digest of the
 canonical bytes. A program runs at tier 0 (op by op) from its first use; once its plan is loaded it runs at tier 1.

@@ -1,4 +1,4 @@
-"""Orders that go on in slices: who may overtake them, when they have their turns, who gives way for room. Pure.
+"""Splits device-thread time evenly between unfinished orders and those that overtake them. Pure.
 
 A row that runs op by op takes as long as its program has ops; a long row's plan, or reading a large value, as long as
 there are data. All of them go on in slices, between which the device thread attends to others. Several such orders

@@ -1,4 +1,4 @@
-"""From the entries of a frame to work: the session's tables change, rows and fetches come out. Pure.
+"""Applies the entries of a frame to its session: tables change, rows and fetches come out. Pure.
 
 Entries take effect in order; `rows` says when the rows that come of them go on. A protocol case raises CaseError and
 ends the session; an operation case fails values.

@@ -1,4 +1,4 @@
-"""Rows wait for their inputs, join the queue of their session, or fail with their inputs. Pure.
+"""Queues rows once their inputs are issued, and fails the results that depend on failed inputs. Pure.
 
 A row whose inputs are all issued joins its session's queue. One that needs a value that is still to come is held back,
 and so is every row that depends on it. A value that fails takes with it the results that depend on it, and no others:

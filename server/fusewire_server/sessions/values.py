@@ -1,4 +1,4 @@
-"""A session's values: minted within its quotas, and gone when nobody can read them any more. Pure."""
+"""Mints a session's values within its quotas, and forgets those that nobody can read. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large values beside the stream: the two gRPC methods that carry their bytes up and down.
+"""Carries large values beside the stream: the gRPC methods Upload and Download.
 
 They travel as serialised `Chunk`s that are built and read without protobuf's copies. A call that stalls is given up,
 and every call ends with its session.

@@ -1,4 +1,4 @@
-"""One connection of a session: frames of the client to the engine, and to the client what the engine owes it."""
+"""Serves one connection of a session: frames of the client in, what the engine owes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bound on how long a task may wait at one place, for places that are passed too often for a timer each.
+"""Cancels a task that waits too long to write, without a timer for each write.
 
 Passing costs two assignments. One timer looks now and then whether somebody is still there, and no later than the
 bound after they came.
