@@ -14,9 +14,9 @@ How it is measured:
   there is no figure.
 - A number is the median of several turns; the spread beside it is from the 10th to the 90th percentile.
 
-Where things are: `bench` the command · `report` the table and the file · `figure` what a figure is · `context` what
-a figure is measured with · `catalogue` which scenarios there are · `apart` each in a process of its own · `figures/`
-one file a scenario · `peers/` what Fusewire is compared to · `programs` the array code, written once for every
-library · `turns` taking turns and summing up · `waits` percentiles of time · `workers` client processes · `service`
-servers and their inspection · `machine` what it all ran on.
+Where things are: `bench` the command · `report` the table and the file · `figure` what a figure is · `limits` what it
+must be on each backend · `context` what a figure is measured with · `catalogue` which scenarios there are · `apart`
+each in a process of its own · `figures/` one file a scenario · `peers/` what Fusewire is compared to · `programs` the
+array code, written once for every library · `turns` taking turns and summing up · `waits` percentiles of time ·
+`workers` client processes · `service` servers and their inspection · `machine` what it all ran on.
 """

@@ -14,7 +14,7 @@ import numpy as np
 
 import fusewire as fw
 from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Peer, Scenario, Subject, at_least
+from loadtests.figure import Figure, Peer, Scenario
 from loadtests.programs import CHAIN_OPS, NUMPY, Chain, Floats, check_close, draw_chain, run_chain
 from loadtests.turns import elapsed_ns, summarise, take_turns
 
@@ -93,7 +93,6 @@ def _figure(name: str, what: str, way: str, times_ms: dict[str, list[float]]) ->
         what=what,
         value=ours.median,
         unit="ms",
-        limit=at_least(5, Subject.RATIO),
         peer=Peer("NumPy, op by op", numpy.median, numpy.median / ours.median),
         spread=ours.spread,
         notes=(f"NumPy writing over one array: {in_place.median:.2f} ms",),

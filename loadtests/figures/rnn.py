@@ -6,7 +6,7 @@ from time import process_time_ns
 from typing import NamedTuple
 
 from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Peer, Scenario, Subject, at_most
+from loadtests.figure import Figure, Peer, Scenario
 from loadtests.programs import NUMPY, RNN_OPS, Rnn, check_close, draw_rnn, run_rnn
 from loadtests.service import Count, Service
 from loadtests.turns import elapsed_ns, summarise, take_turns
@@ -74,7 +74,6 @@ def _figure(measured: _Measured) -> Figure:
         what="RNN loop B1 H256, one client, an op",
         value=ours.median,
         unit="µs",
-        limit=at_most(1.5, Subject.RATIO),
         peer=Peer("NumPy in its process", numpy.median, ours.median / numpy.median),
         spread=ours.spread,
         notes=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Limit, Peer, Scenario, Subject, at_most
+from loadtests.figure import Figure, Peer, Scenario
 from loadtests.peers.torch_loops import TorchLoop
 from loadtests.programs import NUMPY, RNN_OPS, Rnn, check_close, draw_rnn, run_rnn
 from loadtests.turns import elapsed_ns, summarise, take_turns
@@ -17,7 +17,7 @@ _TURNS = 5
 _HIDDEN = 256
 
 
-def _measure(context: Context, batch: int, limit: Limit | None) -> tuple[Figure, ...]:
+def _measure(context: Context, batch: int) -> tuple[Figure, ...]:
     operands = draw_rnn(batch, _HIDDEN, seed=11)
     torch = TorchLoop(operands)
     replay = torch.graph(_GRAPH_STEPS)
@@ -34,7 +34,7 @@ def _measure(context: Context, batch: int, limit: Limit | None) -> tuple[Figure,
                 "torch_graph": lambda: [_us_an_op(elapsed_ns(lambda: replay(_STEPS // _GRAPH_STEPS)))],
             },
         )
-    return (_figure(batch, limit, times_us),)
+    return (_figure(batch, times_us),)
 
 
 def _check(rnn: Rnn, operands: Rnn, torch: TorchLoop) -> None:
@@ -52,14 +52,13 @@ def _us_an_op(time_ns: int) -> float:
     return time_ns / 1e3 / (_STEPS * RNN_OPS)
 
 
-def _figure(batch: int, limit: Limit | None, times_us: dict[str, list[float]]) -> Figure:
+def _figure(batch: int, times_us: dict[str, list[float]]) -> Figure:
     ours, eager, graph = (summarise(times_us[name]) for name in ("fusewire", "torch_eager", "torch_graph"))
     return Figure(
         name=f"rnn_torch_b{batch}",
         what=f"RNN loop B{batch} H{_HIDDEN}, one client, an op",
         value=ours.median,
         unit="µs",
-        limit=limit,
         peer=Peer("torch eager", eager.median, ours.median / eager.median),
         spread=ours.spread,
         notes=(f"a CUDA graph of {_GRAPH_STEPS} eager steps in torch: {graph.median:.2f} µs",),
@@ -67,5 +66,5 @@ def _figure(batch: int, limit: Limit | None, times_us: dict[str, list[float]]) -
     )
 
 
-RNN_TORCH_B64 = Scenario(("rnn_torch_b64",), partial(_measure, batch=64, limit=at_most(1.0, Subject.RATIO)))
-RNN_TORCH_B1 = Scenario(("rnn_torch_b1",), partial(_measure, batch=1, limit=None))
+RNN_TORCH_B64 = Scenario(("rnn_torch_b64",), partial(_measure, batch=64))
+RNN_TORCH_B1 = Scenario(("rnn_torch_b1",), partial(_measure, batch=1))

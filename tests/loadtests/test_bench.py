@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadtests import bench, report
+from loadtests import bench, limits, report
 from loadtests.catalogue import SCENARIOS, choose
 from loadtests.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
 from loadtests.peers import bare_client, bare_server
@@ -105,16 +105,34 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
     assert told["failures"] == {"other": "broken"}
 
 
+def _hold_to(monkeypatch: pytest.MonkeyPatch, limit: Limit | None) -> None:
+    """Measuring anything gives one figure, which on the CPU must be as `limit` says."""
+    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(),))
+    monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": limit} if limit else {}, "cuda": {}})
+
+
+def test_a_limit_on_one_backend_judges_nothing_on_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": at_most(1.0)}, "cuda": {}})
+    assert limits.held_to_limit(_figure(), "cpu").verdict is Verdict.MISSED
+    assert limits.held_to_limit(_figure(), "cuda").verdict is Verdict.INFORMATION
+
+
+@pytest.mark.parametrize("backend", sorted(SCENARIOS))
+def test_every_limit_is_of_a_figure_that_its_backend_measures(backend: str) -> None:
+    measured = {name for scenario in SCENARIOS[backend] for name in scenario.names}
+    assert set(limits.LIMITS[backend]) <= measured
+
+
 @pytest.mark.parametrize(("limit", "status"), [(at_most(2.0), 0), (at_most(1.0), 1), (None, 0)])
 def test_told_to_be_strict_a_missed_figure_fails_the_bench(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: Limit | None, status: int
 ) -> None:
-    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=limit),))
+    _hold_to(monkeypatch, limit)
     assert bench.main(["--strict", "--only", "record_op", "--json", str(tmp_path / "bench.json")]) == status
 
 
 def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=at_most(1.0)),))
+    _hold_to(monkeypatch, at_most(1.0))
     path = tmp_path / "bench.json"
     assert bench.main(["--only", "record_op", "--json", str(path)]) == 0
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0

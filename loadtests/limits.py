@@ -1,0 +1,45 @@
+"""What each figure must be, for each backend. A figure that has no limit on a backend is information there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from loadtests.figure import Figure, Limit, Subject, at_least, at_most
+
+# They count bytes and rows: no device makes a difference.
+_ON_EVERY_BACKEND = {
+    "wire_op": at_most(0.25),
+    "wire_segment": at_most(100),
+    "clients_rows": at_least(8),
+    "far_ahead": at_most(64),
+}
+
+LIMITS: Mapping[str, Mapping[str, Limit]] = {
+    "cpu": {
+        **_ON_EVERY_BACKEND,
+        "record_op": at_most(1.3),
+        "fetch_scalar": at_most(2.5, Subject.RATIO),
+        "fetch_scalar_threads": at_most(1.3, Subject.RATIO),
+        "upload": at_least(0.8, Subject.RATIO),
+        "download": at_least(0.8, Subject.RATIO),
+        "pointwise": at_least(5, Subject.RATIO),
+        "pointwise_kept": at_least(5, Subject.RATIO),
+        "rnn": at_most(1.5, Subject.RATIO),
+        "clients_device": at_most(0.4),
+        "planning": at_most(30),
+        "planning_neighbour": at_most(1.5, Subject.RATIO),
+        "planning_neighbour_waits": at_most(1.5, Subject.RATIO),
+    },
+    "cuda": {
+        **_ON_EVERY_BACKEND,
+        "upload": at_least(0.8, Subject.RATIO),
+        "download": at_least(0.8, Subject.RATIO),
+        "rnn_torch_b64": at_most(1.0, Subject.RATIO),
+    },
+}
+
+
+def held_to_limit(figure: Figure, backend: str) -> Figure:
+    """The figure with its limit on this backend. Raises ValueError if that limits a ratio and there is no peer."""
+    return replace(figure, limit=LIMITS[backend].get(figure.name))
