@@ -19,11 +19,11 @@ def _measure(context: Context) -> tuple[Figure, ...]:
     operands = draw_rnn(batch=1, hidden=64, seed=3)
     with context.session() as (service, session):
         rnn = upload(session, operands)
-        expected = run_rnn(operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
-        check_close(run_rnn(rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
-        service.warm_up(lambda: run_rnn(rnn, range(1000), FUSEWIRE.sigmoid).numpy())
+        expected = run_rnn(operands, range(_CHECKED_STEPS), NUMPY)
+        check_close(run_rnn(rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
+        service.warm_up(lambda: run_rnn(rnn, range(1000), FUSEWIRE).numpy())
         before = session.stats
-        run_rnn(rnn, range(_STEPS), FUSEWIRE.sigmoid).numpy()
+        run_rnn(rnn, range(_STEPS), FUSEWIRE).numpy()
         return _figures(before, session.stats)
 
 

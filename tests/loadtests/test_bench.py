@@ -29,7 +29,7 @@ CPU_FIGURES = (
     "download",
     "pointwise",
     "pointwise_kept",
-    "rnn",
+    "rnn_b1_h256",
     "clients_device",
     "clients_rows",
     "planning",
@@ -50,7 +50,7 @@ def test_every_figure_is_measured_by_one_scenario() -> None:
 
 def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
     names = [name for scenario in SCENARIOS["cuda"] for name in scenario.names]
-    assert names == [*CPU_FIGURES, "rnn_torch_b64", "rnn_torch_b1", "fleet"]
+    assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", "fleet"]
 
 
 def test_only_scenarios_with_a_chosen_figure_are_run() -> None:
@@ -142,15 +142,15 @@ def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def measure(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
-        if "rnn" in names:
+        if "rnn_b1_h256" in names:
             raise WrongResult("1 instead of 2")
         return (_figure(),)
 
     monkeypatch.setattr(bench, "measure_apart", measure)
-    assert bench.main(["--only", "rnn", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
+    assert bench.main(["--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
     printed = capsys.readouterr()
     assert "how fast [speed]" in printed.out
-    assert "rnn failed: WrongResult: 1 instead of 2" in printed.err
+    assert "rnn_b1_h256 failed: WrongResult: 1 instead of 2" in printed.err
 
 
 def test_ways_take_turns_in_alternating_order() -> None:
@@ -176,7 +176,7 @@ def test_the_recurrent_loop_in_numpy_is_its_formula() -> None:
     h, weights, bias, scale, residual = (operand.astype(np.float64) for operand in operands)
     for _ in range(20):
         h = 1 / (1 + np.exp((h @ weights + bias) * scale)) + residual
-    check_close(run_rnn(operands, range(20), NUMPY.sigmoid), h.astype(np.float32), "the recurrent loop")
+    check_close(run_rnn(operands, range(20), NUMPY), h.astype(np.float32), "the recurrent loop")
 
 
 def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
@@ -184,12 +184,12 @@ def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
     x, b, z = (operand.astype(np.float64) for operand in operands)
     for _ in range(5):
         x = np.maximum(np.tanh(1 / (1 + np.exp(-((x + b) * z)))), 0)
-    check_close(run_chain(operands, 5, NUMPY), x.astype(np.float32), "five pointwise ops")
+    check_close(run_chain(operands, range(5), NUMPY), x.astype(np.float32), "five pointwise ops")
 
 
 def test_random_operands_stay_float32_through_both_loops() -> None:
-    assert run_rnn(draw_rnn(1, 4, seed=0), range(3), NUMPY.sigmoid).dtype == np.float32
-    assert run_chain(draw_chain(4, seed=0), 3, NUMPY).dtype == np.float32
+    assert run_rnn(draw_rnn(1, 4, seed=0), range(3), NUMPY).dtype == np.float32
+    assert run_chain(draw_chain(4, seed=0), range(3), NUMPY).dtype == np.float32
 
 
 def test_a_result_that_differs_is_named_and_raised() -> None:
