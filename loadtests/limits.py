@@ -19,10 +19,9 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "cpu": {
         **_ON_EVERY_BACKEND,
         "record_op": at_most(1.3),
-        "fetch_scalar": at_most(2.5, Subject.RATIO),
-        "fetch_scalar_threads": at_most(1.3, Subject.RATIO),
-        "upload": at_least(0.8, Subject.RATIO),
-        "download": at_least(0.8, Subject.RATIO),
+        # The bare stream copies nothing. Fusewire copies an array into messages and out of them.
+        "upload": at_least(0.7, Subject.RATIO),
+        "download": at_least(0.5, Subject.RATIO),
         # NumPy alone in its process takes two thirds of what it took beside the client's I/O thread.
         "pointwise": at_least(3.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
@@ -34,6 +33,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
     },
     "cuda": {
         **_ON_EVERY_BACKEND,
+        "fetch_stored": at_most(2.5, Subject.RATIO),
+        "fetch_computed": at_most(4.0, Subject.RATIO),
         "upload": at_least(0.8, Subject.RATIO),
         "download": at_least(0.8, Subject.RATIO),
         "rnn_b64_h256": at_most(1.0, Subject.RATIO),

@@ -12,18 +12,15 @@ import pytest
 from loadtests import bench, limits, report
 from loadtests.catalogue import SCENARIOS, choose
 from loadtests.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
-from loadtests.peers import bare_client, bare_server
 from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 from loadtests.turns import percentile, take_turns
-from loadtests.workers import Worker
 
 CPU_FIGURES = (
     "record_op",
     "record_op_sealed",
     "wire_op",
     "wire_segment",
-    "fetch_scalar",
-    "fetch_scalar_threads",
+    "fetch_stored",
     "fetch_computed",
     "upload",
     "download",
@@ -195,26 +192,3 @@ def test_random_operands_stay_float32_through_both_loops() -> None:
 def test_a_result_that_differs_is_named_and_raised() -> None:
     with pytest.raises(WrongResult, match="a sum"):
         check_close(np.ones(3, np.float32), np.zeros(3, np.float32), "a sum")
-
-
-@pytest.mark.slow
-def test_bare_grpc_echoes_and_carries_all_bytes() -> None:
-    bulk_bytes = 3_000_000
-    with (
-        Worker(bare_server.serve, bulk_bytes) as server,
-        Worker(bare_client.serve, server.answer(), bulk_bytes) as client,
-    ):
-        for echo in ("echo", "echo_to_user", "echo_through_threads"):
-            assert all(time_ns > 0 for time_ns in client.ask(echo, 3))
-        assert client.ask("upload", 1 << 20) > 0
-        assert client.ask("download", 1 << 20) > 0
-
-
-@pytest.mark.slow
-def test_an_error_of_a_worker_is_raised_where_it_was_asked_for() -> None:
-    with (
-        Worker(bare_server.serve, 1000) as server,
-        Worker(bare_client.serve, server.answer(), 2000) as client,
-        pytest.raises(WrongResult, match="1000 bytes came back from bare gRPC instead of 2000"),
-    ):
-        client.ask("download", 256)
