@@ -9,7 +9,7 @@ import pytest
 from fusewire import _grpc_transport
 from fusewire_protos import grpc_environment
 from fusewire_server import app
-from fusewire_server.config import Config
+from fusewire_server.config.config import Config
 from loadtests.figure import WrongResult
 from loadtests.peers import bare_client, bare_server
 from loadtests.peers.bare_pair import bare_pair
