@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire._credit import Amount
 from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
 from fusewire_protos.program import Program

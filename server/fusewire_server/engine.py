@@ -16,6 +16,7 @@ from itertools import islice
 
 from fusewire_kernels.devices.base import Device, Staged
 from fusewire_protos import frames
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server import orders
 from fusewire_server.backlog import Backlog, Items
@@ -39,7 +40,6 @@ from fusewire_server.uploads import Uploads
 from fusewire_server.values import let_die, release_if_dead
 from fusewire_server.work import (
     NO_WORK,
-    Amount,
     Beside,
     Failure,
     Row,

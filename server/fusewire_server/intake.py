@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from fusewire_protos import dtypes, frames
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError, Reach
 from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.program import Program
@@ -23,7 +24,7 @@ from fusewire_server.config import Limits
 from fusewire_server.programs import PlanState, ProgramEntry, ProgramTable, claim_of
 from fusewire_server.session import Session
 from fusewire_server.values import check_quota, forget_if_dead, kill, make_ready, mint, release_if_dead
-from fusewire_server.work import Amount, Failure, Fetching, Row, Value, ValueState, failure_of
+from fusewire_server.work import Failure, Fetching, Row, Value, ValueState, failure_of
 
 MOST_KILLED = 2048  # handles that die in one piece
 MOST_FAILED = 512  # results of a segment that are made failures in one piece

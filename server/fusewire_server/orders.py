@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan, Staged
 from fusewire_kernels.plan import Plan
+from fusewire_protos.credit import Amount
 from fusewire_server import large_read
 from fusewire_server.session import Session
-from fusewire_server.work import Amount, Fetching, Row, Submission, Value
+from fusewire_server.work import Fetching, Row, Submission, Value
 
 
 class Run(NamedTuple):

@@ -15,6 +15,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
@@ -23,7 +24,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.calls import Calls, OneOpCall
 from fusewire_server.holdings import Holdings
 from fusewire_server.row_cost import RowCost
-from fusewire_server.work import Amount, Failure
+from fusewire_server.work import Failure
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan

@@ -7,10 +7,10 @@ import secrets
 import time
 from collections.abc import Callable
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_server.config import Limits
 from fusewire_server.session import Session, SessionEvent, SessionState
-from fusewire_server.work import Amount
 
 
 class Registry:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import grpc
 from google.protobuf.message import DecodeError
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, Unauthenticated
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
@@ -24,7 +25,7 @@ from fusewire_server.patience import Patience
 from fusewire_server.refusal import Context, in_words, refuse
 from fusewire_server.session import Session
 from fusewire_server.version import installed_version
-from fusewire_server.work import Amount, Answer
+from fusewire_server.work import Answer
 
 log = logging.getLogger("fusewire.rpc")
 T = TypeVar("T")

@@ -24,10 +24,11 @@ from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import Enum
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs import Claim, ProgramEntry
-from fusewire_server.work import NO_WORK, Amount, Answer, Beside, Failure, Fetching, Row, Value
+from fusewire_server.work import NO_WORK, Answer, Beside, Failure, Fetching, Row, Value
 
 # Uploads of a session that are told to the device and not yet written. Those of no bytes take no credit, and none holds
 # a handle once it is freed.

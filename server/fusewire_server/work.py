@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, bounded_text
 from fusewire_protos.frames import Scalar
 from fusewire_protos.shapes import Spec
@@ -53,23 +54,6 @@ class Failure(_FailureFields):
             return self._replace(op_index=op_index)
         text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
         return Failure(self.case, text, base, op_index)
-
-
-class Amount(NamedTuple):
-    """Work, in the units of credit."""
-
-    ops: int = 0
-    bytes: int = 0
-    segments: int = 0
-
-    def plus(self, other: Amount) -> Amount:
-        return Amount(self.ops + other.ops, self.bytes + other.bytes, self.segments + other.segments)
-
-    def minus(self, other: Amount) -> Amount:
-        return Amount(self.ops - other.ops, self.bytes - other.bytes, self.segments - other.segments)
-
-    def fits(self, limit: Amount) -> bool:
-        return self.ops <= limit.ops and self.bytes <= limit.bytes and self.segments <= limit.segments
 
 
 NO_WORK = Amount()

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from fusewire import Session
 from fusewire._connect import open_session
-from fusewire._credit import Amount
 from fusewire._memory_server import CREDIT, LIMITS, MemoryServer
 from fusewire._memory_transport import MemoryTransport
 from fusewire_kernels.reference import twin
 from fusewire_protos import dtypes
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Entry
 from fusewire_protos.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._credit import Amount
 from fusewire._memory_server import LIMITS
+from fusewire_protos.credit import Amount
 from tests.client.loops import (
     STEPS,
     H,

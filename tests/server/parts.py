@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fusewire_protos import catalogue, dtypes
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import NewProgram, Segment, Upload
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs import ProgramEntry
 from fusewire_server.session import Session
-from fusewire_server.work import Amount, Row, Value, ValueState
+from fusewire_server.work import Row, Value, ValueState
 
 SIZE_BYTES = 16
 VECTOR = Spec(dtypes.float32, (SIZE_BYTES // 4,))

@@ -7,6 +7,7 @@ import pytest
 
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramOp, build
@@ -14,7 +15,6 @@ from fusewire_protos.program_codec import ProgramLimits, decode, encode
 from fusewire_protos.shapes import Spec
 from fusewire_server import programs
 from fusewire_server.programs import Claim, PlanState, ProgramEntry, ProgramTable, TableBounds, bucket, claim_of
-from fusewire_server.work import Amount
 from tests.program_bytes import program_bytes
 from tests.server.parts import VECTOR, chain, op
 

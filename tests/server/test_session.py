@@ -2,10 +2,11 @@
 
 import pytest
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.session import MOST_DOWNLOADS, TRANSITIONS, Session, SessionEvent, SessionState
-from fusewire_server.work import NO_WORK, Amount, Answer, Failure
+from fusewire_server.work import NO_WORK, Answer, Failure
 from tests.server.parts import CREDIT, UNREAD_BYTES, session
 
 OPEN, DETACHED, CLOSED = SessionState.OPEN, SessionState.DETACHED, SessionState.CLOSED
