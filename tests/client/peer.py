@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from fusewire import Session
 from fusewire._connect import open_session
-from fusewire._memory_server import CREDIT, LIMITS, MemoryServer
-from fusewire._memory_transport import MemoryTransport
+from fusewire.testing.memory_server import CREDIT, LIMITS, MemoryServer
+from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_kernels.reference import twin
 from fusewire_protos import dtypes
 from fusewire_protos.credit import Amount

@@ -23,7 +23,7 @@ import pytest
 import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._grpc_transport import GrpcTransport, _address_of, _reason_of_call
-from fusewire._memory_server import MemoryServer
+from fusewire.testing.memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import Abandon, Fetch, Upload

@@ -18,11 +18,11 @@ import pytest
 import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._cut import Reach
-from fusewire._memory_server import MemoryServer
-from fusewire._memory_transport import MemoryTransport
 from fusewire._recorder import Draft, Recorder
 from fusewire._session import close_all
 from fusewire._transport import Peer
+from fusewire.testing.memory_server import MemoryServer
+from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._memory_server import LIMITS
+from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
 from tests.client.loops import (
     STEPS,

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from fusewire._errors import SessionLost
-from fusewire._memory_server import MemoryServer
 from fusewire._transport import Peer
+from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
