@@ -1,4 +1,4 @@
-"""A transport without a network: it joins a session to a server in the same process, for tests."""
+"""A transport in memory: it joins a session to a server in the same process, without a network."""
 
 from __future__ import annotations
 
