@@ -13,6 +13,10 @@ A boundary is *settled* when one more body has been recorded behind it: by then 
 are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
 its own, for its liveness differs.
 
+A piece ends where a run of the loop does (`_runs`): of a function that loops, called again and again, a call is a run.
+Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one more
+run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
+
 Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
 segment and consists of shorter ones for the most part is cut into those.
 """
@@ -20,7 +24,7 @@ segment and consists of shorter ones for the most part is cut into those.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -30,6 +34,7 @@ import numpy as np
 from fusewire._bodies import Bodies, place_of
 from fusewire._history import History
 from fusewire._period import Period, choose_rotation, find_period, ops_in_loops
+from fusewire._runs import Runs
 from fusewire._tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
@@ -56,10 +61,15 @@ class Piece(NamedTuple):
 
     ops: int
     bodies: int = 0  # how many whole ones
+    run_bodies: int = 1  # how many of them make a run, if it is whole runs
 
     @property
     def is_fragment(self) -> bool:
         return self.bodies == 0
+
+    @property
+    def runs(self) -> int:
+        return self.bodies // self.run_bodies
 
 
 class Past(NamedTuple):
@@ -79,6 +89,10 @@ class Cutter:
         self._body: Integers | None = None
         self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
         self._reads: list[int] = []  # with a body: ops from each read to its next beginning
+        self._runs = Runs()
+        self._run_bodies = 1  # as far as runs of the loop are known to be equal
+        self._rest_bodies = 0  # behind the lead, until the next run; 0 where one begins or that is unknown
+        self._cut_ops = 0  # since the loop began
         self._known = Bodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
@@ -89,14 +103,15 @@ class Cutter:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
         if self._body is None:
             return None
-        return self._lead_ops or _least_repeats(len(self._body), least_ops) * len(self._body)
+        return self._lead_ops or self._next_bodies(len(self._body), least_ops) * len(self._body)
 
     def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
         """At how many unsent ops `next_piece` is to be asked again."""
         boundary_ops = self.ops_to_boundary(least_ops)
         if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
-        return max(boundary_ops + len(self._body), unsent_ops) + 1
+        behind_ops = len(self._body) * (1 if self._lead_ops else self._settling_bodies())
+        return max(boundary_ops + behind_ops, unsent_ops) + 1
 
     def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
         """False if `next_piece` would give none, or would only be asked too early."""
@@ -125,11 +140,38 @@ class Cutter:
     def cut(self, piece: Piece) -> None:
         """Takes note that `piece`, the last one given, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
-        lead_ops = self._lead_ops - piece.ops
+        lead_ops, rest_bodies = self._lead_ops - piece.ops, self._rest_bodies
         if self._body is not None and lead_ops < 0:
-            lead_ops %= len(self._body)
-        barren_ops = self._barren_ops - piece.ops
-        self._sent, self._lead_ops, self._barren_ops = sent, lead_ops, barren_ops  # at once: a signal handler may raise
+            to_run_ops = lead_ops + rest_bodies * len(self._body)
+            if to_run_ops < 0:
+                to_run_ops %= self._run_bodies * len(self._body)
+            rest_bodies, lead_ops = divmod(to_run_ops, len(self._body))
+        barren_ops, cut_ops = self._barren_ops - piece.ops, self._cut_ops + piece.ops
+        # At once: a signal handler may raise.
+        self._sent, self._lead_ops, self._rest_bodies = sent, lead_ops, rest_bodies
+        self._barren_ops, self._cut_ops = barren_ops, cut_ops
+
+    def end_run(self, ends: Sequence[int], ends_in_runs: Sequence[int]) -> Piece | None:
+        """Less of the last piece given, if it is to end where a run does; None if all of it may be one piece.
+
+        `ends`: behind which of its ops runs end. `ends_in_runs`: those of them that end the piece even if it is of
+        whole runs.
+        """
+        assert self._body is not None
+        length = len(self._body)
+        within_body = next((end for end in ends if end % length), None)
+        if within_body is not None:
+            self._known.drop(self._body)
+            self._begin(np.roll(self._body, -within_body), within_body)
+            return Piece(within_body)
+        if self._run_bodies > 1 and not any((end // length - self._rest_bodies) % self._run_bodies for end in ends):
+            ends = ends_in_runs
+        elif ends:
+            self._note_run_ends(length, ends)
+        if not ends:
+            return None
+        self._rest_bodies = ends[0] // length
+        return self._largest_piece(length, self._rest_bodies)
 
     def note_end(self, reach: Reach) -> None:
         """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
@@ -137,6 +179,9 @@ class Cutter:
             return
         lead = self._lead_ops
         self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
+        if lead == 0:
+            self._note_run_ends(len(self._body), [0])
+            self._rest_bodies = 0
         if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
             return
         self._known.drop(self._body)
@@ -154,12 +199,38 @@ class Cutter:
         if lead:
             is_due = takes_all or len(unsent) > lead + length
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
-        settled = min(bodies, (len(unsent) - 1) // length - 1)
-        ready = max(settled, bodies - 1, 1) if takes_all else settled
-        if ready < (_least_repeats(length, least_ops) if runs_on and not takes_all else 1):
+        settled = min(bodies, (len(unsent) - 1) // length - (self._settling_bodies() if runs_on else 1))
+        whole = self._run_bodies if bodies >= self._run_bodies else 1
+        ready = max(settled, bodies - 1, whole) if takes_all else settled
+        if ready < (self._next_bodies(length, least_ops) if runs_on and not takes_all else 1):
             return None
-        repeats = min(_power_of_two_up_to(ready), _largest_repeats(length))
-        return Piece(repeats * length, repeats)
+        return self._largest_piece(length, ready)
+
+    def _next_bodies(self, length: int, least_ops: int) -> int:
+        """How many bodies the next piece will have if the loop goes on."""
+        rest, run_bodies = self._rest_bodies, self._run_bodies
+        if rest % run_bodies:
+            return _power_of_two_up_to(rest % run_bodies)
+        runs = _least_repeats(length * run_bodies, least_ops)
+        return run_bodies * (min(runs, _power_of_two_up_to(rest // run_bodies)) if rest else runs)
+
+    def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
+        """`ends`: behind which unsent op."""
+        run_ops = self._runs.note([self._cut_ops + end for end in ends])
+        self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
+
+    def _settling_bodies(self) -> int:
+        """How many more are to be recorded behind the next piece, so that its last body or run is settled."""
+        return 1 if self._rest_bodies % self._run_bodies else self._run_bodies
+
+    def _largest_piece(self, length: int, bodies: int) -> Piece:
+        """Of that many bodies at most, and no more than a run still has: whole runs, if it has one."""
+        rest, run_bodies = self._rest_bodies, self._run_bodies
+        part = rest % run_bodies
+        size = 1 if part or bodies < run_bodies else run_bodies
+        most = min(bodies, part or rest or bodies)
+        repeats = min(_power_of_two_up_to(most // size), _largest_repeats(length * size))
+        return Piece(repeats * size * length, repeats * size, size)
 
     def _is_broken(self, unsent: Integers) -> bool:
         if self._body is None:
@@ -220,6 +291,7 @@ class Cutter:
 
     def _begin(self, body: Integers, lead_ops: int) -> None:
         self._body, self._lead_ops, self._reads = body, lead_ops, []
+        self._runs, self._run_bodies, self._rest_bodies, self._cut_ops = Runs(), 1, 0, -lead_ops
         self._known.add(body)
 
 

@@ -24,7 +24,6 @@ import grpc
 import grpc.aio
 import numpy as np
 
-from fusewire._alarm import Alarm
 from fusewire._errors import (
     ConfigurationError,
     FusewireError,
@@ -143,11 +142,11 @@ class GrpcTransport:
         self._has_ended.set()  # until it is opened
         self._backlog = Backlog(_QUEUED_BYTES)
         self._farewell: bytes | None = None
-        self._alarm = Alarm(self._loop)
         self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # From here on the I/O thread's alone.
         self._is_ending = False
+        self._awakening: asyncio.Future[None] | None = None  # while asleep, and a little longer
         self._is_given_up = asyncio.Event()
         self._bulk: Any = None  # a channel, once it is needed
         self._tasks: set[asyncio.Task[None]] = set()
@@ -160,7 +159,7 @@ class GrpcTransport:
     def wake(self) -> None:
         if self._is_asleep:
             self._is_asleep = False
-            self._alarm.ring()
+            self._call(self._awaken)
 
     def want_tick(self) -> None:
         self._is_tick_wanted = True
@@ -262,7 +261,7 @@ class GrpcTransport:
         await call.done_writing()
 
     async def _sleep(self, call: Call, due_s: float) -> None:
-        """Until woken. Whoever posts before the flag is set does not ring: what it posted is looked for once more."""
+        """Until woken. Whoever posts before the flag is set wakes nobody: what it posted is looked for once more."""
         self._is_asleep = True
         frame = self._peer.next_frame()
         if frame is not None or self._is_tick_wanted or self._is_ending:
@@ -270,9 +269,15 @@ class GrpcTransport:
         if frame is not None:
             await call.write(frame)
         elif self._is_asleep:
-            self._alarm.ring_at(due_s)
-            await self._alarm
+            self._awakening = self._loop.create_future()
+            timer = self._loop.call_at(due_s, self._awaken)
+            await self._awakening
+            timer.cancel()
             self._is_asleep = False
+
+    def _awaken(self) -> None:
+        if self._awakening is not None and not self._awakening.done():
+            self._awakening.set_result(None)
 
     async def _read(self, call: Call) -> None:
         while (raw := await call.read()) is not _END:
@@ -286,7 +291,7 @@ class GrpcTransport:
         """Without a farewell there is nobody to part from, and perhaps no connection yet."""
         self._is_ending = True
         self._is_asleep = False
-        self._alarm.ring()
+        self._awaken()
         if self._farewell is None:
             self._is_given_up.set()
 

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import NamedTuple
 
-from fusewire._credit import Amount, Credit
+from fusewire._credit import Credit
 from fusewire._errors import ArgumentError, FusewireError, RequestError, WaitTimeout
 from fusewire._recorder import Recorder
 from fusewire._stream import ClientStream, Outgoing
 from fusewire._transport import Transport
+from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _LONGEST_WAIT_S = threading.TIMEOUT_MAX / 2  # a user's may be infinite, which waits refuse

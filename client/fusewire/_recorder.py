@@ -29,8 +29,8 @@ import numpy.typing as npt
 from fusewire._cut import HISTORY_OPS, LARGEST_SEGMENT_OPS, LEAST_SEGMENT_OPS, Cutter, Past, Piece, Reach, within
 from fusewire._loans import Loan, Loans
 from fusewire._positions import Positions, users_position
-from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_bodies, structure_of
-from fusewire._signature import signature_of
+from fusewire._runs import kept_of, run_ends
+from fusewire._segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
 from fusewire._tape import Integers, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -40,7 +40,6 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
 _RECORDING_MODULE = "fusewire._recording"
-_MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # a body being recorded is worth waiting for a thread that lost its turn
 
@@ -215,24 +214,21 @@ class Recorder:
         if not self._cutter.may_cut(self.tape.end - self.sent, reach):
             return None
         deaths = len(self.buried)  # before the tape is read: what is dead now was last used on what we see of it
-        tape, first, (unsent, end) = self.tape, self.sent, self._hear()
+        tape, (unsent, end) = self.tape, self._hear()
         places = places_of_signatures(unsent)
-        signatures = unsent[places]
 
         def look_back(ops: int) -> Past:
             return Past(tape.between(end - ops, end), end - ops)
 
-        piece = self._cutter.next_piece(signatures, reach, self._least_ops, look_back)
+        piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back)
         if piece is None:
             return None
-        piece = self._fitting(piece, unsent, places)
         self._take_buried(deaths)
-        here, later = _split(unsent, places, piece.ops)
-        structure = self._structure(here, first, signatures[: piece.ops])
-        liveness = liveness_of(first, piece.ops, structure.inputs, self._dead, later)
-        if _is_kept_now_and_then(piece, liveness, signatures):
-            liveness = spread_over_bodies(liveness, first, piece.ops, piece.bodies)
-        return Draft(piece, first, structure, liveness, tape.values_of(here), later)
+        draft = self._draw(self._fitting(piece, unsent, places), tape, unsent, places)
+        shorter = self._ending_with_a_run(draft)
+        if shorter is not None:
+            draft = self._draw(shorter, tape, unsent, places)
+        return draft._replace(liveness=_spread(draft))
 
     def commit(self, draft: Draft) -> None:
         """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""
@@ -275,6 +271,22 @@ class Recorder:
     def _least_ops(self) -> int:
         """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
+
+    def _draw(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
+        here, later = _split(unsent, places, piece.ops)
+        structure = self._structure(here, self.sent, unsent[places[: piece.ops]])
+        liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
+        return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
+
+    def _ending_with_a_run(self, draft: Draft) -> Piece | None:
+        """Less of the piece, if a run of the loop ends within it and it is to end there."""
+        piece = draft.piece
+        if piece.bodies < 2:
+            return None
+        kept, run_ops = draft.liveness.kept, piece.ops // piece.runs
+        ends = run_ends(draft.structure.key, piece.bodies, kept_of(kept, piece.ops // piece.bodies, piece.bodies))
+        in_runs = [(run + 1) * run_ops for run in kept_of(kept, run_ops, piece.runs).of_few]
+        return self._cutter.end_run(ends, in_runs)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
         """`piece`, or less of it if one program may not have as many ops, or as many operands of them."""
@@ -358,19 +370,14 @@ def _end_of(flat: Integers, places: Integers, ops: int) -> int:
     return int(places[ops]) if ops < len(places) else len(flat)
 
 
-def _is_kept_now_and_then(piece: Piece, liveness: Liveness, signatures: Integers) -> bool:
-    """Whether the user keeps results of bodies whose names have been bound anew; such as are small.
-
-    A name may well follow the loop one body behind, so what is kept of the last body alone does not count.
-    """
-    if piece.bodies < 2 or not liveness.kept:
-        return False
-    body_ops = piece.ops // piece.bodies
-    if liveness.kept[0] >= piece.ops - body_ops or len(signatures) < piece.ops + body_ops:
-        return False
-    places = {index % body_ops for index in liveness.kept}
-    body_bytes = sum(signature_of(signatures[place]).result.spec.size_bytes for place in places)
-    return body_bytes * piece.bodies <= _MOST_SPREAD_BYTES
+def _spread(draft: Draft) -> Liveness:
+    """As if what the user keeps of most bodies, or runs, were kept of each."""
+    piece, liveness = draft.piece, draft.liveness
+    if piece.runs < 2 or not liveness.kept:
+        return liveness
+    run_ops = piece.ops // piece.runs
+    places = kept_of(liveness.kept, run_ops, piece.runs).of_most
+    return spread_over_parts(liveness, draft.first, places, range(0, piece.ops, run_ops))
 
 
 def _is_interrupting() -> bool:

@@ -128,14 +128,13 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
     return Liveness(live, old.dying, old.freed, waiting, kept)
 
 
-def spread_over_bodies(liveness: Liveness, first: int, ops: int, bodies: int) -> Liveness:
-    """As if what the user keeps of some bodies of a piece were kept of each, and dropped where it is not.
+def spread_over_parts(liveness: Liveness, first: int, places: Sequence[int], parts: Sequence[int]) -> Liveness:
+    """As if the results at `places` of each part were kept, and dropped where they are not.
 
-    Which bodies those are differs from piece to piece; spread, they are all of one program.
+    Which parts the user keeps them of may differ from piece to piece; spread, the pieces are all of one program.
+    `parts`: the op index with which each begins.
     """
-    body_ops = ops // bodies
-    places = {index % body_ops for index in liveness.kept}
-    spread = {start + place for start in range(0, ops, body_ops) for place in places}
+    spread = {start + place for start in parts for place in places}
     dropped = sorted(spread.difference(liveness.live))
     if not dropped:
         return liveness

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 
-from fusewire._credit import Amount
 from fusewire._cut import Reach
 from fusewire._errors import FusewireError
 from fusewire._link import Link, finish
@@ -19,6 +18,7 @@ from fusewire._recorder import Draft, Recorder
 from fusewire._recorders import Recorders
 from fusewire._stream import Outgoing
 from fusewire._templates import Template, bind, build_template
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
 

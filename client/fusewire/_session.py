@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 
 from fusewire import _upload as uploading
 from fusewire._array import Array
-from fusewire._credit import Amount, Credit
+from fusewire._credit import Credit
 from fusewire._cut import LARGEST_SEGMENT_OPS, Reach
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._fetched import Value
@@ -37,6 +37,7 @@ from fusewire._sending import Sender, Trigger
 from fusewire._signature import intern_spec
 from fusewire._transport import Transport
 from fusewire._uploads import Uploads
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
 

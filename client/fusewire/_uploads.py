@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from fusewire import _upload as uploading
 from fusewire._conversions import Host
-from fusewire._credit import Amount
 from fusewire._link import Link, finish
 from fusewire._recording import Recorded
 from fusewire._sending import Sender
 from fusewire._stream import Outgoing
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Upload
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fusewire._credit import Amount, Credit
+from fusewire._credit import Credit
+from fusewire_protos.credit import Amount
 
 
 def test_what_fits_is_admitted() -> None:

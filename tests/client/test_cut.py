@@ -52,6 +52,7 @@ class Feed:
         self.places: list[int] = []
         self.sent = 0
         self.pieces: list[Piece] = []
+        self.ends: list[int] = []  # of runs: behind which ops
 
     def record(self, places: Sequence[int]) -> None:
         self.places += places
@@ -80,10 +81,16 @@ class Feed:
             return None
         if not self.cutter.may_cut(len(self.places) - self.sent, reach):
             return None
-        unsent = np.array([signature(place) for place in self.places[self.sent :]], np.int64)
-        return self.cutter.next_piece(unsent, reach, least_ops, self._look_back)
+        piece = self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back)
+        if piece is None or piece.bodies < 2:
+            return piece
+        ends = [end - self.sent for end in self.ends if self.sent < end < self.sent + piece.ops]
+        return self.cutter.end_run(ends, []) or piece
 
-    def _look_back(self, ops: int) -> Past:
+    def unsent(self) -> Integers:
+        return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
+
+    def look_back(self, ops: int) -> Past:
         return Past(chain(self.places)[-ops:], FIRST + len(self.places) - ops)
 
 
@@ -399,6 +406,112 @@ def test_the_next_look_is_always_ahead(places: list[int]) -> None:
         unsent = len(feed.places) - feed.sent
         assert feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
         feed.run([place])
+
+
+# ---- runs ----
+
+
+def in_runs(run_bodies: int) -> Feed:
+    """A loop whose first pieces have shown that so many bodies make a run."""
+    feed = Feed()
+    feed.record(BODY * 6 * run_bodies)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    feed.cutter.end_run([6 * run_bodies * runs for runs in range(1, 5)], [])
+    return feed
+
+
+def test_a_piece_ends_where_a_run_does_in_powers_of_two() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 13, 6 * 20], []) == Piece(6 * 8, 8)
+    assert feed.cut()[:4] == [Piece(6 * 8, 8), Piece(6 * 4, 4), Piece(6, 1), Piece(6 * 16, 16)]
+
+
+def test_runs_known_to_be_equal_are_pieces_in_powers_of_two() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 5 * 20)
+    pieces = feed.cut()
+    assert pieces[0] == Piece(6 * 5, 5, run_bodies=5)
+    assert {piece.runs for piece in pieces} <= {1, 2, 4, 8, 16}
+    assert all(piece.run_bodies == 5 for piece in pieces)
+
+
+def test_a_run_is_cut_once_one_more_is_recorded() -> None:
+    feed = in_runs(20)
+    feed.cut()
+    unsent = len(feed.places) - feed.sent
+    feed.record(BODY * 40)
+    del feed.places[-unsent:]
+    assert feed.cut(least_ops=6 * 20) == []
+    feed.record(BODY[:1])
+    assert feed.cut(least_ops=6 * 20) == [Piece(6 * 20, 20, run_bodies=20)]
+
+
+def test_of_a_run_that_is_cut_in_two_the_rest_is_cut_by_bodies_and_the_next_ones_whole() -> None:
+    feed = in_runs(20)
+    feed.cut(Reach.EVERYTHING)
+    feed.record(BODY * 7)
+    feed.cut(Reach.AGED)
+    feed.record(BODY * 13)
+    feed.pieces.clear()
+    feed.run(BODY * 80)
+    assert [(piece.bodies, piece.run_bodies) for piece in feed.pieces[:4]] == [(8, 1), (4, 1), (1, 1), (20, 20)]
+
+
+def test_a_run_that_ends_elsewhere_than_expected_ends_the_piece_and_runs_are_equal_no_more() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 100)
+    feed.cut()
+    feed.record(BODY * 100)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 5, 6 * 8], []) == Piece(6 * 4, 4)
+
+
+def test_runs_end_a_piece_of_whole_ones_only_where_told() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 100)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], []) is None
+    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], [6 * 15]) == Piece(6 * 10, 10, run_bodies=5)
+
+
+def test_bodies_are_turned_to_begin_where_runs_do() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 3 + 2], []) == Piece(6 * 3 + 2)
+    assert feed.cut()[:2] == [Piece(6 * 3 + 2), Piece(6 * 32, 32)]
+
+
+def test_values_read_every_so_many_bodies_end_runs() -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    read_loop(feed, [6 * 21], 8)
+    assert feed.pieces[-2:] == [Piece(6 * 21, 21, run_bodies=21)] * 2
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=20),
+    least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
+    reach=st.sampled_from([Reach.SETTLED, Reach.AGED, Reach.EVERYTHING]),
+)
+def test_whatever_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_piece_but_one_of_whole_runs(
+    lengths: list[int], least_ops: int, reach: Reach
+) -> None:
+    feed = Feed()
+    feed.ends = np.cumsum([6 * length for length in lengths]).tolist()
+    for length in lengths:
+        feed.record(BODY * length)
+        feed.cut(reach, least_ops=least_ops)
+    feed.cut(Reach.EVERYTHING)
+    assert feed.sent == len(feed.places)
+    begins = np.cumsum([0, *(piece.ops for piece in feed.pieces)])
+    for begin, piece in zip(begins.tolist(), feed.pieces, strict=False):
+        within_piece = [end - begin for end in feed.ends if begin < end < begin + piece.ops]
+        assert piece.is_fragment or all(end % (6 * piece.run_bodies) == 0 for end in within_piece)
+        assert piece.run_bodies > 1 or not within_piece or piece.is_fragment
 
 
 # ---- operands ----

@@ -23,12 +23,11 @@ import pytest
 import fusewire as fw
 from fusewire._connect import open_session
 from fusewire._grpc_transport import GrpcTransport, _address_of, _reason_of_call
-from fusewire._memory_server import MemoryServer
+from fusewire.testing.memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import Abandon, Fetch, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
-from tests.client.peer import execute
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
 LARGE = np.arange(100_000, dtype=np.float64)
@@ -38,7 +37,7 @@ class Server:
     """A MemoryServer behind gRPC."""
 
     def __init__(self, credentials: grpc.ServerCredentials | None = None, place: str = "127.0.0.1:0") -> None:
-        self.memory = MemoryServer(execute)
+        self.memory = MemoryServer()
         self.farewells: list[wire.ServerFrame] = []  # once there are any, they are all the client is told
         self.metadata: list[dict[str, Any]] = []  # of every call
         self.alter: Callable[[bytes], bytes] = lambda value: value  # what becomes of a value on its way down

@@ -8,10 +8,10 @@ import pytest
 
 import fusewire as fw
 from fusewire import _recorder
-from fusewire._credit import Amount
 from fusewire._recorder import _TRIMMED_AT_RECORDS
 from fusewire._segments import Structure, structure_of
 from fusewire._tape import Integers
+from fusewire_protos.credit import Amount
 from tests.client.loops import H
 from tests.client.peer import connect
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._credit import Amount
 from fusewire._link import Link
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Free, Upload
 from tests.client.peer import connect, entries
 

@@ -1,32 +1,25 @@
-"""A server without a network: the other end of a session in tests, in the same process.
+"""A server in memory: the other end of a session in tests, in the same process, without a network.
 
-The server decodes what a real one decodes and has segments executed, in order, by a callable given to it. What it
-does not do is refuse: validation and quotas are the real one's. Completion can be held back, so that a test decides
-when credit returns.
+It decodes what a real server decodes and computes segments in order, with NumPy. It does not refuse: validation and
+quotas are the real one's. Completion can be held back, so that a test decides when credit returns.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fusewire._credit import Amount
+from fusewire.testing.computing import Execute, Host, compute
 from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
-
-Host = npt.NDArray[Any]
-# All results of a program, from its inputs, scalars and starts.
-Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
 _NOTHING = np.empty(0)  # stands for what a failed segment never made
@@ -42,12 +35,21 @@ LIMITS = wire.Limits(
 
 
 class MemoryServer:
-    """One session's server, without I/O: frames in, frames out."""
+    """One session's server, without I/O: frames in, frames out. See `session_in_memory`.
+
+        server = MemoryServer()
+        with session_in_memory(server) as session:
+            my_program(session)
+        assert len(server.programs) <= 4
+
+    `execute` computes programs, `credit` and `limits` are told to the client, and with `holds_completion` credit comes
+    back by `complete` alone.
+    """
 
     def __init__(
         self,
-        execute: Execute,
         *,
+        execute: Execute = compute,
         credit: Amount = CREDIT,
         limits: wire.Limits = LIMITS,
         holds_completion: bool = False,
@@ -62,8 +64,8 @@ class MemoryServer:
         self._completed = Amount()
         self.holds_completion = holds_completion
         self._numbered: set[int] = set()  # programs, also those that an entry which waits is to forget
-        self.programs: dict[int, Program] = {}
-        self.values: dict[int, Host] = {}
+        self.programs: dict[int, Program] = {}  # by the client's numbers; those that it has forgotten are gone
+        self.values: dict[int, Host] = {}  # what the client holds, by handle
         self.awaited: dict[int, Spec] = {}  # uploads declared and not yet there
         self.beside: dict[int, bytes] = {}  # answers to be downloaded, by fetch
         self.entries: list[Entry] = []  # all that came, in order

@@ -1,4 +1,4 @@
-"""A transport without a network: it joins a session to a server in the same process, for tests."""
+"""A transport in memory: it joins a session to a server in the same process, without a network."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 
 from fusewire._errors import SessionLost
-from fusewire._memory_server import MemoryServer
 from fusewire._transport import Peer
+from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
