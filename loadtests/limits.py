@@ -18,6 +18,7 @@ _ON_EVERY_BACKEND = {
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "cpu": {
         **_ON_EVERY_BACKEND,
+        # The mean with cutting and sealing keeps what was the limit of the median op without them.
         "record_op": at_most(1.3),
         # The bare stream copies nothing. Fusewire copies an array into messages and out of them.
         "upload": at_least(0.7, Subject.RATIO),
@@ -33,6 +34,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
     },
     "cuda": {
         **_ON_EVERY_BACKEND,
+        # On the host of an H200 it took 1.7 µs.
+        "record_op": at_most(2.0),
         "fetch_stored": at_most(2.5, Subject.RATIO),
         "fetch_computed": at_most(4.0, Subject.RATIO),
         "upload": at_least(0.8, Subject.RATIO),

@@ -17,7 +17,6 @@ from loadtests.turns import percentile, take_turns
 
 CPU_FIGURES = (
     "record_op",
-    "record_op_sealed",
     "wire_op",
     "wire_segment",
     "fetch_stored",
