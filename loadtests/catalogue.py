@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from loadtests.figure import Scenario
 from loadtests.figures.bulk import BULK
+from loadtests.figures.cold_start import COLD_START
 from loadtests.figures.far_ahead import FAR_AHEAD
 from loadtests.figures.fleet_throughput import FLEET
 from loadtests.figures.many_clients import MANY_CLIENTS
@@ -16,7 +17,18 @@ from loadtests.figures.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
 from loadtests.figures.round_trip import ROUND_TRIP
 from loadtests.figures.wire import WIRE
 
-_ON_EVERY_BACKEND = (RECORDING, WIRE, ROUND_TRIP, BULK, POINTWISE, RNN_B1_H256, MANY_CLIENTS, PLANNING, FAR_AHEAD)
+_ON_EVERY_BACKEND = (
+    RECORDING,
+    WIRE,
+    ROUND_TRIP,
+    BULK,
+    POINTWISE,
+    RNN_B1_H256,
+    MANY_CLIENTS,
+    PLANNING,
+    COLD_START,
+    FAR_AHEAD,
+)
 
 SCENARIOS: Mapping[str, tuple[Scenario, ...]] = {
     "cpu": _ON_EVERY_BACKEND,

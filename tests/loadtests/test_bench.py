@@ -31,6 +31,9 @@ CPU_FIGURES = (
     "planning",
     "planning_neighbour",
     "planning_neighbour_waits",
+    "cold_5",
+    "cold_1000",
+    "cold_steady",
     "far_ahead",
 )
 
