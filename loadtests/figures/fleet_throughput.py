@@ -37,14 +37,13 @@ def _measure(context: Context) -> tuple[Figure, ...]:
             fleet.ask("check")
             _check(peer_fleet, loops)
             service.warm_up(lambda: fleet.ask("run", _WARMING_STEPS))
+            ways = {
+                "fusewire": lambda: [_rate(lambda: fleet.ask("run", _STEPS))],
+                "peer": lambda: [_rate(lambda: peer_fleet.ask("run_ns", "rnn", _STEPS))],
+            }
+            take_turns(1, ways)
             before = service.count()
-            rates = take_turns(
-                _TURNS,
-                {
-                    "fusewire": lambda: [_rate(lambda: fleet.ask("run", _STEPS))],
-                    "peer": lambda: [_rate(lambda: peer_fleet.ask("run_ns", "rnn", _STEPS))],
-                },
-            )
+            rates = take_turns(_TURNS, ways)
             spent = service.count().since(before)
     return (_figure(context.library, rates, spent),)
 
