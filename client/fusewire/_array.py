@@ -19,10 +19,12 @@ import numpy as np
 from fusewire import _conversions as conversions
 from fusewire import _from_numpy as from_numpy
 from fusewire import _operations as operations
+from fusewire._assignment import with_item
 from fusewire._errors import ArgumentError
 from fusewire._fetched import Value
 from fusewire._operations import Axis
 from fusewire._recording import PYTHON_SCALARS, Recorded, apply, binary, unary
+from fusewire._selection import get_item
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
@@ -251,12 +253,12 @@ class Array(Recorded):
     # ---- views and indices ----
 
     def __getitem__(self, key: Any) -> Array:
-        return operations.get_item(self, key, self._recorder.owner.array)
+        return get_item(self, key, self._recorder.owner.array)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
             value = self._recorder.owner.array(value)
-        changed = operations.with_item(self, key, value, self._recorder.owner.array)
+        changed = with_item(self, key, value, self._recorder.owner.array)
         # This object goes on as the new value; the other one takes the old handle with it when it dies, here.
         self._handle, changed._handle = changed._handle, self._handle
         self._recorder, changed._recorder = changed._recorder, self._recorder

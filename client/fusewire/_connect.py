@@ -14,6 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fusewire import _default_session
 from fusewire._errors import ConfigurationError
 from fusewire._grpc_transport import GrpcTransport, tls_credentials
 from fusewire._session import Session, close_all
@@ -108,4 +109,5 @@ def _version() -> str:
 
 __version__ = _version()
 
+_default_session.come_by(default_session)
 atexit.register(close_all)

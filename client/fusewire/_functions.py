@@ -20,7 +20,7 @@ from fusewire import _conversions as conversions
 from fusewire import _operations as operations
 from fusewire._array import Array
 from fusewire._catalogued import floor, maximum, minimum, power
-from fusewire._connect import default_session
+from fusewire._default_session import default_session
 from fusewire._errors import ArgumentError, ShapeError
 from fusewire._operands import apply_to_any, arrays_of, asarray
 from fusewire._operations import Axis, axes_of, axis_of, dtype_of, shape_of

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire import _operations as operations
 from fusewire._array import Array
-from fusewire._connect import default_session
+from fusewire._default_session import default_session
 from fusewire._recording import PYTHON_SCALARS, apply
 from fusewire_protos.catalogue import Op
 
@@ -22,7 +22,8 @@ _OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # what an op takes as it is
 def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
     """An array of `data`: `data` itself if it is one (unless `copy`), else uploaded to the default session."""
     if not isinstance(data, Array):
-        return default_session().array(data, dtype)
+        uploaded: Array = default_session().array(data, dtype)
+        return uploaded
     array = data if dtype is None else operations.astype(data, dtype, copy=False)
     return array.copy() if copy and array is data else array
 
