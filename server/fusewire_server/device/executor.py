@@ -98,7 +98,8 @@ class Executor:
         def ran() -> Ran:
             return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
 
-        self._completion.when_reached(ran, is_awaited=bool(reads))
+        fence = None if reads else device_time.last_fence  # the device has been told nothing since
+        self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
         """The rows that fail: all of them, or none."""
