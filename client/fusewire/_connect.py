@@ -14,12 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fusewire import _default_session
 from fusewire._errors import ConfigurationError
-from fusewire._grpc_transport import GrpcTransport, tls_credentials
+from fusewire._recording import default_session as _default_session
 from fusewire._session import Session, close_all
-from fusewire._token import token_of
-from fusewire._transport import Transport
+from fusewire._transport.grpc_transport import GrpcTransport, tls_credentials
+from fusewire._transport.interface import Transport
+from fusewire._transport.token import token_of
 from fusewire_protos.address import read_address
 
 if TYPE_CHECKING:

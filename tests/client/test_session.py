@@ -17,10 +17,10 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._cut import Reach
-from fusewire._recorder import Draft, Recorder
+from fusewire._recording.cutter import Reach
+from fusewire._recording.recorder import Draft, Recorder
 from fusewire._session import close_all
-from fusewire._transport import Peer
+from fusewire._transport.interface import Peer
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from fusewire import _grpc_transport
+from fusewire._transport import grpc_transport as _grpc_transport
 from fusewire_protos import grpc_environment
 from fusewire_server import app
 from fusewire_server.config.config import Config

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from fusewire._errors import SessionLost
-from fusewire._transport import Peer
+from fusewire._transport.interface import Peer
 from fusewire.testing.memory_server import MemoryServer
 
 
