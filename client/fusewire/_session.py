@@ -1,7 +1,7 @@
 """A session: what users call, what recorders and the transport ask of it, and its life from welcome to end.
 
-It joins parts that know little of each other: `_link` is what they share, `_sending` and `_uploads` fill the stream,
-`_fetches` waits for answers, `_pace` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
+It joins parts that know little of each other: `link` is what they share, `sender` and `uploads` fill the stream,
+`fetches` waits for answers, `ticks` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
 the I/O thread.
 """
 

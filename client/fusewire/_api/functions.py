@@ -1,7 +1,7 @@
 """The functions of the namespace that the catalogue does not tell, as users know them from NumPy and the array API.
 
 Their parameters are others than their op's operands and attributes, or they are made of several ops, or they are
-second names. All others are in `_catalogued`.
+second names. All others are in `catalogued`.
 """
 
 from __future__ import annotations

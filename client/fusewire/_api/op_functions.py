@@ -18,7 +18,7 @@ from fusewire_protos.catalogue import AttributeKind, Op
 
 _Function = Callable[..., Array]
 
-# Users may say more than the entry tells, such as a dtype: these are in `_functions`.
+# Users may say more than the entry tells, such as a dtype: these are in `functions`.
 _WRITTEN_BY_HAND = frozenset(("argmax", "argmin", "clip", "mean", "prod", "round", "sum", "where"))
 
 
