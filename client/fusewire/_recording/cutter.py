@@ -13,9 +13,9 @@ A boundary is *settled* when one more body has been recorded behind it: by then 
 are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
 its own, for its liveness differs.
 
-A piece ends where a run of the loop does (`loop_runs`): of a function that loops, called again and again, a call is a run.
-Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one more
-run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
+A piece ends where a run of the loop does (`loop_runs`): of a function that loops, called again and again, a call is a
+run. Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one
+more run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
 
 Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
 segment and consists of shorter ones for the most part is cut into those.
