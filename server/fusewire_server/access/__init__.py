@@ -1,1 +1,1 @@
-"""Who may call: tokens, and the interceptor that asks for them."""
+"""Access control: the file of tokens, and the check of each call's token."""

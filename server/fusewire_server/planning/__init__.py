@@ -1,1 +1,1 @@
-"""From programs to loaded plans: the planner, its worker process, and the plans that are awaited."""
+"""The way from programs to loaded plans: requests, worker processes, loading."""
