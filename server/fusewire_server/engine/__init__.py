@@ -1,1 +1,1 @@
-"""The engine on the loop: frames become orders, reports become answers."""
+"""The engine on the loop thread: frames become orders, reports become answers."""
