@@ -23,7 +23,7 @@ endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
-STUB := client/fusewire/_catalogued.pyi
+STUB := client/fusewire/_api/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
@@ -52,7 +52,7 @@ check-protos: $(INSTALLED_DEV)
 
 check-stubs: $(INSTALLED_DEV)
 	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && \
-	$(PYTHON) -m fusewire._stub >"$$fresh" && diff -u $(STUB) "$$fresh" \
+	$(PYTHON) -m fusewire._api.stub >"$$fresh" && diff -u $(STUB) "$$fresh" \
 	|| { echo 'The committed stub differs from the catalogue of ops: run `make stubs`.' >&2; exit 1; }
 
 bench: $(INSTALLED_DEV)
@@ -62,7 +62,7 @@ protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
 
 stubs: $(INSTALLED_DEV)
-	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._stub >"$$fresh" && cat "$$fresh" >$(STUB)
+	@fresh=$$(mktemp) && trap 'rm -f "$$fresh"' EXIT && $(PYTHON) -m fusewire._api.stub >"$$fresh" && cat "$$fresh" >$(STUB)
 
 test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark

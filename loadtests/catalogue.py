@@ -6,22 +6,33 @@ from collections.abc import Mapping
 
 from loadtests.figure import Scenario
 from loadtests.figures.bulk import BULK
+from loadtests.figures.cold_start import COLD_START
 from loadtests.figures.far_ahead import FAR_AHEAD
 from loadtests.figures.fleet_throughput import FLEET
 from loadtests.figures.many_clients import MANY_CLIENTS
 from loadtests.figures.planning import PLANNING
 from loadtests.figures.pointwise import POINTWISE
 from loadtests.figures.recording import RECORDING
-from loadtests.figures.rnn import RNN
-from loadtests.figures.rnn_torch import RNN_TORCH_B1, RNN_TORCH_B64
+from loadtests.figures.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
 from loadtests.figures.round_trip import ROUND_TRIP
 from loadtests.figures.wire import WIRE
 
-_CPU = (RECORDING, WIRE, ROUND_TRIP, BULK, POINTWISE, RNN, MANY_CLIENTS, PLANNING, FAR_AHEAD)
+_ON_EVERY_BACKEND = (
+    RECORDING,
+    WIRE,
+    ROUND_TRIP,
+    BULK,
+    POINTWISE,
+    RNN_B1_H256,
+    MANY_CLIENTS,
+    PLANNING,
+    COLD_START,
+    FAR_AHEAD,
+)
 
 SCENARIOS: Mapping[str, tuple[Scenario, ...]] = {
-    "cpu": _CPU,
-    "cuda": (*_CPU, RNN_TORCH_B64, RNN_TORCH_B1, FLEET),
+    "cpu": _ON_EVERY_BACKEND,
+    "cuda": (*_ON_EVERY_BACKEND, RNN_B64_H256, RNN_B64_H1024, FLEET),
 }
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import fusewire as fw
+from loadtests.peers.local import LIBRARIES, Library
 from loadtests.programs import Functions
 from loadtests.service import Service, serving
 
@@ -15,6 +16,11 @@ class Context(NamedTuple):
     """`backend` is the server's: "cpu" or "cuda"."""
 
     backend: str
+
+    @property
+    def library(self) -> Library:
+        """What a user of such a machine would run instead."""
+        return LIBRARIES[self.backend]
 
     @contextmanager
     def service(self) -> Iterator[Service]:

@@ -55,6 +55,22 @@ def numpy_relu(x: Any) -> Any:
 NUMPY = Functions(numpy_sigmoid, np.tanh, numpy_relu)
 
 
+def whole(state: Any) -> Any:
+    return state
+
+
+def first_element(state: Any) -> Any:
+    return state[0]
+
+
+class Loop(NamedTuple):
+    """A loop that any library can run. It travels to other processes."""
+
+    operands: Any  # a named tuple of NumPy arrays; each step replaces the first of them, the state
+    run: Callable[[Any, Iterable[object], Functions], Any]  # a library's operands, once for each step: the last state
+    read: Function = whole  # what is waited for, of the last state
+
+
 def draw_rnn(batch: int, hidden: int, seed: int) -> Rnn:
     """Random operands with which the loop neither dies out nor grows."""
     random = np.random.default_rng(seed)
@@ -76,8 +92,9 @@ def draw_chain(elements: int, seed: int) -> Chain:
     return Chain(*(random.standard_normal(elements, np.float32) for _ in range(3)))
 
 
-def run_rnn(rnn: Rnn, steps: Iterable[object], sigmoid: Function) -> Any:
+def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
     """The recurrent loop, written inline as people write it, once for each of `steps`; returns the last state."""
+    sigmoid = functions.sigmoid
     h, weights, bias, scale, residual = rnn
     for _ in steps:
         z = h @ weights
@@ -89,13 +106,19 @@ def run_rnn(rnn: Rnn, steps: Iterable[object], sigmoid: Function) -> Any:
     return h
 
 
-def run_chain(chain: Chain, steps: int, functions: Functions) -> Any:
+def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> Any:
     """Five pointwise ops a step, each step on the result of the one before; returns the last result."""
     sigmoid, tanh, relu = functions
     x, b, z = chain
-    for _ in range(steps):
+    for _ in steps:
         x = relu(tanh(sigmoid((x + b) * z)))
     return x
+
+
+def result_in_numpy(loop: Loop, steps: int) -> Floats:
+    """The state after so many steps."""
+    state: Floats = loop.run(loop.operands, range(steps), NUMPY)
+    return state
 
 
 def check_close(actual: Floats, expected: Floats, what: str) -> None:

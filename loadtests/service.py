@@ -17,6 +17,7 @@ _CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
 _WARM_SHARE = 0.95
+_BEING_PLANNED = frozenset({"planning", "loading"})
 # The server publishes ten times a second: a reading taken this long after an event knows of it.
 _PUBLISHED_WITHIN_S = 0.25
 
@@ -74,6 +75,17 @@ class Service:
     def published_programs(self) -> dict[str, Program]:
         """All programs by digest, as they were published last."""
         return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
+
+    def is_planning(self) -> bool:
+        """Whether the plan of any program is being made or loaded; not older than the call."""
+        return any(program.state in _BEING_PLANNED for program in self.programs().values())
+
+    def wait_until_planned(self, deadline_s: float = _PLANNING_DEADLINE_S) -> None:
+        """Returns when no program is being planned. Raises TimeoutError if one still is by the deadline."""
+        ends_at_s = time.monotonic() + deadline_s
+        while self.is_planning():
+            if time.monotonic() > ends_at_s:
+                raise TimeoutError(f"programs were still being planned after {deadline_s:.0f} s")
 
     def arena_bytes(self, digest: str) -> int:
         """What a program's plan takes beside its buffers; 0 while it has none."""

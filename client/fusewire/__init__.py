@@ -12,30 +12,10 @@ array API standard.
 
 from math import e, inf, nan, pi
 
-from fusewire import _catalogued
-from fusewire._array import Array
-from fusewire._catalogued import *  # noqa: F403  # what there is, the catalogue says
-from fusewire._connect import __version__, connect, default_session
-from fusewire._errors import (
-    ArgumentError,
-    Cancelled,
-    ConfigurationError,
-    DtypeError,
-    FusewireError,
-    OutOfMemory,
-    ProtocolError,
-    QuotaExceeded,
-    RequestError,
-    ServerFault,
-    SessionClosed,
-    SessionLost,
-    ShapeError,
-    Unauthenticated,
-    UnknownHandle,
-    UploadFailed,
-    WaitTimeout,
-)
-from fusewire._functions import (
+from fusewire._api import catalogued as _catalogued
+from fusewire._api.array import Array
+from fusewire._api.catalogued import *  # noqa: F403  # what there is, the catalogue says
+from fusewire._api.functions import (
     arange,
     argmax,
     argmin,
@@ -81,9 +61,29 @@ from fusewire._functions import (
     zeros,
     zeros_like,
 )
-from fusewire._operands import asarray
-from fusewire._sending import Trigger
+from fusewire._api.operands import asarray
+from fusewire._connect import __version__, connect, default_session
+from fusewire._errors import (
+    ArgumentError,
+    Cancelled,
+    ConfigurationError,
+    DtypeError,
+    FusewireError,
+    OutOfMemory,
+    ProtocolError,
+    QuotaExceeded,
+    RequestError,
+    ServerFault,
+    SessionClosed,
+    SessionLost,
+    ShapeError,
+    Unauthenticated,
+    UnknownHandle,
+    UploadFailed,
+    WaitTimeout,
+)
 from fusewire._session import Session, SessionStats
+from fusewire._stream.sender import Trigger
 from fusewire_protos.dtypes import (
     DType,
     bfloat16,

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusewire._errors import ConfigurationError
-from fusewire._grpc_transport import GrpcTransport, tls_credentials
+from fusewire._recording import default_session as _default_session
 from fusewire._session import Session, close_all
-from fusewire._token import token_of
-from fusewire._transport import Transport
+from fusewire._transport.grpc_transport import GrpcTransport, tls_credentials
+from fusewire._transport.interface import Transport
+from fusewire._transport.token import token_of
 from fusewire_protos.address import read_address
 
 if TYPE_CHECKING:
@@ -108,4 +109,5 @@ def _version() -> str:
 
 __version__ = _version()
 
+_default_session.come_by(default_session)
 atexit.register(close_all)

@@ -1,7 +1,7 @@
 """A session: what users call, what recorders and the transport ask of it, and its life from welcome to end.
 
-It joins parts that know little of each other: `_link` is what they share, `_sending` and `_uploads` fill the stream,
-`_fetches` waits for answers, `_pace` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
+It joins parts that know little of each other: `link` is what they share, `sender` and `uploads` fill the stream,
+`fetches` waits for answers, `ticks` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
 the I/O thread.
 """
 
@@ -19,24 +19,25 @@ from weakref import WeakSet
 
 from google.protobuf.message import DecodeError
 
-from fusewire import _upload as uploading
-from fusewire._array import Array
-from fusewire._credit import Amount, Credit
-from fusewire._cut import LARGEST_SEGMENT_OPS, Reach
+from fusewire._api.array import Array
+from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
-from fusewire._fetched import Value
-from fusewire._fetches import Fetches
-from fusewire._link import Link, deadline_after, left_s
-from fusewire._operations import astype, dtype_of
-from fusewire._pace import Pace
-from fusewire._programs import Programs
-from fusewire._recorder import Recorder
-from fusewire._recorders import Recorders
-from fusewire._recording import Recorded
-from fusewire._sending import Sender, Trigger
-from fusewire._signature import intern_spec
-from fusewire._transport import Transport
-from fusewire._uploads import Uploads
+from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
+from fusewire._recording.record_op import Recorded
+from fusewire._recording.recorder import Recorder
+from fusewire._recording.signature import intern_spec
+from fusewire._recording.thread_recorders import Recorders
+from fusewire._stream import tensor_bytes as uploading
+from fusewire._stream.credit import Credit
+from fusewire._stream.fetches import Fetches
+from fusewire._stream.link import Link, deadline_after, left_s
+from fusewire._stream.numbered_programs import Programs
+from fusewire._stream.receivers import Value
+from fusewire._stream.sender import Sender, Trigger
+from fusewire._stream.ticks import Pace
+from fusewire._stream.uploads import Uploads
+from fusewire._transport.interface import Transport
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
 

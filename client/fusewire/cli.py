@@ -13,8 +13,8 @@ import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import TYPE_CHECKING
 
-from fusewire._inspection import inspect, sessions_text, status_text, understanding
-from fusewire._token import TOKEN_VARIABLE
+from fusewire._transport.inspection import inspect, sessions_text, status_text, understanding
+from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_protos.errors import ConfigurationError, FusewireError
 
 if TYPE_CHECKING:

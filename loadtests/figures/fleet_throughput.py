@@ -1,23 +1,27 @@
 """What fifteen client processes get out of one GPU together: the recurrent loop, each on data of its own.
 
-The rate is that of all their ops from when the first is told to begin until the last has its result: clients that do
-not run together share nothing, and the sum of their own rates would count the device several times.
+The peer is as many processes that each run the loop in torch on the same GPU. One fleet rests while the other runs.
+The rate is that of all ops from when the first process is told to begin until the last has its result: processes that
+do not run together share nothing, and the sum of their own rates would count the device several times.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 
 from loadtests.context import Context
-from loadtests.figure import Figure, Scenario
+from loadtests.figure import Figure, Peer, Scenario
 from loadtests.figures import rnn_client
-from loadtests.programs import RNN_OPS
-from loadtests.turns import elapsed_ns, summarise
+from loadtests.peers.local import Library
+from loadtests.programs import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
+from loadtests.service import Count
+from loadtests.turns import elapsed_ns, summarise, take_turns
 from loadtests.workers import Fleet
 
 _CLIENTS = 15
 _HIDDEN = 256
+_CHECKED_STEPS = 200
 _WARMING_STEPS = 1500
 _STEPS = 5000
 _TURNS = 3
@@ -25,29 +29,50 @@ _TURNS = 3
 
 def _measure(context: Context) -> tuple[Figure, ...]:
     stop = get_context("spawn").Event()
+    loops = [Loop(draw_rnn(1, _HIDDEN, seed), run_rnn) for seed in range(_CLIENTS)]
     with context.service() as service:
-        arguments = [(service.target, 1, _HIDDEN, seed, stop) for seed in range(_CLIENTS)]
-        with Fleet(rnn_client.serve, arguments) as fleet:
+        clients = [(service.target, 1, _HIDDEN, seed, stop) for seed in range(_CLIENTS)]
+        peers = [({"rnn": loop},) for loop in loops]
+        with Fleet(rnn_client.serve, clients) as fleet, Fleet(context.library.serve, peers) as peer_fleet:
             fleet.ask("check")
+            _check(peer_fleet, loops)
             service.warm_up(lambda: fleet.ask("run", _WARMING_STEPS))
+            ways = {
+                "fusewire": lambda: [_rate(lambda: fleet.ask("run", _STEPS))],
+                "peer": lambda: [_rate(lambda: peer_fleet.ask("run_ns", "rnn", _STEPS))],
+            }
+            take_turns(1, ways)
             before = service.count()
-            turns_ns = [elapsed_ns(partial(fleet.ask, "run", _STEPS)) for _ in range(_TURNS)]
+            rates = take_turns(_TURNS, ways)
             spent = service.count().since(before)
-    rates = [_CLIENTS * _STEPS * RNN_OPS * 1e3 / turn_ns for turn_ns in turns_ns]
-    summary = summarise(rates)
-    return (
-        Figure(
-            name="fleet",
-            what=f"{_CLIENTS} clients, RNN loop B1 H{_HIDDEN}, all together",
-            value=summary.median,
-            unit="Mops/s",
-            spread=summary.spread,
-            notes=(
-                f"{spent.rows / spent.submissions:.1f} rows a launch",
-                f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
-            ),
-            raw={"Mops_a_second": rates},
+    return (_figure(context.library, rates, spent),)
+
+
+def _check(peer_fleet: Fleet, loops: Sequence[Loop]) -> None:
+    states = peer_fleet.ask("result", "rnn", _CHECKED_STEPS)
+    for state, loop in zip(states, loops, strict=True):
+        check_close(state, result_in_numpy(loop, _CHECKED_STEPS), "the recurrent loop of a peer")
+
+
+def _rate(run: Callable[[], object]) -> float:
+    """Mops/s of all processes together."""
+    return _CLIENTS * _STEPS * RNN_OPS * 1e3 / elapsed_ns(run)
+
+
+def _figure(library: Library, rates: dict[str, list[float]], spent: Count) -> Figure:
+    ours, theirs = summarise(rates["fusewire"]), summarise(rates["peer"])
+    return Figure(
+        name="fleet",
+        what=f"{_CLIENTS} clients, RNN loop B1 H{_HIDDEN}, all together",
+        value=ours.median,
+        unit="Mops/s",
+        peer=Peer(f"{_CLIENTS} processes of {library.name}", theirs.median, ours.median / theirs.median),
+        spread=ours.spread,
+        notes=(
+            f"{spent.rows / spent.submissions:.1f} rows a launch",
+            f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
         ),
+        raw=rates,
     )
 
 

@@ -1,54 +1,92 @@
-"""Five pointwise ops on a million float32, step after step, against NumPy op by op in the same process.
+"""Five pointwise ops on a million float32, step after step, against the library that users would run instead.
 
 Each step works on the result of the one before, so that none is superfluous. The client keeps ahead of the server,
 fetches nothing meanwhile and waits at the end for an element of the last result. Nothing asks for the results in
 between: in `pointwise` one kernel may compute several steps of the loop and write only the last of them. In
 `pointwise_kept` the user keeps every step's result, so that each step is written out.
+
+Beside the library op by op, the fastest way to write the loop in it is told: in NumPy all ops write over one array,
+in torch a graph of steps is replayed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
+from typing import NamedTuple
 
 import fusewire as fw
-from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Peer, Scenario, Subject, at_least
-from loadtests.programs import CHAIN_OPS, NUMPY, Chain, Floats, check_close, draw_chain, run_chain
+from loadtests.context import Context
+from loadtests.figure import Figure, Peer, Scenario
+from loadtests.peers.numpy_loops import run_chain_in_place
+from loadtests.peers.torch_loops import GRAPH_STEPS
+from loadtests.programs import (
+    CHAIN_OPS,
+    Chain,
+    Loop,
+    check_close,
+    draw_chain,
+    first_element,
+    result_in_numpy,
+    run_chain,
+)
+from loadtests.remote_loop import RemoteLoop
 from loadtests.turns import elapsed_ns, summarise, take_turns
+from loadtests.workers import Worker
 
 _ELEMENTS = 1_000_000
 _STEPS = 256  # enough for a steady stream of the largest segments
+_PEER_STEPS = 2 * GRAPH_STEPS
 _KEPT_STEPS = 32
-_NUMPY_STEPS = 8
 _CHECKED_STEPS = 8
 _TURNS = 5
 
 
+class _Fastest(NamedTuple):
+    """The fastest way to write the loop in a library: the command that runs it, and the loop that it names."""
+
+    what: str
+    command: str
+    loop: str
+
+
+class _Theirs(NamedTuple):
+    """The peer's times of a step, op by op and written the fastest way."""
+
+    name: str
+    times_ms: list[float]
+    fastest: str
+    fastest_ms: list[float]
+
+
 def _measure(context: Context) -> tuple[Figure, ...]:
-    operands = draw_chain(_ELEMENTS, seed=7)
-    with context.session() as (service, session):
-        chain = upload(session, operands)
-        _check(chain, operands)
+    library = context.library
+    chain = Loop(draw_chain(_ELEMENTS, seed=7), run_chain, first_element)
+    loops = {"chain": chain}
+    fastest = _Fastest(f"a graph of {GRAPH_STEPS} steps in torch", "replay_ns", "chain")
+    if not library.has_graphs:
+        loops["in_place"] = chain._replace(run=run_chain_in_place)
+        fastest = _Fastest(f"{library.name} writing over one array", "run_ns", "in_place")
+    with context.session() as (service, session), library.running(loops) as peer:
+        remote = RemoteLoop(session, chain)
+        _check(chain, remote, peer, loops)
+        service.warm_up(lambda: remote.run_ns(_STEPS))
+        service.warm_up(lambda: _run_keeping_all(remote.operands))
         ways = {
-            "fusewire": lambda: [_ms_a_step(_STEPS, lambda: _run_to_the_end(chain))],
-            "fusewire_keeping_all": lambda: [_ms_a_step(_KEPT_STEPS, lambda: _run_keeping_all(chain))],
-            "numpy": lambda: [_ms_a_step(_NUMPY_STEPS, lambda: run_chain(operands, _NUMPY_STEPS, NUMPY))],
-            "numpy_in_place": lambda: [_ms_a_step(_NUMPY_STEPS, lambda: _run_in_place(operands))],
+            "fusewire": lambda: [_ms_a_step(_STEPS, remote.run_ns(_STEPS))],
+            "fusewire_keeping_all": lambda: [_ms_a_step(_KEPT_STEPS, _keeping_all_ns(remote))],
+            "peer": lambda: [_ms_a_step(_PEER_STEPS, peer.ask("run_ns", "chain", _PEER_STEPS))],
+            "fastest_peer": lambda: [_ms_a_step(_PEER_STEPS, peer.ask(fastest.command, fastest.loop, _PEER_STEPS))],
         }
-        service.warm_up(lambda: _run_to_the_end(chain))
-        service.warm_up(lambda: _run_keeping_all(chain))
+        take_turns(1, ways)
         times_ms = take_turns(_TURNS, ways)
-    steady = f"{CHAIN_OPS} pointwise ops on 1 M float32, steady"
+    theirs = _Theirs(library.name, times_ms["peer"], fastest.what, times_ms["fastest_peer"])
     return (
-        _figure("pointwise", f"{steady}, a kernel may compute several steps", "fusewire", times_ms),
-        _figure("pointwise_kept", f"{steady}, every step written out", "fusewire_keeping_all", times_ms),
+        _figure("pointwise", "a kernel may compute several steps", times_ms["fusewire"], theirs),
+        _figure("pointwise_kept", "every step written out", times_ms["fusewire_keeping_all"], theirs),
     )
 
 
-def _run_to_the_end(chain: Chain) -> None:
-    run_chain(chain, _STEPS, FUSEWIRE)[0].numpy()
+def _keeping_all_ns(remote: RemoteLoop) -> int:
+    return elapsed_ns(lambda: _run_keeping_all(remote.operands))
 
 
 def _run_keeping_all(chain: Chain) -> None:
@@ -61,43 +99,28 @@ def _run_keeping_all(chain: Chain) -> None:
     x[0].numpy()
 
 
-def _run_in_place(operands: Chain) -> Floats:
-    """NumPy with every op writing over one array: what people write who mind the memory."""
-    x: Floats = operands.x.copy()
-    for _ in range(_NUMPY_STEPS):
-        np.add(x, operands.b, out=x)
-        np.multiply(x, operands.z, out=x)
-        np.negative(x, out=x)
-        np.exp(x, out=x)
-        np.add(x, 1, out=x)
-        np.divide(1, x, out=x)
-        np.tanh(x, out=x)
-        np.maximum(x, 0, out=x)
-    return x
+def _check(chain: Loop, remote: RemoteLoop, peer: Worker, loops: dict[str, Loop]) -> None:
+    expected = result_in_numpy(chain, _CHECKED_STEPS)
+    check_close(remote.result(_CHECKED_STEPS), expected, "five pointwise ops")
+    for name in loops:
+        check_close(peer.ask("result", name, _CHECKED_STEPS), expected, f"the peer's loop {name}")
 
 
-def _check(chain: Chain, operands: Chain) -> None:
-    expected = run_chain(operands, _CHECKED_STEPS, NUMPY)
-    check_close(_run_in_place(operands), run_chain(operands, _NUMPY_STEPS, NUMPY), "NumPy in place")
-    check_close(run_chain(chain, _CHECKED_STEPS, FUSEWIRE).numpy(), expected, "five pointwise ops")
+def _ms_a_step(steps: int, time_ns: int) -> float:
+    return time_ns / 1e6 / steps
 
 
-def _ms_a_step(steps: int, run: Callable[[], object]) -> float:
-    return elapsed_ns(run) / 1e6 / steps
-
-
-def _figure(name: str, what: str, way: str, times_ms: dict[str, list[float]]) -> Figure:
-    ours, numpy, in_place = (summarise(times_ms[each]) for each in (way, "numpy", "numpy_in_place"))
+def _figure(name: str, what: str, ours_ms: list[float], theirs: _Theirs) -> Figure:
+    ours, peer, fastest = (summarise(each) for each in (ours_ms, theirs.times_ms, theirs.fastest_ms))
     return Figure(
         name=name,
-        what=what,
+        what=f"{CHAIN_OPS} pointwise ops on 1 M float32, steady, {what}",
         value=ours.median,
         unit="ms",
-        limit=at_least(5, Subject.RATIO),
-        peer=Peer("NumPy, op by op", numpy.median, numpy.median / ours.median),
+        peer=Peer(theirs.name, peer.median, peer.median / ours.median),
         spread=ours.spread,
-        notes=(f"NumPy writing over one array: {in_place.median:.2f} ms",),
-        raw={each: times_ms[each] for each in (way, "numpy", "numpy_in_place")},
+        notes=(f"{theirs.fastest}: {fastest.median:.3f} ms",),
+        raw={"fusewire": ours_ms, "peer": theirs.times_ms, "fastest_peer": theirs.fastest_ms},
     )
 
 

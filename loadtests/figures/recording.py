@@ -1,17 +1,15 @@
-"""What recording an op costs the user's thread: dtype rule, handle and finaliser; and with its part of a segment.
+"""What recording an op costs the user's thread, on average: with its part of cutting and sealing a segment.
 
-Most ops are recorded and no more; one in a thousand ends a segment, which is cut and sealed in the user's thread too.
-The median op is the first figure, the mean of all ops the second.
+Most ops are recorded and no more; one in several hundred ends a segment, which is cut and sealed in the user's thread.
+The mean of all ops holds both.
 
 The device is held, so that the server leaves the processor to the client; the client's own I/O thread works on. The
 thread never waits for credit: a turn records less than there is. The least that recording can be in Python is measured
-in turn with it, for the same processor may run at half its speed when others share it.
+in turn with it, in a process of its own, for the same processor may run at half its speed when others share it.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
-from statistics import median
 from time import perf_counter_ns, thread_time_ns
 from typing import NamedTuple
 
@@ -19,92 +17,64 @@ import numpy as np
 
 import fusewire as fw
 from loadtests.context import Context
-from loadtests.figure import Figure, Limit, Peer, Scenario, at_most
-from loadtests.peers.bare_recording import record_bare
+from loadtests.figure import Figure, Peer, Scenario
+from loadtests.peers import bare_recording
 from loadtests.programs import Floats, check_close
 from loadtests.service import Service
-from loadtests.turns import summarise
+from loadtests.turns import summarise, take_turns
+from loadtests.workers import Worker
 
 _OPS = 10_000  # a turn: many segments, and less than the credit of 16,384
-_BLOCK_OPS = 100  # for one op is as short as looking at the clock
 _TURNS = 20
 _STEP = np.float32(1e-4)
 
 
 class _Recorded(NamedTuple):
-    """One turn: µs an op in its median block, by the clock, and of the thread's processor time; and the last result."""
+    """One turn: µs an op by the clock, and of the thread's processor time; and the last result."""
 
-    median_us: float
     elapsed_us: float
     processor_us: float
     last: fw.Array
 
 
-_Turn = tuple[_Recorded, float]  # and of the bare peer's, µs an op
-
-
 def _measure(context: Context) -> tuple[Figure, ...]:
-    with context.session() as (service, session):
+    processor_us: list[float] = []
+    with context.session() as (service, session), Worker(bare_recording.serve) as bare:
         _check(session)
-        service.warm_up(lambda: _record_and_wait(session))
-        turns = [(_record_held(service, session), record_bare(_OPS)) for _ in range(_TURNS)]
-        running = [_record_and_wait(session) for _ in range(_TURNS)]
-    return (
-        _figure("record_op", "recording one pointwise op", turns, [held.median_us for held, _ in turns], at_most(1.3)),
-        _figure(
-            "record_op_sealed",
-            "recording one pointwise op, cutting and sealing included",
-            turns,
-            [held.elapsed_us for held, _ in turns],
-            None,
-            f"{summarise([held.processor_us for held, _ in turns]).median:.2f} µs of the thread's processor time",
-            f"with the device at work: {summarise([turn.elapsed_us for turn in running]).median:.2f} µs",
-        ),
-    )
+        service.warm_up(lambda: _record_running(session))
+        times_us = take_turns(
+            _TURNS,
+            {
+                "fusewire": lambda: [_record_held(service, session, processor_us)],
+                "bare": lambda: [bare.ask("record", _OPS)],
+            },
+        )
+        running_us = [_record_running(session) for _ in range(_TURNS)]
+    return (_figure(times_us, processor_us, running_us),)
 
 
-def _figure(
-    name: str, what: str, turns: list[_Turn], measured_us: list[float], limit: Limit | None, *notes: str
-) -> Figure:
-    bare_us = [bare for _, bare in turns]
-    summary, bare = summarise(measured_us), summarise(bare_us).median
-    return Figure(
-        name=name,
-        what=what,
-        value=summary.median,
-        unit="µs",
-        limit=limit,
-        peer=Peer("bare Python", bare, summary.median / bare),
-        spread=summary.spread,
-        notes=notes,
-        raw={"fusewire": measured_us, "bare": bare_us},
-    )
-
-
-def _record_held(service: Service, session: fw.Session) -> _Recorded:
+def _record_held(service: Service, session: fw.Session, processor_us: list[float]) -> float:
+    """µs an op; adds what it takes of the thread's processor time."""
     with service.held():
         recorded = _record(session)
     recorded.last.numpy()
-    return recorded
+    processor_us.append(recorded.processor_us)
+    return recorded.elapsed_us
 
 
-def _record_and_wait(session: fw.Session) -> _Recorded:
+def _record_running(session: fw.Session) -> float:
     recorded = _record(session)
     recorded.last.numpy()
-    return recorded
+    return recorded.elapsed_us
 
 
 def _record(session: fw.Session) -> _Recorded:
     x, step = session.array(_draw()), session.array(_STEP)
-    times_ns = [perf_counter_ns()]
-    began_processor_ns = thread_time_ns()
-    for _ in range(_OPS // _BLOCK_OPS):
-        for _ in range(_BLOCK_OPS):
-            x = x + step
-        times_ns.append(perf_counter_ns())
-    processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, times_ns[-1] - times_ns[0]
-    median_ns = median(end - start for start, end in pairwise(times_ns))
-    return _Recorded(median_ns / 1e3 / _BLOCK_OPS, elapsed_ns / 1e3 / _OPS, processor_ns / 1e3 / _OPS, x)
+    began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
+    for _ in range(_OPS):
+        x = x + step
+    processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, perf_counter_ns() - began_ns
+    return _Recorded(elapsed_ns / 1e3 / _OPS, processor_ns / 1e3 / _OPS, x)
 
 
 def _draw() -> Floats:
@@ -119,4 +89,21 @@ def _check(session: fw.Session) -> None:
     check_close(actual.numpy(), expected, "a chain of additions")
 
 
-RECORDING = Scenario(("record_op", "record_op_sealed"), _measure)
+def _figure(times_us: dict[str, list[float]], processor_us: list[float], running_us: list[float]) -> Figure:
+    ours, bare = summarise(times_us["fusewire"]), summarise(times_us["bare"])
+    return Figure(
+        name="record_op",
+        what="recording one pointwise op, cutting and sealing included",
+        value=ours.median,
+        unit="µs",
+        peer=Peer("bare Python", bare.median, ours.median / bare.median),
+        spread=ours.spread,
+        notes=(
+            f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
+            f"with the device at work: {summarise(running_us).median:.2f} µs",
+        ),
+        raw={**times_us, "processor": processor_us, "running": running_us},
+    )
+
+
+RECORDING = Scenario(("record_op",), _measure)

@@ -1,19 +1,36 @@
-"""The recurrent loop of one client, batch 1 and 256 units, against NumPy in the client's own process."""
+"""The recurrent loop of one client, against the library that its user would run instead, in a process of its own.
+
+On the GPU a graph of torch's steps is told beside it: it is what people write who mind the time and know the shapes.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from time import process_time_ns
 from typing import NamedTuple
 
-from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Peer, Scenario, Subject, at_most
-from loadtests.programs import NUMPY, RNN_OPS, Rnn, check_close, draw_rnn, run_rnn
+from loadtests.context import Context
+from loadtests.figure import Figure, Peer, Scenario
+from loadtests.peers.local import Library
+from loadtests.peers.torch_loops import GRAPH_STEPS
+from loadtests.programs import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
+from loadtests.remote_loop import RemoteLoop
 from loadtests.service import Count, Service
-from loadtests.turns import elapsed_ns, summarise, take_turns
+from loadtests.turns import summarise, take_turns
+from loadtests.workers import Worker
 
 _STEPS = 3000
 _CHECKED_STEPS = 200
 _TURNS = 25
+
+
+class _Shape(NamedTuple):
+    batch: int
+    hidden: int
+
+    @property
+    def name(self) -> str:
+        return f"rnn_b{self.batch}_h{self.hidden}"
 
 
 class _Measured(NamedTuple):
@@ -24,40 +41,42 @@ class _Measured(NamedTuple):
     spent: Count
 
 
-def _measure(context: Context) -> tuple[Figure, ...]:
-    operands = draw_rnn(batch=1, hidden=256, seed=11)
-    with context.session() as (service, session):
-        rnn = upload(session, operands)
-        _check(rnn, operands)
-        service.warm_up(lambda: _run_here(rnn))
-        measured = _take_turns(service, rnn, operands)
-    return (_figure(measured),)
+def _measure(context: Context, shape: _Shape) -> tuple[Figure, ...]:
+    loop = Loop(draw_rnn(*shape, seed=11), run_rnn)
+    library = context.library
+    with context.session() as (service, session), library.running({"rnn": loop}) as peer:
+        remote = RemoteLoop(session, loop)
+        _check(loop, remote, peer, library)
+        service.warm_up(lambda: remote.run_ns(_STEPS))
+        measured = _take_turns(service, remote, peer, library)
+    return (_figure(shape, library, measured),)
 
 
-def _check(rnn: Rnn, operands: Rnn) -> None:
-    expected = run_rnn(operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
-    check_close(run_rnn(rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+def _check(loop: Loop, remote: RemoteLoop, peer: Worker, library: Library) -> None:
+    expected = result_in_numpy(loop, _CHECKED_STEPS)
+    check_close(remote.result(_CHECKED_STEPS), expected, "the recurrent loop")
+    check_close(peer.ask("result", "rnn", _CHECKED_STEPS), expected, f"the recurrent loop in {library.name}")
+    if library.has_graphs:
+        check_close(peer.ask("replayed", "rnn", _CHECKED_STEPS), expected, "the recurrent loop as a graph")
 
 
-def _take_turns(service: Service, rnn: Rnn, operands: Rnn) -> _Measured:
+def _take_turns(service: Service, remote: RemoteLoop, peer: Worker, library: Library) -> _Measured:
     processor_us: list[float] = []
     ways = {
-        "fusewire": lambda: [_us_an_op(_run_timed(rnn, processor_us))],
-        "numpy": lambda: [_us_an_op(elapsed_ns(lambda: run_rnn(operands, range(_STEPS), NUMPY.sigmoid)))],
+        "fusewire": lambda: [_us_an_op(_run_timed(remote, processor_us))],
+        "peer": lambda: [_us_an_op(peer.ask("run_ns", "rnn", _STEPS))],
     }
+    if library.has_graphs:
+        ways["graph"] = lambda: [_us_an_op(peer.ask("replay_ns", "rnn", _STEPS))]
     before = service.count()
     times_us = take_turns(_TURNS, ways)
     return _Measured(times_us, processor_us, service.count().since(before))
 
 
-def _run_here(rnn: Rnn) -> None:
-    run_rnn(rnn, range(_STEPS), FUSEWIRE.sigmoid).numpy()
-
-
-def _run_timed(rnn: Rnn, processor_us: list[float]) -> int:
+def _run_timed(remote: RemoteLoop, processor_us: list[float]) -> int:
     """How long the loop takes; adds what it takes of this process's processor time, in µs an op."""
     began_ns = process_time_ns()
-    time_ns = elapsed_ns(lambda: _run_here(rnn))
+    time_ns = remote.run_ns(_STEPS)
     processor_us.append(_us_an_op(process_time_ns() - began_ns))
     return time_ns
 
@@ -66,23 +85,32 @@ def _us_an_op(time_ns: int) -> float:
     return time_ns / 1e3 / (_STEPS * RNN_OPS)
 
 
-def _figure(measured: _Measured) -> Figure:
+def _figure(shape: _Shape, library: Library, measured: _Measured) -> Figure:
     times_us, processor_us, spent = measured
-    ours, numpy = summarise(times_us["fusewire"]), summarise(times_us["numpy"])
+    ours, theirs = summarise(times_us["fusewire"]), summarise(times_us["peer"])
+    notes = [
+        f"{summarise(processor_us).median:.2f} µs of the client's processor time",
+        f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
+    ]
+    if "graph" in times_us:
+        notes.append(f"a graph of {GRAPH_STEPS} steps in torch: {summarise(times_us['graph']).median:.2f} µs")
     return Figure(
-        name="rnn",
-        what="RNN loop B1 H256, one client, an op",
+        name=shape.name,
+        what=f"RNN loop B{shape.batch} H{shape.hidden}, one client, an op",
         value=ours.median,
         unit="µs",
-        limit=at_most(1.5, Subject.RATIO),
-        peer=Peer("NumPy in its process", numpy.median, ours.median / numpy.median),
+        peer=Peer(library.name, theirs.median, ours.median / theirs.median),
         spread=ours.spread,
-        notes=(
-            f"{summarise(processor_us).median:.2f} µs of the client's processor time",
-            f"device thread {spent.device_thread_ns / 1e3 / spent.ops:.2f} µs an op",
-        ),
+        notes=tuple(notes),
         raw={**times_us, "processor": processor_us},
     )
 
 
-RNN = Scenario(("rnn",), _measure)
+def _scenario(batch: int, hidden: int) -> Scenario:
+    shape = _Shape(batch, hidden)
+    return Scenario((shape.name,), partial(_measure, shape=shape))
+
+
+RNN_B1_H256 = _scenario(1, 256)
+RNN_B64_H256 = _scenario(64, 256)
+RNN_B64_H1024 = _scenario(64, 1024)

@@ -34,19 +34,19 @@ class _RnnClient:
 
     def check(self) -> None:
         """Raises WrongResult if the loop comes to another result than NumPy's."""
-        expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY.sigmoid)
-        check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE.sigmoid).numpy(), expected, "the recurrent loop")
+        expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY)
+        check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
 
     def run(self, steps: int) -> float:
         """µs an op of `steps` steps, until their result is here."""
         began_ns = monotonic_ns()
-        run_rnn(self._rnn, range(steps), FUSEWIRE.sigmoid).numpy()
+        run_rnn(self._rnn, range(steps), FUSEWIRE).numpy()
         return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
 
     def run_until_stopped(self) -> Counter[str]:
         """Runs without a pause and without fetching; what cut its segments meanwhile, and how often."""
         before = Counter(self._session.stats.cuts)
-        run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE.sigmoid).numpy()
+        run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE).numpy()
         return Counter(self._session.stats.cuts) - before
 
     def _steps_until_stopped(self) -> Iterator[int]:
@@ -58,7 +58,7 @@ class _RnnClient:
         times, rnn = [], self._rnn
         while not self._stop.is_set():
             began_ns = monotonic_ns()
-            rnn = rnn._replace(state=run_rnn(rnn, range(1), FUSEWIRE.sigmoid))
+            rnn = rnn._replace(state=run_rnn(rnn, range(1), FUSEWIRE))
             rnn.state.numpy()
             times.append((began_ns, monotonic_ns()))
         return times

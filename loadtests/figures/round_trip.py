@@ -1,81 +1,50 @@
-"""How long a user's thread waits for a scalar, against gRPC that does no work.
+"""How long a user's thread waits for a scalar, against a gRPC echo with the same settings that does no work.
 
-`fetch_scalar` and `fetch_scalar_threads` fetch a scalar whose bytes the server has, while its device thread has nothing
-to do. `fetch_scalar` is compared to an echo without any hand-off, `fetch_scalar_threads` to one with the hand-offs that
-a fetch takes: from the user's thread to the I/O thread and back; and, where the device is not the processor that the
-server runs on, from the server's loop to its device thread and back. `fetch_computed` is the fetch of a scalar that one
-op computes from another, recorded, sent and run for it. It takes the same hand-offs, and is compared to the same echo,
-which records and computes nothing.
+`fetch_stored` fetches a scalar whose bytes the server has, while its device thread has nothing to do. `fetch_computed`
+fetches a scalar that one op computes from another, recorded, sent and run for it. The echo goes from one event loop to
+another: no thread waits for one beside it, nothing is recorded and nothing computed.
 
-The peers run in processes of their own, and all take turns of a few rounds. A scalar is fetched once only. The peers'
-gRPC is as it comes; beside them run the same with gRPC set as Fusewire sets it, which tells our own part alone.
+The echo runs in processes of its own, and all take turns of a few rounds. A scalar is fetched once only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import count
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import fusewire as fw
 from loadtests.context import Context
-from loadtests.figure import Figure, Limit, Peer, Scenario, Subject, WrongResult, at_most
+from loadtests.figure import Figure, Peer, Scenario, WrongResult
 from loadtests.peers.bare_pair import bare_pair
 from loadtests.turns import summarise, take_turns
-from loadtests.workers import Worker
 
 _ROUNDS = 25  # at once
 _TURNS = 40
 
 
-class _Compared(NamedTuple):
-    """One figure: a way to fetch `what`, and the echo that it is compared to."""
-
-    name: str
-    way: str
-    what: str
-    echo: str
-    against: str
-    limit: Limit | None
-
-
-def _compared(backend: str) -> tuple[_Compared, ...]:
-    handing_over = "echo_to_user" if backend == "cpu" else "echo_through_threads"
-    against = "an echo with its hand-offs"
-    return (
-        _Compared("fetch_scalar", "ready", "a scalar", "echo", "a bare echo", at_most(2.5, Subject.RATIO)),
-        _Compared("fetch_scalar_threads", "ready", "a scalar", handing_over, against, at_most(1.3, Subject.RATIO)),
-        _Compared("fetch_computed", "computed", "a scalar that an op computes", handing_over, against, None),
-    )
-
-
 def _measure(context: Context) -> tuple[Figure, ...]:
-    all_compared = _compared(context.backend)
-    echoes = sorted({compared.echo for compared in all_compared})
-    with context.session() as (service, session), bare_pair() as bare, bare_pair(is_told=True) as told:
+    with context.session() as (service, session), bare_pair() as bare:
         numbers = count(1)
         zero = session.array(np.float32(0))
         service.warm_up(lambda: _fetch_computed(zero, numbers))
         ways = {
-            "ready": lambda: _fetch_scalars(session, numbers),
+            "stored": lambda: _fetch_stored(session, numbers),
             "computed": lambda: _fetch_computed(zero, numbers),
-            **{echo: _echoes(bare, echo) for echo in echoes},
-            **{f"told_{echo}": _echoes(told, echo) for echo in echoes},
+            "echo": lambda: [time_ns / 1e3 for time_ns in bare.ask("echo", _ROUNDS)],
         }
         take_turns(4, ways)
         times_us = take_turns(_TURNS, ways)
-    return tuple(_figure(times_us, compared) for compared in all_compared)
+    return (
+        _figure("fetch_stored", "fetch of a scalar that is there", times_us["stored"], times_us["echo"]),
+        _figure("fetch_computed", "fetch of a scalar that an op computes", times_us["computed"], times_us["echo"]),
+    )
 
 
-def _echoes(bare: Worker, echo: str) -> Callable[[], list[float]]:
-    """Round trips of the peer, in µs."""
-    return lambda: [time_ns / 1e3 for time_ns in bare.ask(echo, _ROUNDS)]
-
-
-def _fetch_scalars(session: fw.Session, numbers: Iterator[int]) -> list[float]:
+def _fetch_stored(session: fw.Session, numbers: Iterator[int]) -> list[float]:
     """Round trips in µs, of scalars whose bytes the server already has."""
     values = [np.float32(number) for number, _ in zip(numbers, range(_ROUNDS), strict=False)]
     scalars = [session.array(value) for value in values]
@@ -103,23 +72,18 @@ def _fetch_computed(zero: Any, numbers: Iterator[int]) -> list[float]:
     return times_us
 
 
-def _figure(times_us: dict[str, list[float]], compared: _Compared) -> Figure:
-    told_echo = f"told_{compared.echo}"
-    ours, theirs, told = (summarise(times_us[way]) for way in (compared.way, compared.echo, told_echo))
+def _figure(name: str, what: str, ours_us: list[float], echo_us: list[float]) -> Figure:
+    ours, echo = summarise(ours_us), summarise(echo_us)
     return Figure(
-        name=compared.name,
-        what=f"fetch of {compared.what}, against {compared.against}",
+        name=name,
+        what=what,
         value=ours.median,
         unit="µs",
-        limit=compared.limit,
-        peer=Peer(compared.against, theirs.median, ours.median / theirs.median),
+        peer=Peer("an echo with our gRPC settings", echo.median, ours.median / echo.median),
         spread=ours.spread,
-        notes=(
-            f"{told.median:.0f} µs the peer with gRPC set as Fusewire sets it: {ours.median / told.median:.2f} ×",
-            f"90 % of the peer's within {theirs.spread.high:.0f} µs",
-        ),
-        raw={way: times_us[way] for way in (compared.way, compared.echo, told_echo)},
+        notes=(f"8 of 10 echoes within {echo.spread.low:.0f} … {echo.spread.high:.0f} µs",),
+        raw={"fusewire": ours_us, "echo": echo_us},
     )
 
 
-ROUND_TRIP = Scenario(("fetch_scalar", "fetch_scalar_threads", "fetch_computed"), _measure)
+ROUND_TRIP = Scenario(("fetch_stored", "fetch_computed"), _measure)

@@ -1,1 +1,1 @@
-"""The peers of the figures: bare gRPC, NumPy, and torch where there is a GPU."""
+"""The peers of the figures: bare gRPC, NumPy and torch."""

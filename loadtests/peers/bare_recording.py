@@ -4,7 +4,10 @@ end. No dtype rule, no thread, no segment. What it takes says how fast the machi
 
 from __future__ import annotations
 
+from multiprocessing.connection import Connection
 from time import perf_counter_ns
+
+from loadtests.workers import answer_commands
 
 Record = tuple[int, int, int]
 
@@ -35,6 +38,11 @@ class BareArray:
 
     def __del__(self) -> None:
         self._tape.buried.append(self._handle)
+
+
+def serve(connection: Connection) -> None:
+    """Answers `record OPS`."""
+    answer_commands(connection, {"record": record_bare})
 
 
 def record_bare(ops: int) -> float:

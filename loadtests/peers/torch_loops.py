@@ -1,55 +1,101 @@
-"""The recurrent loop in torch on the GPU of this machine: eager, and as a replayed graph of eager steps.
+"""Loops in torch on the GPU of this machine, eager and as a replayed graph: a process that does nothing else meanwhile.
 
-torch is imported when a loop is made, so that machines without it can list the figures.
+torch is imported in the process that runs the loops, so that machines without it can list the figures.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from loadtests.programs import Floats, Rnn, run_rnn
+from loadtests.programs import Floats, Functions, Loop
+from loadtests.turns import elapsed_ns
+from loadtests.workers import answer_commands
 
+GRAPH_STEPS = 100
 _WARMING_STEPS = 100
 
 
-class TorchLoop:
-    """The loop over operands on the GPU; float32 products are true float32."""
+def serve(connection: Connection, loops: Mapping[str, Loop]) -> None:
+    """Answers `result`, `run_ns`, `replayed` and `replay_ns`, each with LOOP STEPS."""
+    torch = importlib.import_module("torch")
+    with torch.inference_mode():
+        peer = TorchLoops(torch, loops)
+        commands = (peer.result, peer.run_ns, peer.replayed, peer.replay_ns)
+        answer_commands(connection, {command.__name__: command for command in commands})
 
-    def __init__(self, operands: Rnn) -> None:
-        self._torch: Any = importlib.import_module("torch")
-        self._torch.backends.cuda.matmul.allow_tf32 = False
-        self._rnn = Rnn(*(self._torch.from_numpy(np.ascontiguousarray(operand)).cuda() for operand in operands))
 
-    def eager(self, steps: int) -> Floats:
+class TorchLoops:
+    """Loops over operands on the GPU. Products of float32 are true float32. Used in torch's inference mode."""
+
+    def __init__(self, torch: Any, loops: Mapping[str, Loop]) -> None:
+        self._torch = torch
+        torch.backends.cuda.matmul.allow_tf32 = False
+        self._functions = Functions(torch.sigmoid, torch.tanh, torch.relu)
+        self._loops = {name: loop._replace(operands=self._on_gpu(loop.operands)) for name, loop in loops.items()}
+        self._graphs: dict[str, _Graph] = {}
+
+    def result(self, name: str, steps: int) -> Floats:
         """The state after so many steps."""
-        with self._torch.inference_mode():
-            state: Floats = run_rnn(self._rnn, range(steps), self._torch.sigmoid).cpu().numpy()
-        return state
+        return _brought(self._run(name, steps))
 
-    def graph(self, steps: int) -> Callable[[int], Floats]:
-        """A function that replays a captured graph of `steps` steps so many times, and returns the state."""
+    def run_ns(self, name: str, steps: int) -> int:
+        """How long so many steps take, until what the loop reads is here."""
+        read = self._loops[name].read
+        return elapsed_ns(lambda: _brought(read(self._run(name, steps))))
+
+    def replayed(self, name: str, steps: int) -> Floats:
+        """As `result`, by a graph of 100 eager steps. `steps` is a multiple of these."""
+        return _brought(self._replay(name, steps))
+
+    def replay_ns(self, name: str, steps: int) -> int:
+        """As `run_ns`, by a graph of 100 eager steps."""
+        read = self._loops[name].read
+        return elapsed_ns(lambda: _brought(read(self._replay(name, steps))))
+
+    def _on_gpu(self, operands: Any) -> Any:
+        arrays = (np.ascontiguousarray(operand) for operand in operands)
+        return type(operands)(*(self._torch.from_numpy(array).cuda() for array in arrays))
+
+    def _run(self, name: str, steps: int) -> Any:
+        loop = self._loops[name]
+        return loop.run(loop.operands, range(steps), self._functions)
+
+    def _replay(self, name: str, steps: int) -> Any:
+        if name not in self._graphs:
+            self._graphs[name] = self._captured(self._loops[name])
+        graph = self._graphs[name]
+        graph.state.copy_(self._loops[name].operands[0])
+        for _ in range(steps // GRAPH_STEPS):
+            graph.replay()
+        return graph.state
+
+    def _captured(self, loop: Loop) -> _Graph:
         torch = self._torch
-        state = self._rnn.state.clone()
-        rnn = self._rnn._replace(state=state)
+        state = loop.operands[0].clone()
+        operands = type(loop.operands)(state, *loop.operands[1:])
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
-        with torch.inference_mode():
-            with torch.cuda.stream(aside):
-                run_rnn(rnn, range(_WARMING_STEPS), torch.sigmoid)
-            torch.cuda.synchronize()
-            captured = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(captured):
-                state.copy_(run_rnn(rnn, range(steps), torch.sigmoid))
+        with torch.cuda.stream(aside):
+            loop.run(operands, range(_WARMING_STEPS), self._functions)
+        torch.cuda.synchronize()
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured):
+            state.copy_(loop.run(operands, range(GRAPH_STEPS), self._functions))
+        return _Graph(state, captured.replay)
 
-        def replay(times: int) -> Floats:
-            state.copy_(self._rnn.state)
-            for _ in range(times):
-                captured.replay()
-            result: Floats = state.cpu().numpy()
-            return result
 
-        return replay
+class _Graph(NamedTuple):
+    """A captured graph, which replaces the state that it was captured with."""
+
+    state: Any
+    replay: Callable[[], None]
+
+
+def _brought(value: Any) -> Floats:
+    array: Floats = value.cpu().numpy()
+    return array

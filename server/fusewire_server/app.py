@@ -24,9 +24,9 @@ from fusewire_server.config.config import Config, Listen
 from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
-from fusewire_server.host.garbage_collector import Garbage
+from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.malloc import keep_freed_memory
-from fusewire_server.host.timer_slack import wake_up_promptly
+from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
@@ -48,16 +48,16 @@ def run(config: Config) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    wake_up_promptly()
+    reduce_timer_slack()
     keep_freed_memory()
-    with Garbage() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(_Process(config, garbage).serve())
 
 
 class _Process:
     """One server process: everything in it, in the order in which it starts."""
 
-    def __init__(self, config: Config, garbage: Garbage) -> None:
+    def __init__(self, config: Config, garbage: GarbageCollector) -> None:
         self._config = config
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
@@ -94,7 +94,7 @@ class _Process:
     async def _keep_house(self, publisher: Publisher, engine: Engine) -> None:
         while True:
             publisher.publish()
-            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.registry.ended)
+            self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
             await asyncio.sleep(PUBLISH_EVERY_S)
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:

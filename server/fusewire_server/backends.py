@@ -1,4 +1,4 @@
-"""Which device a server runs on, and why."""
+"""Chooses the device that a server runs on, and says why."""
 
 from __future__ import annotations
 

@@ -1,25 +1,16 @@
-"""A session whose server is in this process and computes with the NumPy twins."""
+"""A session whose server is in this process and computes with NumPy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
 
 from fusewire import Session
 from fusewire._connect import open_session
-from fusewire._credit import Amount
-from fusewire._memory_server import CREDIT, LIMITS, MemoryServer
-from fusewire._memory_transport import MemoryTransport
-from fusewire_kernels.reference import twin
-from fusewire_protos import dtypes
+from fusewire.testing.memory_server import CREDIT, LIMITS, MemoryServer
+from fusewire.testing.memory_transport import MemoryTransport
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Entry
-from fusewire_protos.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
-
-Host = npt.NDArray[Any]
 
 
 class Peer(NamedTuple):
@@ -28,20 +19,6 @@ class Peer(NamedTuple):
     session: Session
     transport: MemoryTransport
     server: MemoryServer
-
-
-def execute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]) -> Sequence[Host]:
-    """All results of a program, op by op."""
-    values = list(inputs)
-    values += [
-        np.asarray(value).astype(dtypes.to_numpy(dtype)) for dtype, value in zip(program.scalars, scalars, strict=True)
-    ]
-    remaining = list(starts)
-    for op, operands, attributes in program.ops:
-        count = op.starts(attributes)
-        own, remaining = remaining[:count], remaining[count:]
-        values.append(twin(op)(np, [values[operand] for operand in operands], attributes, own))
-    return values[program.first_result :]
 
 
 def connect(
@@ -53,7 +30,7 @@ def connect(
     debug: bool = False,
 ) -> Peer:
     """A session on a server in memory."""
-    server = MemoryServer(execute, credit=credit, limits=limits, holds_completion=holds_completion)
+    server = MemoryServer(credit=credit, limits=limits, holds_completion=holds_completion)
     transport = MemoryTransport(server, is_manual=is_manual)
     return Peer(open_session(transport, debug=debug, timeout=10), transport, server)
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fusewire import cli
-from fusewire._token import TOKEN_VARIABLE
+from fusewire._transport.token import TOKEN_VARIABLE
 
 # Prints which of the modules named in argv[1] the help of the command adds to an import of fusewire.
 IMPORTED_FOR_HELP = """
@@ -23,7 +23,7 @@ import contextlib, io, json, sys
 import fusewire
 before = set(sys.modules)
 from fusewire import cli
-from fusewire._token import TOKEN_VARIABLE
+from fusewire._transport.token import TOKEN_VARIABLE
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     cli.main(["--help"])
 print(json.dumps(sorted(set(json.loads(sys.argv[1])) & (set(sys.modules) - before))))

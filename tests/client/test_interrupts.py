@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire import _recorder
-from fusewire._credit import Amount
-from fusewire._grpc_transport import GrpcTransport
-from fusewire._segments import structure_of
-from fusewire._tape import Tape
-from fusewire._upload_queue import Backlog, UploadQueue
+from fusewire._recording import recorder as _recorder
+from fusewire._recording.segments import structure_of
+from fusewire._recording.tape import Tape
+from fusewire._transport.chunk_queue import Backlog, UploadQueue
+from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
 from tests.client.peer import Peer, connect

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._memory_server import LIMITS
+from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.program import Program
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.peer import Peer, connect

@@ -8,7 +8,8 @@ import sys
 from types import ModuleType
 
 import fusewire as fw
-from fusewire import _catalogued, _functions
+from fusewire._api import catalogued as _catalogued
+from fusewire._api import functions as _functions
 from fusewire_protos.catalogue import BY_NAME, OPS, Category
 
 

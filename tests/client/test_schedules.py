@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._credit import Amount
-from fusewire._cut import Reach
+from fusewire._recording.cutter import Reach
+from fusewire_protos.credit import Amount
 from tests.client.peer import Peer, connect
 
 NAMES = 5

@@ -17,17 +17,17 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._credit import Amount
-from fusewire._cut import Reach
-from fusewire._memory_server import MemoryServer
-from fusewire._memory_transport import MemoryTransport
-from fusewire._recorder import Draft, Recorder
+from fusewire._recording.cutter import Reach
+from fusewire._recording.recorder import Draft, Recorder
 from fusewire._session import close_all
-from fusewire._transport import Peer
+from fusewire._transport.interface import Peer
+from fusewire.testing.memory_server import MemoryServer
+from fusewire.testing.memory_transport import MemoryTransport
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H
-from tests.client.peer import connect, entries, execute
+from tests.client.peer import connect, entries
 
 # ---- waiting, cancelling, ending ----
 
@@ -59,7 +59,7 @@ def test_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(monkeypatch: py
 
 
 def test_connecting_may_take_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    transport, opened = MemoryTransport(MemoryServer(execute)), SimpleQueue[Peer]()
+    transport, opened = MemoryTransport(MemoryServer()), SimpleQueue[Peer]()
     begin = transport.open
     monkeypatch.setattr(transport, "open", opened.put)
     with ThreadPoolExecutor(1) as pool:
@@ -89,7 +89,7 @@ def test_a_timeout_that_is_no_time_is_refused(timeout: Any) -> None:
     with connect().session as session, pytest.raises(fw.ArgumentError, match="a timeout is a number of seconds"):
         session.array(H).numpy(timeout=timeout)
     with pytest.raises(fw.ArgumentError, match="a timeout is a number of seconds"):
-        open_session(MemoryTransport(MemoryServer(execute)), timeout=timeout)
+        open_session(MemoryTransport(MemoryServer()), timeout=timeout)
 
 
 def test_a_timeout_may_be_a_number_of_numpys() -> None:
@@ -102,7 +102,7 @@ def test_connecting_that_is_interrupted_leaves_nothing_open(monkeypatch: pytest.
     def interrupt(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    transport = MemoryTransport(MemoryServer(execute))
+    transport = MemoryTransport(MemoryServer())
     monkeypatch.setattr(threading.Condition, "wait_for", interrupt)
     with pytest.raises(KeyboardInterrupt):
         open_session(transport)

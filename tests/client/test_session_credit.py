@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._credit import Amount
-from fusewire._recorder import Recorder
+from fusewire._recording.recorder import Recorder
+from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Cancel, Free, Segment
 from tests.client.loops import H, expected_loop, loop_of_calls, loop_on, operands
 from tests.client.peer import Peer, connect, entries

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import fusewire as fw
-from fusewire._memory_server import LIMITS
+from fusewire.testing.memory_server import LIMITS
+from fusewire_protos.credit import Amount
 from tests.client.loops import (
     STEPS,
     H,
@@ -23,6 +28,8 @@ from tests.client.loops import (
     whole_bodies,
 )
 from tests.client.peer import connect
+
+UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
 
 
 @pytest.mark.parametrize("loop", [loop_of_calls, inline_loop, inline_loop_that_prints])
@@ -59,6 +66,84 @@ def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_program
         counts.append(len(peer.session.stats.programs))
     assert counts[-1] <= 10
     assert len(peer.session.stats.fragment_programs) <= 6
+
+
+class Called(NamedTuple):
+    """What became of a loop that was called again and again, but for what was unsent in the end."""
+
+    used: Counter[int]  # programs of whole bodies, and how often
+    stored: int  # live results
+    held: int  # of them, by the caller
+
+
+def call_loop(
+    body: Callable[[fw.Array, fw.Array], fw.Array], counts: Sequence[int], keeps: Sequence[bool], *, is_chained: bool
+) -> Called:
+    """Runs `body` so often in each call, on the first value or on the last result, while the device is busy."""
+    peer = connect(credit=UNBOUNDED, is_manual=True)
+    first, step = peer.session.array(H), peer.session.array(H * 0.01)
+    last, kept = first, []
+    for count, is_kept in zip(counts, keeps, strict=True):
+        h = last if is_chained else first
+        for _ in range(count):
+            h = body(h, step)
+        last = h
+        if is_kept:
+            kept.append(last)
+    peer.transport.step()
+    fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
+    used = Counter(segment.program for segment in peer.server.segments)
+    stored = sum(len(peer.server.programs[number].live) * count for number, count in used.items())
+    whole = Counter({number: count for number, count in used.items() if number not in fragments})
+    return Called(whole, stored, sum(array._handle in peer.server.values for array in kept))
+
+
+def decay(h: fw.Array, step: fw.Array) -> fw.Array:
+    return fw.tanh(h * 0.9 + step)
+
+
+@pytest.mark.parametrize("is_chained", [False, True])
+@pytest.mark.parametrize("count", [7, 20, 100])
+def test_a_loop_of_equal_counts_called_again_and_again_is_few_programs_that_store_what_is_held(
+    count: int, is_chained: bool
+) -> None:
+    calls = 60_000 // (3 * count)
+    called = call_loop(decay, [count] * calls, [True] * calls, is_chained=is_chained)
+    assert len(called.used) <= (4 if count < 100 else 5)
+    assert called.held > 0.9 * calls
+    assert called.stored <= 2 * called.held
+
+
+@pytest.mark.parametrize("is_chained", [False, True])
+@pytest.mark.parametrize("interval", [2, 5])
+def test_holding_every_so_many_results_of_a_loop_stores_few_more(interval: int, is_chained: bool) -> None:
+    keeps = [call % interval == 0 for call in range(500)]
+    called = call_loop(decay, [20] * 500, keeps, is_chained=is_chained)
+    assert len(called.used) <= 6
+    assert called.stored <= 2 * called.held + len(called.used) + called.used.total() / 2
+
+
+@pytest.mark.parametrize("is_chained", [False, True])
+def test_holding_the_last_result_of_a_loop_stores_none_but_what_the_next_piece_takes(is_chained: bool) -> None:
+    called = call_loop(decay, [20] * 500, [False] * 500, is_chained=is_chained)
+    assert called.stored <= called.used.total() * is_chained + 5
+    assert called.used.most_common(1)[0][1] > called.used.total() / 2
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    counts=st.lists(st.integers(2, 60), min_size=20, max_size=60),
+    share=st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]),
+    is_chained=st.booleans(),
+    random=st.randoms(use_true_random=False),
+)
+def test_whatever_the_counts_programs_are_few_and_what_is_stored_is_held_or_taken_by_the_next_piece(
+    counts: list[int], share: float, is_chained: bool, random: Random
+) -> None:
+    keeps = [random.random() < share for _ in counts]
+    called = call_loop(decay, counts, keeps, is_chained=is_chained)
+    assert len(called.used) <= 24
+    assert called.stored <= 2 * called.held + 2 * called.used.total() + 5
 
 
 @pytest.mark.parametrize("interval", [3, 10, 37])
@@ -104,13 +189,13 @@ def test_a_loop_read_in_the_midst_of_its_products_settles_on_few_programs(interv
     peer = connect(is_manual=True)
     h, w, b, r = operands(peer.session)
     settled = 0
-    for step in range(8 * interval + 80):
+    for step in range(10 * interval + 80):
         h = fw.tanh((h * r) @ w + b)
         if step % interval == interval - 1:
             future = h.future()
             peer.transport.step()
             future.result(0)
-        if step == 4 * interval + 60:
+        if step == 6 * interval + 60:
             settled = len(peer.server.segments)
     used = {segment.program for segment in peer.server.segments[settled:]}
     assert len(used) <= 3
@@ -182,12 +267,12 @@ def test_a_value_of_another_threads_op_lives_until_that_op_is_sent() -> None:
     results: list[Any] = []
 
     def use() -> None:
-        z = given.pop() * 2
+        z = handed.pop() * 2
         recorded.set()
         dropped.wait(10)
         results.append(z.numpy())
 
-    given = [y]
+    handed = [y]
     thread = threading.Thread(target=use)
     thread.start()
     recorded.wait(10)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire import _sending
-from fusewire._memory_server import LIMITS
+from fusewire._stream import sender as _sending
+from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.frames import Free, Segment
 from fusewire_protos.v1 import fusewire_pb2 as wire
 from tests.client.loops import H

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import fusewire as fw
-from fusewire._recording import apply, create
+from fusewire._recording.record_op import apply, create
 from fusewire_kernels.conversions import scalar
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Category

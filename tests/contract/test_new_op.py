@@ -33,8 +33,8 @@ _EDITS = {
 _USER = """
 import numpy as np
 import fusewire as fw
-from fusewire import _stub
-from fusewire._forms import functions_of
+from fusewire._api import stub as _stub
+from fusewire._api.op_functions import functions_of
 from fusewire.testing import serve_subprocess
 from fusewire_kernels.reference import twin
 from fusewire_protos.catalogue import BY_NAME, OPS

@@ -9,32 +9,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadtests import bench, report
+from loadtests import bench, limits, report
 from loadtests.catalogue import SCENARIOS, choose
 from loadtests.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
-from loadtests.peers import bare_client, bare_server
 from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 from loadtests.turns import percentile, take_turns
-from loadtests.workers import Worker
 
 CPU_FIGURES = (
     "record_op",
-    "record_op_sealed",
     "wire_op",
     "wire_segment",
-    "fetch_scalar",
-    "fetch_scalar_threads",
+    "fetch_stored",
     "fetch_computed",
     "upload",
     "download",
     "pointwise",
     "pointwise_kept",
-    "rnn",
+    "rnn_b1_h256",
     "clients_device",
     "clients_rows",
     "planning",
     "planning_neighbour",
     "planning_neighbour_waits",
+    "cold_5",
+    "cold_1000",
+    "cold_steady",
     "far_ahead",
 )
 
@@ -50,7 +49,7 @@ def test_every_figure_is_measured_by_one_scenario() -> None:
 
 def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
     names = [name for scenario in SCENARIOS["cuda"] for name in scenario.names]
-    assert names == [*CPU_FIGURES, "rnn_torch_b64", "rnn_torch_b1", "fleet"]
+    assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", "fleet"]
 
 
 def test_only_scenarios_with_a_chosen_figure_are_run() -> None:
@@ -105,16 +104,34 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
     assert told["failures"] == {"other": "broken"}
 
 
+def _hold_to(monkeypatch: pytest.MonkeyPatch, limit: Limit | None) -> None:
+    """Measuring anything gives one figure, which on the CPU must be as `limit` says."""
+    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(),))
+    monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": limit} if limit else {}, "cuda": {}})
+
+
+def test_a_limit_on_one_backend_judges_nothing_on_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": at_most(1.0)}, "cuda": {}})
+    assert limits.held_to_limit(_figure(), "cpu").verdict is Verdict.MISSED
+    assert limits.held_to_limit(_figure(), "cuda").verdict is Verdict.INFORMATION
+
+
+@pytest.mark.parametrize("backend", sorted(SCENARIOS))
+def test_every_limit_is_of_a_figure_that_its_backend_measures(backend: str) -> None:
+    measured = {name for scenario in SCENARIOS[backend] for name in scenario.names}
+    assert set(limits.LIMITS[backend]) <= measured
+
+
 @pytest.mark.parametrize(("limit", "status"), [(at_most(2.0), 0), (at_most(1.0), 1), (None, 0)])
 def test_told_to_be_strict_a_missed_figure_fails_the_bench(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: Limit | None, status: int
 ) -> None:
-    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=limit),))
+    _hold_to(monkeypatch, limit)
     assert bench.main(["--strict", "--only", "record_op", "--json", str(tmp_path / "bench.json")]) == status
 
 
 def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(limit=at_most(1.0)),))
+    _hold_to(monkeypatch, at_most(1.0))
     path = tmp_path / "bench.json"
     assert bench.main(["--only", "record_op", "--json", str(path)]) == 0
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
@@ -124,15 +141,15 @@ def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def measure(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
-        if "rnn" in names:
+        if "rnn_b1_h256" in names:
             raise WrongResult("1 instead of 2")
         return (_figure(),)
 
     monkeypatch.setattr(bench, "measure_apart", measure)
-    assert bench.main(["--only", "rnn", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
+    assert bench.main(["--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
     printed = capsys.readouterr()
     assert "how fast [speed]" in printed.out
-    assert "rnn failed: WrongResult: 1 instead of 2" in printed.err
+    assert "rnn_b1_h256 failed: WrongResult: 1 instead of 2" in printed.err
 
 
 def test_ways_take_turns_in_alternating_order() -> None:
@@ -158,7 +175,7 @@ def test_the_recurrent_loop_in_numpy_is_its_formula() -> None:
     h, weights, bias, scale, residual = (operand.astype(np.float64) for operand in operands)
     for _ in range(20):
         h = 1 / (1 + np.exp((h @ weights + bias) * scale)) + residual
-    check_close(run_rnn(operands, range(20), NUMPY.sigmoid), h.astype(np.float32), "the recurrent loop")
+    check_close(run_rnn(operands, range(20), NUMPY), h.astype(np.float32), "the recurrent loop")
 
 
 def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
@@ -166,37 +183,14 @@ def test_the_pointwise_loop_in_numpy_is_its_formula() -> None:
     x, b, z = (operand.astype(np.float64) for operand in operands)
     for _ in range(5):
         x = np.maximum(np.tanh(1 / (1 + np.exp(-((x + b) * z)))), 0)
-    check_close(run_chain(operands, 5, NUMPY), x.astype(np.float32), "five pointwise ops")
+    check_close(run_chain(operands, range(5), NUMPY), x.astype(np.float32), "five pointwise ops")
 
 
 def test_random_operands_stay_float32_through_both_loops() -> None:
-    assert run_rnn(draw_rnn(1, 4, seed=0), range(3), NUMPY.sigmoid).dtype == np.float32
-    assert run_chain(draw_chain(4, seed=0), 3, NUMPY).dtype == np.float32
+    assert run_rnn(draw_rnn(1, 4, seed=0), range(3), NUMPY).dtype == np.float32
+    assert run_chain(draw_chain(4, seed=0), range(3), NUMPY).dtype == np.float32
 
 
 def test_a_result_that_differs_is_named_and_raised() -> None:
     with pytest.raises(WrongResult, match="a sum"):
         check_close(np.ones(3, np.float32), np.zeros(3, np.float32), "a sum")
-
-
-@pytest.mark.slow
-def test_bare_grpc_echoes_and_carries_all_bytes() -> None:
-    bulk_bytes = 3_000_000
-    with (
-        Worker(bare_server.serve, bulk_bytes) as server,
-        Worker(bare_client.serve, server.answer(), bulk_bytes) as client,
-    ):
-        for echo in ("echo", "echo_to_user", "echo_through_threads"):
-            assert all(time_ns > 0 for time_ns in client.ask(echo, 3))
-        assert client.ask("upload", 1 << 20) > 0
-        assert client.ask("download", 1 << 20) > 0
-
-
-@pytest.mark.slow
-def test_an_error_of_a_worker_is_raised_where_it_was_asked_for() -> None:
-    with (
-        Worker(bare_server.serve, 1000) as server,
-        Worker(bare_client.serve, server.answer(), 2000) as client,
-        pytest.raises(WrongResult, match="1000 bytes came back from bare gRPC instead of 2000"),
-    ):
-        client.ask("download", 256)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from loadtests.context import Context
-from loadtests.figures.round_trip import _ROUNDS, _fetch_computed, _fetch_scalars
+from loadtests.figures.round_trip import _ROUNDS, _fetch_computed, _fetch_stored
 
 
 @pytest.mark.slow
@@ -17,7 +17,7 @@ def test_a_scalar_that_is_there_is_fetched_without_a_submission_and_one_that_is_
     with Context("cpu").session() as (service, session):
         zero = session.array(np.float32(0))
         begun = service.count()
-        _fetch_scalars(session, numbers)
+        _fetch_stored(session, numbers)
         ready = service.count()
         _fetch_computed(zero, numbers)
         computed = service.count()

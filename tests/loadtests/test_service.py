@@ -8,8 +8,8 @@ from loadtests.figure import NotWarm
 from loadtests.service import Program, Service, _planned_share
 
 
-def _program(ops: int, tier: int, hits: int) -> Program:
-    return Program("d", ops, False, tier, "loaded", hits, 0, 0, hits, hits)
+def _program(ops: int, tier: int, hits: int, state: str = "loaded") -> Program:
+    return Program("d", ops, False, tier, state, hits, 0, 0, hits, hits)
 
 
 def test_only_what_was_sent_meanwhile_counts_as_planned_or_not() -> None:
@@ -48,3 +48,15 @@ def test_warming_up_ends_with_the_first_act_that_is_planned() -> None:
 def test_what_does_not_get_warm_in_time_is_not_measured() -> None:
     with pytest.raises(NotWarm, match="after 0 s only 0% of the ops"):
         _Told({}, {"loop": _program(ops=60, tier=0, hits=1)}).warm_up(lambda: None, deadline_s=0)
+
+
+def test_all_is_planned_once_nothing_is_with_the_planner_or_the_device() -> None:
+    states = ("planning", "loading", "unplanned", "planning")
+    told = _Told(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
+    told.wait_until_planned()
+    assert told.programs()["loop"].state == "planning"
+
+
+def test_what_is_planned_for_too_long_is_told() -> None:
+    with pytest.raises(TimeoutError, match="still being planned after 0 s"):
+        _Told({"loop": _program(ops=60, tier=0, hits=1, state="planning")}).wait_until_planned(deadline_s=0)

@@ -9,6 +9,7 @@ import pytest
 
 from loadtests.figure import Verdict
 from loadtests.figures.planning import _steps_figure, _waits_figure
+from loadtests.limits import held_to_limit
 from loadtests.waits import Span, steps_within, waits_us
 
 _MS = 1_000_000
@@ -59,7 +60,8 @@ class _Stepper:
 
 def _verdict(*, rests_ms: Mapping[int, float], planning_ms: Mapping[int, float]) -> Verdict:
     stepper = _Stepper(rests_ms, planning_ms)
-    return _waits_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests).verdict
+    figure = _waits_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests)
+    return held_to_limit(figure, "cpu").verdict
 
 
 def _each(standstill_ms: float, spans: Sequence[int] = range(_SPANS)) -> dict[int, float]:

@@ -11,6 +11,7 @@ from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable, TableBounds
 from fusewire_server.sessions.intake import Arrival, Intake, Item, Taken
+from fusewire_server.sessions.rows import poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, ValueState
 from fusewire_server.sessions.values import make_ready, release_if_dead
 from tests.server import parts
@@ -51,7 +52,7 @@ class World:
         """What the engine does with the head of the queue, as far as tables go."""
         taken = Taken()
         row = one.queue.popleft()
-        self.intake.poison_from_inputs(row, taken)
+        poison_from_inputs(row, taken.released)
         for value in row.inputs:
             value.readers -= 1
             release_if_dead(one, value, taken.released)

@@ -227,7 +227,7 @@ async def server(
             for session in list(engine.sessions.values()):
                 engine.end(session)
             await asyncio.to_thread(engine.stop, DEADLINE_S)
-    assert (engine.memory.live_bytes, engine.uploads.sessions) == (0, 0)
+    assert (engine.memory.live_bytes, engine._uploads.sessions) == (0, 0)
 
 
 async def first_frame(peer: Peer, frame: pb.ClientFrame) -> None:

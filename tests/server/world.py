@@ -264,7 +264,7 @@ async def world(
     engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
     broken: list[BaseException] = []
     engine.on_broken = broken.append
-    engine.backlog.slice_ns = UNHURRIED_NS
+    engine._backlog.slice_ns = UNHURRIED_NS
     engine.start()
     try:
         yield World(engine, device, broken)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fusewire._inspection import inspect
+from fusewire._transport.inspection import inspect
 from fusewire.examples.figures import ServerCount, ServerName
 
 _CLOSED_WITHIN_S = 3.0

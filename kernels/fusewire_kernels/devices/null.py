@@ -153,18 +153,17 @@ class NullDevice:
         return fence
 
     def complete_next(self) -> bool:
-        """Reaches the oldest fence that is not, and the timed ones around it; False if there is none. Any thread."""
-        if not any(isinstance(told, NullFence) and not told.is_timed for told in self._told):
+        """Ends the oldest launch, or reaches the oldest fence; False if there is neither. Any thread."""
+        if not self._told:
             return False
-        while (told := self._told.popleft()) is None or told.is_timed:
-            if told is not None:
-                told.reach()
-        told.reach()
+        told = self._told.popleft()
+        if told is not None:
+            told.reach()
         self._reach_timed()
         return True
 
     def _reach_timed(self) -> None:
-        """Those that no launch stands before."""
+        """Reaches those that no launch stands before."""
         while self._told and (told := self._told[0]) is not None and told.is_timed:
             told.reach()
             self._told.popleft()

@@ -1,1 +1,1 @@
-"""Access control: the file of tokens, and the check of each call's token."""
+"""Access control: the token file, and the check of each call."""

@@ -1,4 +1,4 @@
-"""Who is calling: tokens of gRPC calls, checked before any method is reached."""
+"""Checks the token of every gRPC call before the call reaches its method."""
 
 from __future__ import annotations
 

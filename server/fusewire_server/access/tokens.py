@@ -1,4 +1,4 @@
-"""Who may do what: a file of hashed tokens, and the rule that nobody listens to a network unguarded.
+"""Loads hashed tokens, and refuses to listen beyond loopback without TLS and tokens.
 
 A line of the file is `<id> <SHA-256 of the token, hex> <tenant> <scope> [<expiry, ISO 8601>]`; empty lines and lines
 that begin with `#` are skipped. A token is `<id>.<32 random bytes>`. One round of SHA-256 is enough to store it: slow,

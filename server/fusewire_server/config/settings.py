@@ -1,4 +1,4 @@
-"""What a setting is: a default, one line about it, and the reader that turns text or TOML into its value.
+"""Defines a setting: its default, one line of help, and the reader that turns text or TOML into its value.
 
 A reader takes what a file, the environment or a flag holds and returns the value, or raises ValueError with the
 reason. It leaves a value of the right type as it is, so the same reader also checks values set from Python.

@@ -1,4 +1,4 @@
-"""Which Fusewire this is."""
+"""Reads the version of the installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a submission's rows: all of it is had before the first launch. Device thread."""
+"""Allocates the memory of a submission's rows before the first launch. Device thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_protos.errors import OutOfMemory
-from fusewire_server.device.memory import Room
+from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import FailedRow, Submission
 from fusewire_server.sessions.session import Row, Value, ValueState
 
@@ -16,12 +16,12 @@ from fusewire_server.sessions.session import Row, Value, ValueState
 class Allocation:
     """Gives rows the blocks of their results."""
 
-    def __init__(self, device: Device, room: Room) -> None:
+    def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
-        self._room = room
+        self._memory = memory
 
     def allocate(self, submission: Submission) -> tuple[list[Row], list[FailedRow], list[Block]]:
-        """Rows to run, rows without room, and blocks to give back once all have run."""
+        """Rows to run, rows without memory, and blocks to give back once all have run."""
         rows: list[Row] = []
         failed: list[FailedRow] = []
         spare: list[Block] = []  # at most one: the zeros in place of inputs that failed
@@ -36,11 +36,11 @@ class Allocation:
     def finds_room(self, submission: Submission) -> bool:
         """Whether `allocate` would find room for every row whose inputs are there. Nothing is taken."""
         sizes_bytes = _sizes_bytes(submission)
-        if not self._room.may_hold(sum(sizes_bytes)):
+        if not self._memory.may_hold(sum(sizes_bytes)):
             return False
         with suppress(OutOfMemory), ExitStack() as taken:  # sizes alone do not tell: the device rounds them
             for size_bytes in sizes_bytes:
-                taken.callback(self._room.give_back, self._room.allocate(size_bytes))
+                taken.callback(self._memory.give_back, self._memory.allocate(size_bytes))
             return True
         return False
 
@@ -52,22 +52,22 @@ class Allocation:
         try:
             for position, value in enumerate(row.outputs):
                 if position not in donor_of:
-                    value.block = self._room.allocate(value.size_bytes)
+                    value.block = self._memory.allocate(value.size_bytes)
                     fresh.append(value)
             for value in row.inputs:
                 if value.block is None:
                     value.block = self._stand_in(value, spare, submission)
         except OutOfMemory:
-            self._room.release((*fresh, *donor_of.values()))
+            self._memory.release((*fresh, *donor_of.values()))
             raise
         for position, donor in donor_of.items():
-            self._room.hand_on(donor, row.outputs[position])
+            self._memory.hand_on(donor, row.outputs[position])
 
     def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
         """Zeros in place of an input that failed: only results that nobody will see depend on it.
 
         All that stand in during a submission share one block. An input that is no stand-in has no memory if its
-        producer, or its bytes, found no room.
+        producer, or its bytes, found no memory.
         """
         if value.state is not ValueState.STAND_IN:
             raise OutOfMemory("the device had no room for an input")
@@ -80,7 +80,7 @@ class Allocation:
             zeros = np.zeros(size_bytes, np.uint8)
         except MemoryError:
             raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from None
-        block = self._room.allocate(size_bytes)
+        block = self._memory.allocate(size_bytes)
         self._device.write(block, zeros.data)
         return block
 

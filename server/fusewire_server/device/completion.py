@@ -1,4 +1,4 @@
-"""What is reported when the device has come so far: at once if it has, else by a thread that waits on fences in order.
+"""Reports work once the device has reached its fence: at once if it has, else from a thread that waits.
 
 So the device thread waits for no fence, and reports come in the order in which they were asked for. Where somebody
 waits for a value and the device thread has nothing else to do, it looks for the fence for a moment: to wake another
@@ -41,12 +41,16 @@ class Completion:
         self._fenced.put(None)
         self._thread.join()
 
-    def when_reached(self, report: Callable[[], Report], *, is_awaited: bool = False) -> None:
+    def when_reached(
+        self, report: Callable[[], Report], *, is_awaited: bool = False, fence: Fence | None = None
+    ) -> None:
         """Has a report made once the device is past all that it has been told. Device thread.
 
-        `is_awaited`: somebody waits for a value that comes with the report.
+        `is_awaited`: somebody waits for a value that comes with the report. `fence`: one made after all of it, if the
+        caller has one already.
         """
-        fence = self._device.fence()
+        if fence is None:
+            fence = self._device.fence()
         if self._handed_over == self._completed and (
             fence.is_reached() or (is_awaited and self._is_reached_soon(fence))
         ):

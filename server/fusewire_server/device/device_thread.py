@@ -1,10 +1,10 @@
-"""The thread that talks to the device: it takes orders in turn, acts, and reports. It decides nothing.
+"""Takes orders in turn on the one thread that uses the device, and has each acted on. Decides nothing.
 
 Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
 released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
-of other sessions that come meanwhile may overtake it (see `unfinished`), and several such runs take turns. The device
-thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on fences
-in order. A run brings the results that somebody waits for to the host itself: its report has them.
+of other sessions that come meanwhile may overtake it (see `unfinished_orders`), and several such runs take turns. The
+device thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on
+fences in order. A run brings the results that somebody waits for to the host itself: its report has them.
 """
 
 from __future__ import annotations
@@ -14,48 +14,32 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
 
-import numpy as np
-import numpy.typing as npt
-
-from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
-from fusewire_protos.errors import FusewireError, OutOfMemory
+from fusewire_kernels.devices.base import Device
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.executor import Executor
 from fusewire_server.device.long_plans import LongPlans
-from fusewire_server.device.memory import MemoryCount, Room
+from fusewire_server.device.memory import DeviceMemory, MemoryCount
 from fusewire_server.device.orders import (
     Broken,
-    Brought,
-    FailedRow,
-    Load,
-    Loaded,
-    Missing,
     Order,
-    Ran,
     Read,
-    Release,
     Report,
     Run,
     Submission,
-    Unloadable,
-    Write,
-    Wrote,
     goes_in_slices,
     is_brief,
-    no_room_on_host,
     sessions_of,
 )
 from fusewire_server.device.sliced_plan import SlicedPlan
 from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.device.sliced_run import SlicedRun, Way
 from fusewire_server.device.tier0 import Tier0
-from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.turns import Turns
 from fusewire_server.scheduling.unfinished_orders import LOOK_S, Line, Progress, TimeShares, Waiting, slice_ns
-from fusewire_server.sessions.session import Fetching, Row, SessionState
+from fusewire_server.sessions.session import SessionState
 
 
 class DeviceThread:
@@ -65,13 +49,13 @@ class DeviceThread:
         self._device = device
         self._report = report
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
-        self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
         self._line: Line[Order] = Line()  # device thread only, as all that follow
-        self._room = Room(device, self._line)
-        self._allocation = Allocation(device, self._room)
-        self._tier0 = Tier0(device, self._room)
-        self._long_plans = LongPlans(self._allocation, self._room, self._line)
+        self._memory = DeviceMemory(device, self._line)
+        self._allocation = Allocation(device, self._memory)
+        self._tier0 = Tier0(device, self._memory)
+        self._long_plans = LongPlans(self._allocation, self._memory, self._line)
         self._completion = Completion(device, report, self._is_idle)
+        self._executor = Executor(device, self._memory, self._allocation, self._completion, report)
         self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
         self._shares = TimeShares()
         self._taken: deque[Order | None] = deque()  # out of the queue, and not yet acted on
@@ -101,7 +85,7 @@ class DeviceThread:
         return not self._taken and self._orders.empty()
 
     def memory(self) -> MemoryCount:
-        return self._room.count()
+        return self._memory.count()
 
     def _work(self) -> None:
         try:
@@ -153,23 +137,10 @@ class DeviceThread:
         if in_slices:
             self._begin(order)
         else:
-            self._do(order)
+            self._executor.act(order)
         used_ns = time.perf_counter_ns() - began_ns
         self._shares.overtaken(used_ns)
         self.busy_ns += used_ns
-
-    def _do(self, order: Order) -> None:
-        match order:
-            case Run(number, submission):
-                self._run(number, submission)
-            case Write():
-                self._write(order)
-            case Read():
-                self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
-            case Release():
-                self._room.release(order.values)
-            case Load():
-                self._load(order)
 
     # ---- what goes on in slices ----
 
@@ -182,7 +153,7 @@ class DeviceThread:
             self._await_turn(SlicedRead(self._device, order))
 
     def _begin_run(self, order: Run) -> None:
-        run = SlicedRun(order, self._way(order.submission), self._room, DeviceTime(self._device), self._report)
+        run = SlicedRun(order, self._way(order.submission), self._memory, DeviceTime(self._device), self._report)
         if order.submission.loaded is not None:
             self._long_plans.enter(run)
             return
@@ -236,7 +207,7 @@ class DeviceThread:
     def _end(self, one: SlicedRun | SlicedRead) -> None:
         if isinstance(one, SlicedRun):
             number, submission, _ = one.order
-            self._complete_run(number, submission, one.failed, one.spare, one.device_time)
+            self._executor.complete_run(number, submission, one.failed, one.spare, one.device_time)
         else:
             self._completion.when_reached(one.outcome)
         self._long_plans.end(one)
@@ -256,103 +227,3 @@ class DeviceThread:
         while not self._line.is_open:
             self._take_turn()
             time.sleep(self._shares.pause_s)
-
-    # ---- running a submission: the hot path ----
-
-    def _run(self, number: int, submission: Submission) -> None:
-        rows, failed, spare = self._allocation.allocate(submission)
-        device_time = DeviceTime(self._device)
-        if rows:
-            assert submission.loaded is not None, "what runs op by op goes in slices"
-            device_time.begin()
-            failed += self._launch(submission.entry, submission.loaded, rows)
-            device_time.end()
-        self._complete_run(number, submission, failed, spare, device_time)
-
-    def _complete_run(
-        self,
-        number: int,
-        submission: Submission,
-        failed: list[FailedRow],
-        spare: list[Block],
-        device_time: DeviceTime,
-    ) -> None:
-        """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
-        reads = [self._begin_read(fetching) for fetching in submission.reads]
-        for block in spare:
-            self._room.give_back(block)
-        self._room.release(submission.released)
-
-        def ran() -> Ran:
-            return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
-
-        self._completion.when_reached(ran, is_awaited=bool(reads))
-
-    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
-        """The rows that fail: all of them, or none."""
-        layout = entry.layout
-        assert layout is not None, "a plan is loaded with its layout"
-        arena_bytes = loaded.plan.arena_bytes
-        table = self._table(entry, len(rows), len(loaded.plan.columns))
-        for position, row in enumerate(rows):
-            layout.fill(
-                table[position],
-                self._device.arena_address(arena_bytes, position),
-                [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above
-                [value.block.address for value in row.outputs],  # type: ignore[union-attr]
-                row.scalars,
-                row.starts,
-            )
-        try:
-            self._device.launch(loaded, table)
-        except OutOfMemory as error:
-            return [self._refuse(row, error) for row in rows]
-        return []
-
-    def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
-        self._room.release(tuple(row.outputs))
-        return FailedRow(row, "out_of_memory", str(error))
-
-    def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
-        table = self._tables.get(entry)
-        if table is None or len(table) < rows:
-            table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
-        return table[:rows]
-
-    # ---- transfers ----
-
-    def _write(self, write: Write) -> None:
-        try:
-            write.value.block = self._filled(write.data)
-        except OutOfMemory as error:
-            self._report(Wrote(write, str(error)))
-            return
-        self._report(Wrote(write, None))
-
-    def _filled(self, data: bytes | Staged) -> Block:
-        if isinstance(data, Staged):
-            return self._room.put(data)
-        block = self._room.allocate(len(data))
-        self._device.write(block, memoryview(data))
-        return block
-
-    def _load(self, load: Load) -> None:
-        try:
-            loaded = self._device.load(load.plan, load.binaries)
-        except (FusewireError, OSError) as error:
-            case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
-            self._report(Unloadable(load.key, str(error), case))
-            return
-        self._report(Loaded(load.key, loaded))
-
-    def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
-        """Has a value brought to the host; what that has come to, once the device is past it."""
-        value = fetching.value
-        if value.block is None:
-            return lambda: Missing(fetching)  # another report says why
-        try:
-            readback: Readback = self._device.read(value.block, value.size_bytes)
-        except MemoryError:
-            refusal = no_room_on_host(value.size_bytes)
-            return lambda: Missing(fetching, refusal=refusal)
-        return lambda: Brought(fetching, readback.data())

@@ -1,4 +1,4 @@
-"""What an order has taken of the device, by the device's own clock: spans between timed fences, summed up."""
+"""Sums up the device time of one order: spans between timed fences, by the device's own clock."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ class DeviceTime:
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self.last_fence: TimedFence | None = None  # the end of the last span
         self._began: TimedFence | None = None
         self._spans: list[tuple[TimedFence, TimedFence]] = []  # those whose ends may not be reached yet
         self._settled_ns = 0  # of the others
@@ -22,7 +23,8 @@ class DeviceTime:
         """What the device is told from now on does not."""
         assert self._began is not None, "a span ends that has begun"
         self._settle()
-        self._spans.append((self._began, self._device.timed_fence()))
+        self.last_fence = self._device.timed_fence()
+        self._spans.append((self._began, self.last_fence))
         self._began = None
 
     def total_ns(self) -> int:

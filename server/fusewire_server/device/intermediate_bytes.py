@@ -1,4 +1,4 @@
-"""How much memory a program's values take beside its inputs when it runs op by op. Pure."""
+"""Counts the memory that a program's values take beside its inputs when it runs op by op. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A large value comes to the host piece by piece, so that others can be attended to in between.
+"""Copies a large value to the host piece by piece, so that other orders run in between.
 
 No piece is asked for before the one before it has come: what is on its way is bounded, whatever the size of the value.
 """

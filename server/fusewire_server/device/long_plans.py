@@ -1,4 +1,4 @@
-"""Who has the arena of plans in slices: one run until its row ends, then the next that waits, tenants in turn.
+"""Gives the arena of sliced plans to one run at a time, tenants in turn.
 
 A run has the memory of its results only from when it first has the arena: those that wait take none. If it finds no
 room it lets others go first, as it would have come behind them had they run whole. It is refused room once as many have
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from fusewire_server.device.allocation import Allocation
-from fusewire_server.device.memory import Room
+from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import Order
 from fusewire_server.device.sliced_read import SlicedRead
 from fusewire_server.device.sliced_run import SlicedRun
@@ -21,9 +21,9 @@ from fusewire_server.scheduling.unfinished_orders import Line
 class LongPlans:
     """Runs of long plans: the one that has the arena, and those that wait for it, which take no turns meanwhile."""
 
-    def __init__(self, allocation: Allocation, room: Room, line: Line[Order]) -> None:
+    def __init__(self, allocation: Allocation, memory: DeviceMemory, line: Line[Order]) -> None:
         self._allocation = allocation
-        self._room = room
+        self._memory = memory
         self._line = line
         self._holder: SlicedRun | None = None
         self._waiting: Turns[SlicedRun] = Turns()  # by tenant
@@ -50,7 +50,7 @@ class LongPlans:
         for each in lacking:
             each.tell_that_it_lasts()
             self._waiting.add(each.tenant, each)
-        self._lacked_at_bytes = self._room.live_bytes
+        self._lacked_at_bytes = self._memory.live_bytes
         if run is not None:
             self._allocate(run)
         self._holder = run
@@ -86,7 +86,7 @@ class LongPlans:
         return unwanted
 
     def _may_find_room(self) -> bool:
-        return self._lacked_at_bytes is None or self._room.live_bytes < self._lacked_at_bytes
+        return self._lacked_at_bytes is None or self._memory.live_bytes < self._lacked_at_bytes
 
     def _has_room(self, run: SlicedRun) -> bool:
         """Whether a run has its memory, finds it, or has waited for it long enough."""

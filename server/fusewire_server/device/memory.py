@@ -1,7 +1,7 @@
-"""Room on the device: what is live, what is reserved beside it, and who gives way where there is none.
+"""Counts and hands out device memory, and makes reservations give way where memory is short.
 
 Rows that run op by op reserve what they take beside their blocks. They neither refuse room to others nor have these
-wait for their end: they give it back, and begin anew (see `unfinished`). Device thread, unless said otherwise.
+wait for their end: they give it back, and begin anew (see `unfinished_orders`). Device thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Demand(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Reservation:
-    """Room for what is kept in no block. `stop` ends whatever uses it: it has gone to others."""
+    """DeviceMemory for what is kept in no block. `stop` ends whatever uses it: it has gone to others."""
 
     demand: Demand
     stop: Callable[[], None]
@@ -46,7 +46,7 @@ class Reservation:
     retreats: int = 0  # how often it has gone to others
 
 
-class Room:
+class DeviceMemory:
     """Counts and hands out a device's memory. `line` holds the orders that are unfinished or held up."""
 
     def __init__(self, device: Device, line: Line[Order]) -> None:

@@ -1,4 +1,4 @@
-"""Tier 0: running a row op by op, so that a new program starts at once.
+"""Runs a row op by op, so that a new program starts before its plan is made.
 
 The array library computes where its bits are ours. Every other op runs as the plan of a program of that one op,
 which the planner prepares (and the disk cache keeps); until those plans are there the row waits. On a device for which

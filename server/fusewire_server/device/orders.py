@@ -1,4 +1,4 @@
-"""What the loop tells the device thread to do, and what that reports back. Plain data, which says whom it concerns."""
+"""Defines the orders that the loop gives the device thread, and the reports that come back. Plain data."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Wrote(NamedTuple):
 
 
 class Missing(NamedTuple):
-    """A fetched value does not come: its producer found no room, nobody wants it any more, or as `refusal` says."""
+    """A fetched value does not come: its producer found no memory, nobody wants it any more, or as `refusal` says."""
 
     fetching: Fetching
     device_ns: int = 0

@@ -1,4 +1,4 @@
-"""Rows of long plans in slices: others need not wait for their ends. Device thread.
+"""Runs the rows of a long plan in slices, so that other orders run in between. Device thread.
 
 A plan cannot be begun anew as a row at tier 0 can: it writes its results as it goes, some of them over its inputs. So
 it keeps all that it has until its row has ended. Its arena is one that is apart, so that whole plans may run between

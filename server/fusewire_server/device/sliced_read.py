@@ -1,4 +1,4 @@
-"""A fetch of a large value, which goes on in slices. Device thread."""
+"""Fetches a large value in slices. Device thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A submission that goes on in slices, row by row. Device thread."""
+"""Runs a submission in slices, row by row. Device thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 from fusewire_kernels.devices.base import Block
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.device_time import DeviceTime
-from fusewire_server.device.memory import Room
+from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import FailedRow, Lasts, Report, Run
 from fusewire_server.scheduling.unfinished_orders import Progress
 from fusewire_server.sessions.session import Row, SessionState
@@ -48,7 +48,7 @@ class SlicedRun:
     """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
 
     def __init__(
-        self, order: Run, way: Way, room: Room, device_time: DeviceTime, report: Callable[[Report], None]
+        self, order: Run, way: Way, memory: DeviceMemory, device_time: DeviceTime, report: Callable[[Report], None]
     ) -> None:
         self.order = order
         self.device_time = device_time
@@ -58,7 +58,7 @@ class SlicedRun:
         self.is_allocated = False
         self._rows: deque[Row] = deque()  # those that have not ended; the first may be under way
         self._way = way
-        self._room = room
+        self._memory = memory
         self._report = report
         self._is_reported = False  # as one that lasts
 
@@ -93,7 +93,7 @@ class SlicedRun:
         submission = self.order.submission
         self.failed = [_cancelled(row) for row in submission.rows]
         for row, donated in zip(submission.rows, submission.donated, strict=True):
-            self._room.release(tuple([row.inputs[number] for number, _ in donated]))
+            self._memory.release(tuple([row.inputs[number] for number, _ in donated]))
         self.is_allocated = True
 
     def go_on(self, until_ns: int) -> Progress:
@@ -138,7 +138,7 @@ class SlicedRun:
             failure = FailedRow(row, "server_fault", f"running it in slices failed: {type(error).__name__}")
         self._leave_row()
         self.failed.append(failure)
-        self._room.release(tuple(row.outputs))
+        self._memory.release(tuple(row.outputs))
         return True
 
     def _compute(self, row: Row, until_ns: int) -> bool:

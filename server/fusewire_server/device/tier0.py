@@ -1,4 +1,4 @@
-"""Runs at tier 0: op by op, in room that goes to whoever needs it. Device thread."""
+"""Runs submissions at tier 0: op by op, in reserved memory that gives way to others. Device thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from fusewire_kernels.devices.base import Device
 from fusewire_kernels.interpreter import Steps
 from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
-from fusewire_server.device.memory import Demand, Room
+from fusewire_server.device.memory import Demand, DeviceMemory
 from fusewire_server.device.op_by_op import prepare, repertoire_of, run_op_by_op
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row
@@ -31,15 +31,15 @@ class _Known:
 class Tier0:
     """What all runs at tier 0 share."""
 
-    def __init__(self, device: Device, room: Room) -> None:
+    def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
-        self._room = room
+        self._memory = memory
         self._repertoire = repertoire_of(device)
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
 
     def way(self, entry: ProgramEntry) -> OpByOp:
         """How a run computes rows of this program."""
-        return OpByOp(self, self._room, entry)
+        return OpByOp(self, self._memory, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:
         known = self._known.get(entry)
@@ -60,12 +60,12 @@ class OpByOp:
 
     is_foreign = False
 
-    def __init__(self, tier0: Tier0, room: Room, entry: ProgramEntry) -> None:
+    def __init__(self, tier0: Tier0, memory: DeviceMemory, entry: ProgramEntry) -> None:
         self._tier0 = tier0
-        self._room = room
+        self._memory = memory
         self._entry = entry
         self._known = tier0.known(entry)
-        self._reservation = room.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
+        self._reservation = memory.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
         self._steps: Generator[None, None, None] | None = None
         self._is_making = False  # whether the row under way makes the program ready, for all runs of it
 
@@ -78,7 +78,7 @@ class OpByOp:
         known = self._known
         if known.steps is None and known.is_in_the_making:
             return False
-        if not self._room.reserve(self._reservation):
+        if not self._memory.reserve(self._reservation):
             return False
         self._is_making = known.is_in_the_making = known.steps is None
         self._steps = self._tier0.steps_of(row)
@@ -94,10 +94,10 @@ class OpByOp:
 
     def stop(self) -> None:
         self._close()
-        self._room.unreserve(self._reservation)
+        self._memory.unreserve(self._reservation)
 
     def leave(self) -> None:
-        self._room.leave(self._reservation)
+        self._memory.leave(self._reservation)
 
     def _close(self) -> None:
         if self._steps is not None:

@@ -1,4 +1,4 @@
-"""What is left of frames that take long to apply: it goes on in slices of time, with turns of the loop between.
+"""Applies the rest of a long frame in slices of time, with turns of the loop between.
 
 A frame counts as applied from its first slice on, and its client does not send it again. So the rest goes on whatever
 becomes of the stream that brought it, and whoever reads the session's next frame waits for it. It waits itself while

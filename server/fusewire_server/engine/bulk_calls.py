@@ -1,4 +1,4 @@
-"""The calls that carry a session's bytes beside its stream: they end with it. Owned by the loop thread."""
+"""Ends a session's upload and download calls with the session. Owned by the loop thread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusewire_server.sessions.session import Session
 MOST_CALLS = 512  # of a session at once: twice what a connection carries, as an old one may linger beside its successor
 
 
-class Carriers:
+class BulkCalls:
     """The tasks that serve such calls, by session."""
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 
 from fusewire_kernels.devices.base import Device, Staged
@@ -24,21 +25,22 @@ from fusewire_server.device.device_thread import DeviceThread
 from fusewire_server.device.memory import MemoryCount
 from fusewire_server.device.orders import Submission
 from fusewire_server.engine.backlog import Backlog, Items
-from fusewire_server.engine.bulk_calls import Carriers
+from fusewire_server.engine.bulk_calls import BulkCalls
 from fusewire_server.engine.reads import Reads
-from fusewire_server.engine.registry import Registry
+from fusewire_server.engine.registry import Ended, Registry
 from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import Plans
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.program_quota import Holdings
+from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.program_table import ProgramEntry, ProgramTable, TableBounds
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes
 from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.intake import MOST_KILLED, Arrival, Intake, Item, Taken
+from fusewire_server.sessions.rows import bring_upload, drop_row, fail_row, fail_value, poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, SessionState, Value, ValueState, failure_of
 from fusewire_server.sessions.values import let_die, release_if_dead
 
@@ -62,29 +64,39 @@ class Engine:
         self.is_draining = False
         self.is_broken = False
         self.on_broken: Callable[[BaseException], None] = _raise
-        self.registry = Registry(limits, self.end)
-        self.backlog = Backlog(self._apply, self.end)
-        self.carriers = Carriers()
+        self._registry = Registry(limits, self.end)
+        self._backlog = Backlog(self._apply, self.end)
+        self._bulk_calls = BulkCalls()
         self._ended: dict[Session, dict[int, Value]] = {}  # what sessions that have ended still hold
-        self.uploads = Uploads(limits.upload_stall_s, self.upload_failed)
-        self.programs = _program_table(config, self.registry)
+        self._uploads = Uploads(limits.upload_stall_s, self.upload_failed)
+        self.programs = _program_table(config, self._registry)
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         submission_ns = int(config.device.submission_s * 1e9)
         self._coalescer = Coalescer(most_rows=config.device.most_rows, submission_ns=submission_ns)
-        self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
+        self._lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self._loop = asyncio.get_running_loop()
         self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
         self._orders: list[orders.Order] = []  # of this turn of the loop, for the device thread
         self._plans = Plans(planner, device, self._order, self.counters, config.device.arena_bytes, self._submit)
-        self._reads = Reads(self._order, self._intake, self.lanes, self.counters, self.registry.wake, self.no_room)
+        self._reads = Reads(self._order, self._lanes, self.counters, self._registry.wake, self.no_room)
 
     @property
     def sessions(self) -> Mapping[bytes, Session]:
         """Those that have not ended, by id."""
-        return self.registry.sessions
+        return self._registry.sessions
+
+    @property
+    def instance(self) -> bytes:
+        """Which server this is: a client compares it when it comes back."""
+        return self._registry.instance
+
+    @property
+    def ended(self) -> Ended:
+        """Totals of the sessions that have ended."""
+        return self._registry.ended
 
     @property
     def memory(self) -> MemoryCount:
@@ -118,24 +130,40 @@ class Engine:
         """A new session. Raises CaseError if there may be no more, or the server is draining."""
         if self.is_draining:
             raise CaseError("draining", "the server is draining and takes no new sessions")
-        return self.registry.open(tenant, client, peer)
+        return self._registry.open(tenant, client, peer)
+
+    def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
+        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        return self._registry.resume(session_id, instance, tenant, acknowledged)
+
+    def attach(self, session: Session, wake: Callable[[], None]) -> None:
+        """A stream carries the session. `wake` is called when it has something to send, or is replaced."""
+        self._registry.attach(session, wake)
+
+    def detach(self, session: Session, epoch: int) -> None:
+        """The stream of `epoch` broke: the session waits to be resumed."""
+        self._registry.detach(session, epoch)
+
+    def carrying(self, session: Session) -> AbstractContextManager[None]:
+        """While the body runs, the task that runs it ends with the session. Raises CaseError if it has too many."""
+        return self._bulk_calls.carrying(session)
 
     def drain(self) -> None:
         """From now on no session begins, and the stream of each that there is ends it in words. Comes before `stop`."""
         self.is_draining = True
         for session in self.sessions.values():
-            self.registry.wake(session)
+            self._registry.wake(session)
 
     def end(self, session: Session) -> None:
         """The session is over; everything it holds goes back."""
         if session.state is SessionState.CLOSED:
             return
-        self.registry.take_out(session)
+        self._registry.take_out(session)
         self._coalescer.remove(session)
         self._plans.leave(session)
-        self.backlog.drop(session)
-        self.uploads.drop(session)
-        self.carriers.end(session)
+        self._backlog.drop(session)
+        self._uploads.drop(session)
+        self._bulk_calls.end(session)
         self._order_releases([session], session.large.values())
         self._ended[session] = self._intake.close(session)
         self._give_back(session)
@@ -172,13 +200,13 @@ class Engine:
         self.counters.frames += 1
         if programs or len(bindings) > frames.SHORT_BYTES:
             unread = frames.read_programs(programs), frames.read_entries(bindings, self._most_listed)
-            return self.backlog.begin(session, Items((), *unread), arrival)
+            return self._backlog.begin(session, Items((), *unread), arrival)
         entries = frames.decode_entries(bindings)
         if len(entries) > FEW_ENTRIES or not session.may_go_on:
-            return self.backlog.begin(session, Items(entries), arrival)
+            return self._backlog.begin(session, Items(entries), arrival)
         following = iter(entries)
         left = self._apply(session, following, arrival, began_ns)
-        return left is None or self.backlog.begin(session, Items((left, *following)), arrival)
+        return left is None or self._backlog.begin(session, Items((left, *following)), arrival)
 
     def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> Item | None:
         """Applies items until one of them leaves something to be done, which is returned."""
@@ -192,6 +220,10 @@ class Engine:
         self._act(session, taken)
         return left
 
+    async def applied(self, session: Session) -> None:
+        """Returns when all frames received so far are applied. Raises CaseError if one cannot be."""
+        await self._backlog.applied(session)
+
     def acknowledge(self, session: Session, number: int) -> None:
         """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
         session.answers.acknowledge(number)
@@ -203,6 +235,18 @@ class Engine:
         if session.state is not SessionState.CLOSED:
             self._reads.go_on(session)
 
+    def claim_upload(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
+        """The value that a call is to fill, as soon as the stream declares it. None if it never will."""
+        return self._uploads.claim(session, handle)
+
+    def give_up_upload(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
+        """A call waits no longer for its declaration; the value if it has been declared in this very turn."""
+        return self._uploads.give_up(session, handle, call)
+
+    def refuse_upload(self, session: Session, handle: int, error: CaseError) -> None:
+        """A call was not let in: its upload fails, now or when the stream declares it."""
+        self._uploads.refuse(session, handle, error)
+
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
         """The bytes of an upload have arrived as declared."""
         if session.state is SessionState.CLOSED:
@@ -210,7 +254,7 @@ class Engine:
         value.readers += 1  # until it is written: its bytes count as the session's for as long as they are held
         self._order_write(orders.Write(session, value, data, NO_WORK))
         taken = Taken()
-        self._intake.uploaded(session, value, taken)
+        bring_upload(session, value, taken.reads, taken.released)
         self._act(session, taken)
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
@@ -220,7 +264,7 @@ class Engine:
         failure = Failure(BY_NAME[case], text, 0, 0)
         taken = Taken()
         taken.failures.append(failure)
-        self._intake.fail(session, value, failure)
+        fail_value(session, value, failure)
         self._act(session, taken)
 
     def _act(self, session: Session, taken: Taken) -> None:
@@ -228,7 +272,7 @@ class Engine:
         for value, data in taken.writes:
             self._order_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in taken.declared:
-            self.uploads.declare(session, value)
+            self._uploads.declare(session, value)
         for failure in taken.failures:
             self.counters.failed(failure.case)
         for entry in taken.to_plan:
@@ -241,7 +285,7 @@ class Engine:
         self._coalescer.update(session)
         self._submit()
         self._hand_over()
-        self.registry.wake(session)
+        self._registry.wake(session)
 
     # ---- orders ----
 
@@ -275,8 +319,8 @@ class Engine:
         self._submit()
 
     def _submit(self) -> None:
-        while not self.is_held and self.lanes.has_room:
-            batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
+        while not self.is_held and self._lanes.has_room:
+            batch = self._coalescer.next_batch(self._lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
             self._submit_batch(batch)
@@ -298,7 +342,7 @@ class Engine:
 
     def _tell_batch(self, batch: Batch, taken: Taken) -> None:
         entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
-        number = self.lanes.tell(batch, loaded)
+        number = self._lanes.tell(batch, loaded)
         now_ns = time.monotonic_ns()
         for row in rows:
             self.counters.queue.add(now_ns - row.queued_at_ns)
@@ -308,7 +352,7 @@ class Engine:
             publish_outputs(row, taken)
         reads = self._reads.take_carried(taken)
         released, taken.released = tuple(taken.released), []
-        is_long = loaded is not None and self.lanes.is_long(entry, loaded)
+        is_long = loaded is not None and self._lanes.is_long(entry, loaded)
         run = orders.Run(number, Submission(entry, loaded, rows, donated, released, reads), is_long)
         self._order(run)
         self._reads.tell(taken)
@@ -326,15 +370,15 @@ class Engine:
             self.counters.failed(fault.case)
             self._drop(row, fault._replace(base=row.base), taken)
             return False
-        self._intake.poison_from_inputs(row, taken)
+        poison_from_inputs(row, taken.released)
         if _is_wanted(row):
             return True
         self._drop(row, failure_of(row.outputs[0]), taken)
         return False
 
     def _drop(self, row: Row, failure: Failure, taken: Taken) -> None:
-        self._intake.drop(row, failure, taken)
-        self.registry.wake(row.session)
+        drop_row(row, failure, taken.released)
+        self._registry.wake(row.session)
 
     # ---- finish ----
 
@@ -371,7 +415,7 @@ class Engine:
             case orders.Ran():
                 self._finish_submission(report)
             case orders.Lasts():
-                self.lanes.pass_by(report.number)
+                self._lanes.pass_by(report.number)
             case orders.Brought() | orders.Missing():
                 self._end_read(report)
                 self._reads.end(report)
@@ -386,7 +430,7 @@ class Engine:
                 self._break(report.error)
 
     def _finish_submission(self, ran: orders.Ran) -> None:
-        batch, loaded, _ = self.lanes.complete(ran.number)
+        batch, loaded, _ = self._lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
         if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
             batch.entry.cost.measured(len(batch.rows), ran.device_ns)
@@ -397,7 +441,7 @@ class Engine:
         for row in batch.rows:
             row.session.complete(row.entry.amount)
             row.session.device_ns += row_ns
-            self.registry.wake(row.session)
+            self._registry.wake(row.session)
         for read in ran.reads:
             self._reads.end(read)
 
@@ -407,7 +451,7 @@ class Engine:
         failure = Failure(BY_NAME[failed.case], text, row.base, 0)
         self.counters.failed(failure.case)
         if row.session.state is not SessionState.CLOSED:
-            self._intake.fail_row(row, failure)
+            fail_row(row, failure)
 
     def no_room(self, text: str) -> str:
         """What is too little for something on the device, with the setting's name and what it comes to."""
@@ -417,7 +461,7 @@ class Engine:
         session, value = wrote.write.session, wrote.write.value
         session.complete(wrote.write.credit)
         session.writes -= 1
-        self.backlog.wrote(session)
+        self._backlog.wrote(session)
         if session.state is SessionState.CLOSED:
             return
         taken = Taken()
@@ -427,16 +471,16 @@ class Engine:
         if wrote.refusal is not None:
             failure = Failure(BY_NAME["out_of_memory"], self.no_room(wrote.refusal), 0, 0)
             self.counters.failed(failure.case)
-            self._intake.fail(session, value, failure)
+            fail_value(session, value, failure)
         self._order_releases([session], taken.released)
-        self.registry.wake(session)
+        self._registry.wake(session)
 
     def _end_read(self, report: orders.Brought | orders.Missing) -> None:
         session = report.fetching.session
         session.device_ns += report.device_ns
         self._coalescer.charge(session, report.device_ns)
         if orders.goes_in_slices(orders.Read(report.fetching)):
-            self.lanes.end_large_read(session)
+            self._lanes.end_large_read(session)
 
 
 def _is_wanted(row: Row) -> bool:
@@ -450,8 +494,8 @@ def _is_wanted(row: Row) -> bool:
 def _program_table(config: Config, registry: Registry) -> ProgramTable:
     limits, planner = config.limits, config.planner
     bounds = TableBounds(planner.cached_plans, planner.cached_bytes, limits.held_program_bytes)
-    holdings = Holdings(lambda session: registry.sessions[session].tenant)
-    return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, holdings)
+    quota = ProgramQuota(lambda session: registry.sessions[session].tenant)
+    return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, quota)
 
 
 def _raise(error: BaseException) -> None:

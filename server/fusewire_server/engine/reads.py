@@ -1,4 +1,4 @@
-"""Fetched values on their way to the host: told to the device as far as the client takes what it is answered."""
+"""Brings fetched values to the host, as far as the client takes its answers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fusewire_server.device import orders
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.scheduling.lanes import Lanes
-from fusewire_server.sessions.intake import Intake, Taken
+from fusewire_server.sessions.intake import Taken
 from fusewire_server.sessions.session import Fetching, Session, SessionState
+from fusewire_server.sessions.values import end_reading
 
 
 class Reads:
@@ -23,14 +24,12 @@ class Reads:
     def __init__(
         self,
         order: Callable[[orders.Order], None],
-        intake: Intake,
         lanes: Lanes,
         counters: Counters,
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
     ) -> None:
         self._order = order
-        self._intake = intake
         self._lanes = lanes
         self._counters = counters
         self._wake = wake
@@ -55,7 +54,7 @@ class Reads:
         if carried:
             taken.reads = [fetching for fetching in taken.reads if fetching not in carried]
             for fetching in carried:
-                self._intake.read(fetching, taken)
+                end_reading(fetching, taken.released)
         return carried
 
     def _may_be_carried(self, fetching: Fetching) -> bool:
@@ -116,7 +115,7 @@ class Reads:
     def _tell(self, fetching: Fetching, taken: Taken) -> None:
         self._begin(fetching)
         self._order_read(fetching)
-        self._intake.read(fetching, taken)
+        end_reading(fetching, taken.released)
 
     def _order_read(self, fetching: Fetching) -> None:
         self._order(orders.Read(fetching))

@@ -1,4 +1,4 @@
-"""The sessions that there are: opened within the limits, joined to a stream, parted from it, resumed, and taken out."""
+"""Opens sessions within the limits, joins them to streams, resumes them, and takes them out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
@@ -14,16 +15,31 @@ from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 
 
+class Ended(NamedTuple):
+    """Totals of the sessions that have ended."""
+
+    sessions: int = 0
+    segments: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    def plus(self, session: Session) -> Ended:
+        """With one more."""
+        return Ended(
+            self.sessions + 1,
+            self.segments + session.admitted.segments,
+            self.bytes_in + session.bytes_in,
+            self.bytes_out + session.bytes_out,
+        )
+
+
 class Registry:
     """Owned by the loop thread. `end` is called for a session whose grace has passed, or that makes room for others."""
 
     def __init__(self, limits: Limits, end: Callable[[Session], None]) -> None:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether this is the server that it left
         self.sessions: dict[bytes, Session] = {}
-        self.ended = 0
-        self.ended_segments = 0  # of sessions that have ended
-        self.ended_bytes_in = 0
-        self.ended_bytes_out = 0
+        self.ended = Ended()
         self._limits = limits
         self._end = end
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
@@ -88,10 +104,7 @@ class Registry:
         """The session is over."""
         session.on(SessionEvent.END)
         del self.sessions[session.session_id]
-        self.ended += 1
-        self.ended_segments += session.admitted.segments
-        self.ended_bytes_in += session.bytes_in
-        self.ended_bytes_out += session.bytes_out
+        self.ended = self.ended.plus(session)
         self._wakers.pop(session.session_id, None)
         self._let_live(session)
 

@@ -1,4 +1,4 @@
-"""A row passes to the device: its inputs lose a reader, and are donated or released; its results may be used. Pure."""
+"""Updates values as a row goes to the device: inputs are donated or released, results are usable. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploads beside the stream: an entry of the stream declares one, a call brings its bytes; either may come first.
+"""Joins the two halves of an upload: the entry that declares it, and the call that brings its bytes.
 
 A declared upload for which no call comes in time has failed, and so has one whose call was refused. Owned by the loop
 thread.

@@ -1,1 +1,1 @@
-"""Settings of the process: memory, garbage collection, timers, priority, parent."""
+"""Process settings: memory, garbage collection, timers, priority, parent."""

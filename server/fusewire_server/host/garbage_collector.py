@@ -20,7 +20,7 @@ LEAST_ROUNDS = 600  # between two collections for the sake of ended sessions: a 
 _FULL = 2  # the generation that holds all
 
 
-class Garbage:
+class GarbageCollector:
     """Used from one thread. The collector is the whole process's, so there is one of these."""
 
     def __init__(self) -> None:

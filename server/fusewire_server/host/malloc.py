@@ -1,4 +1,4 @@
-"""Has the C library keep memory of a chunk's size for the next chunk, instead of giving it back to the system.
+"""Sets malloc to keep freed chunks for the next ones instead of giving them back to the system.
 
 glibc maps what is large for each use anew, and gives the end of its heap back as soon as it is free. Every chunk that
 gRPC takes in or sends would then be paid for in fresh pages, which cost more than all copies of its bytes together.

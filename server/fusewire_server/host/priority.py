@@ -13,7 +13,7 @@ from pathlib import Path
 AUTOGROUP = Path("/proc/self/autogroup")
 
 
-def give_way(niceness: int) -> None:
+def lower_priority(niceness: int) -> None:
     """Lowers the priority of this process and of those that it starts. `niceness` as for nice(2)."""
     reached = os.nice(niceness)
     if os.getsid(0) == os.getpid():

@@ -1,4 +1,4 @@
-"""Makes the engine's live tables into a snapshot. Runs on the loop thread, ten times a second."""
+"""Makes the engine's live tables into a snapshot, ten times a second. Runs on the loop thread."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Publisher:
         engine = self._engine
         info, counters, memory = engine.device.info, engine.counters, engine.memory
         return Stats(
-            instance=engine.registry.instance.hex(),
+            instance=engine.instance.hex(),
             version=self._version,
             started_at=self._started_at,
             backend=BackendView(
@@ -102,12 +102,12 @@ def _totals(engine: Engine) -> Totals:
     counters, sessions = engine.counters, engine.sessions.values()
     return Totals(
         ops=counters.ops,
-        segments=sum(session.admitted.segments for session in sessions) + engine.registry.ended_segments,
+        segments=sum(session.admitted.segments for session in sessions) + engine.ended.segments,
         rows=counters.rows,
         launches=counters.launches,
         submissions=counters.submissions,
-        received_bytes=sum(session.bytes_in for session in sessions) + engine.registry.ended_bytes_in,
-        sent_bytes=sum(session.bytes_out for session in sessions) + engine.registry.ended_bytes_out,
+        received_bytes=sum(session.bytes_in for session in sessions) + engine.ended.bytes_in,
+        sent_bytes=sum(session.bytes_out for session in sessions) + engine.ended.bytes_out,
         failures=dict(counters.failures),
         compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
     )

@@ -1,4 +1,4 @@
-"""The REST routes of inspection: they read the published snapshot, and two of them operate the device.
+"""Serves the REST routes of inspection from the published snapshot; two of them operate the device.
 
 With tokens configured every route asks for one, but `/livez` and the bare `/readyz`, which say one word. What a route
 answers is the snapshot's own data; what it refuses is a `Problem`.

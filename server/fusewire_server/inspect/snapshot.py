@@ -1,4 +1,4 @@
-"""The picture of itself that the engine publishes: plain, immutable data that any thread may read.
+"""Defines the snapshot that the engine publishes: plain, immutable data that any thread may read.
 
 The engine swaps one reference to a new Snapshot; nobody reads its live tables. Counts and times run since the start
 of the server (or of the session, or since the program was first seen); `_ns` and `_bytes` are the units.

@@ -1,1 +1,1 @@
-"""The way from programs to loaded plans: requests, worker processes, loading."""
+"""From programs to loaded plans: requests, worker processes, loading."""

@@ -1,4 +1,4 @@
-"""Programs to plans, in worker processes, so that neither planning nor a compiler stalls the loops.
+"""Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the loops.
 
 What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
 Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
@@ -6,7 +6,7 @@ several wait for has a turn of each of them. A request that outlives its deadlin
 is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
 The worker bounds its own memory.
 
-A worker runs at a low priority (`courtesy`).
+A worker runs at a low priority (`host.priority`).
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """

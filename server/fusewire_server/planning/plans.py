@@ -1,4 +1,4 @@
-"""From programs to loaded plans: asks the planner, has the device load what comes, and tells each entry.
+"""Brings programs to loaded plans: asks the planner, has the device load plans, and updates the entries.
 
 A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
 request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:
@@ -22,7 +22,7 @@ from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, P
 from fusewire_server.planning.preparations import Preparations
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.one_op_calls import Calls, OneOpCall
+from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_table import OneOp, PlanState, ProgramEntry
 from fusewire_server.programs.row_cost import RowCost
 from fusewire_server.sessions.session import Session
@@ -91,7 +91,7 @@ class Plans:
         if self._planner is None:
             return
         if entry.calls is None:
-            entry.calls = Calls(entry.program, is_library_exact=self._device.info.is_library_exact)
+            entry.calls = OneOpCalls(entry.program, is_library_exact=self._device.info.is_library_exact)
         if not entry.is_prepared:
             entry.is_prepared = True
             entry.fault = None

@@ -1,4 +1,4 @@
-"""Readies programs for tier 0, a few of their calls in each turn of the loop, so that no program stops everybody. Pure.
+"""Prepares programs for tier 0, a few of their calls in each turn of the loop. Pure.
 
 A program is readied for each session that uses it, from the first of its calls to the last. Tenants take turns, and so
 do the sessions of each. Rows wait meanwhile: until somebody has come to the last call, one that no plan is for stands

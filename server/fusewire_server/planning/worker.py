@@ -1,4 +1,4 @@
-"""A worker process of the planner: program bytes in, a plan and its compiled files out.
+"""Runs the planner's worker process: program bytes in, a plan and its compiled files out.
 
 It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
 bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.
@@ -32,7 +32,7 @@ from fusewire_kernels.toolchains import DialectCompiler, compiler_of
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
-from fusewire_server.host.priority import give_way
+from fusewire_server.host.priority import lower_priority
 from fusewire_server.planning.planner import LENGTH_BYTES
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
@@ -45,7 +45,7 @@ _COMPILING_SHARE = 0.8
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until they end, or nobody reads the answers any more."""
     dialect, architecture, memory_bytes, deadline_s = arguments
-    give_way(NICENESS)
+    lower_priority(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # a stray print must not look like an answer

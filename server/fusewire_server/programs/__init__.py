@@ -1,1 +1,1 @@
-"""The programs that the server knows: entries, quotas, costs, counters. Pure."""
+"""The programs that are known: entries, quotas, costs, counters. Pure."""

@@ -1,4 +1,4 @@
-"""What the engine counts as it goes: totals, time per phase, histograms. Plain integers, owned by the loop thread."""
+"""Counts totals, time per phase and histograms. Plain integers, owned by the loop thread."""
 
 from __future__ import annotations
 

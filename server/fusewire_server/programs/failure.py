@@ -1,4 +1,4 @@
-"""Why a value will never exist: what the client is told when it asks for it."""
+"""Defines a failure: why a value will never exist, as the client is told."""
 
 from __future__ import annotations
 

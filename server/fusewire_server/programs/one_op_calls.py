@@ -1,4 +1,4 @@
-"""Which ops of a program tier 0 cannot leave to the array library. Pure."""
+"""Finds the ops of a program that tier 0 cannot leave to the array library. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OneOpCall(NamedTuple):
         return signature_of(*self).result
 
 
-class Calls:
+class OneOpCalls:
     """The one-op plans that running a program op by op needs: found as far as they are looked for, and once."""
 
     def __init__(self, program: Program, *, is_library_exact: bool) -> None:
@@ -52,7 +52,7 @@ class Calls:
 
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
     """All of a program's calls at once."""
-    calls = Calls(program, is_library_exact=is_library_exact)
+    calls = OneOpCalls(program, is_library_exact=is_library_exact)
     while calls.look_on():
         pass
     return set(calls.found)

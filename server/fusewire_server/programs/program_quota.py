@@ -1,4 +1,4 @@
-"""Who holds which programs, and what memory that takes of the table that all share. Pure.
+"""Counts the memory of the programs that each session and tenant holds. Pure.
 
 A program that several sessions of a tenant hold counts once for the tenant, and once for each tenant that holds it.
 """
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 Key = TypeVar("Key")
 
 
-class Holdings:
+class ProgramQuota:
     """Bytes held, by session and by tenant. `tenant_of` is asked once, when a session holds its first program."""
 
     def __init__(self, tenant_of: Callable[[Any], Hashable]) -> None:

@@ -1,4 +1,4 @@
-"""Which programs the server knows, how each can be run now, and when one is worth compiling. No I/O.
+"""Keeps the known programs: how each can run now, and when one is worth compiling. No I/O.
 
 Programs are structure and hold no data, so all sessions share one table, keyed by the server's own digest of the
 canonical bytes. A program runs at tier 0 (op by op) from its first use; once its plan is loaded it runs at tier 1.
@@ -22,8 +22,8 @@ from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs.failure import Failure
-from fusewire_server.programs.one_op_calls import Calls, OneOpCall
-from fusewire_server.programs.program_quota import Holdings
+from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
+from fusewire_server.programs.program_quota import ProgramQuota
 from fusewire_server.programs.row_cost import RowCost
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ProgramEntry:
     compiling_ns: int = 0
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
-    calls: Calls | None = None  # those plans, as far as they are known; None before the first use
+    calls: OneOpCalls | None = None  # those plans, as far as they are known; None before the first use
     missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
@@ -147,7 +147,7 @@ class ProgramTable:
     limits: ProgramLimits
     promote_fragment_after: int
     bounds: TableBounds
-    holdings: Holdings = field(default_factory=lambda: Holdings(lambda session: session))
+    quota: ProgramQuota = field(default_factory=lambda: ProgramQuota(lambda session: session))
     entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
     size_bytes: int = 0  # of all entries
     changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
@@ -176,25 +176,25 @@ class ProgramTable:
     def hold(self, session: Hashable, entry: ProgramEntry) -> None:
         """A session numbers a program, which stays until it lets go of it. Raises CaseError beyond the bounds."""
         self._check_room(session, entry)
-        self.holdings.add(session, entry, entry.size_bytes)
+        self.quota.add(session, entry, entry.size_bytes)
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
     def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
         """A session forgets a program it has held."""
         entry.holders -= 1
-        self.holdings.remove(session, entry, entry.size_bytes)
+        self.quota.remove(session, entry, entry.size_bytes)
         if entry.holders == 0:
             self._unheld[entry.digest] = entry
             self._evict()
 
     def _check_room(self, session: Hashable, entry: ProgramEntry) -> None:
         bounds, size_bytes = self.bounds, entry.size_bytes
-        own_bytes = self.holdings.session_bytes(session) + size_bytes
+        own_bytes = self.quota.session_bytes(session) + size_bytes
         if own_bytes > bounds.session_bytes:
             text = f"its programs take {own_bytes} bytes; limits.held_program_bytes = {bounds.session_bytes}"
             raise CaseError("quota_program", text)
-        tenant_bytes = self.holdings.tenant_bytes_with(session, entry, size_bytes)
+        tenant_bytes = self.quota.tenant_bytes_with(session, entry, size_bytes)
         if tenant_bytes > bounds.tenant_bytes:
             text = f"its tenant's programs take {tenant_bytes} bytes, more than half of planner.cached_bytes"
             raise CaseError("quota_program", f"{text} = {bounds.table_bytes}")

@@ -1,4 +1,4 @@
-"""What a submission takes by its number of rows, learnt from what earlier ones took. Pure.
+"""Estimates the time of a submission from its number of rows, by a fit of earlier ones. Pure.
 
 On a GPU many a plan takes what its launches take, be it for one row or for sixty; on a CPU each row takes its time.
 Whoever took the first for the second would keep rows apart that cost nothing together, and never learn that they do.

@@ -1,4 +1,4 @@
-"""Who goes next: rows of one program, one a session, fairly by measured device time. Pure.
+"""Chooses the next submission: rows of one program, one a session, fairly by device time. Pure.
 
 Ready rows gather in their sessions' queues while the device works. When it can take more, the tenant that has used
 the least device time goes first, and within it the session that has; the program at the head of that session's queue

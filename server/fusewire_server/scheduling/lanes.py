@@ -1,4 +1,4 @@
-"""Which submissions are with the device, and by which lane a row may follow them. Pure.
+"""Bounds the submissions that are with the device, and says which lane a row may take. Pure.
 
 Lanes keep those who are quick from waiting for those who are not: the device thread takes the submissions of a lane in
 turn, and those of the fast lane overtake all others.

@@ -1,4 +1,4 @@
-"""Whose request is next: those who ask take turns, and each has its own served in order. Pure."""
+"""Round-robin over owners; each owner's requests stay in order. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders that go on in slices: who may overtake them, when they have their turns, who gives way for room. Pure.
+"""Splits device-thread time evenly between unfinished orders and those that overtake them. Pure.
 
 A row that runs op by op takes as long as its program has ops; a long row's plan, or reading a large value, as long as
 there are data. All of them go on in slices, between which the device thread attends to others. Several such orders
@@ -24,13 +24,13 @@ come first, or their parts alternate: what overtakes leaves everything as if the
 A session that has ended sends nothing more, and nobody reads its values. So what is unfinished for it alone may be
 given up at any place: what it has not written is what nobody would have read.
 
-Room. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must neither
-wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew when there
-is room again. That changes nothing either: a row writes its results when all its ops have run, so until then all that
-it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have memory
-only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and waits for
-the others. A release that is held up may give back early what no other order needs that is unfinished or held up: none
-that comes later can name what has died.
+Memory. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must
+neither wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew
+when there is room again. That changes nothing either: a row writes its results when all its ops have run, so until then
+all that it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have
+memory only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and
+waits for the others. A release that is held up may give back early what no other order needs that is unfinished or held
+up: none that comes later can name what has died.
 """
 
 from __future__ import annotations

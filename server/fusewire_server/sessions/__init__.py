@@ -1,1 +1,1 @@
-"""Sessions as tables of values, rows and answers, and how frames change them. Pure."""
+"""Sessions as tables of values, rows and answers. Pure."""

@@ -1,4 +1,4 @@
-"""What the client of a session is owed, and what of that it has not taken yet. No I/O, no clock.
+"""Keeps the answers that a session's client is owed or has not taken yet. No I/O, no clock.
 
 The server numbers the frames that carry answers, and keeps each until the client acknowledges it. What bounds fetches
 is what the client has not yet taken: beyond `limits.unread_bytes` values stay on the device until it takes some (with

@@ -1,13 +1,11 @@
-"""From the entries of a frame to work: the session's tables change, rows and fetches come out. Pure.
+"""Applies the entries of a frame to its session: tables change, rows and fetches come out. Pure.
 
-Entries take effect in order. A row whose inputs are all issued joins its session's queue; one that needs a value
-whose bytes are still on their way is held back, and so is every row that depends on it, while the session's other
-rows go on. A protocol case raises CaseError and ends the session; an operation case fails values.
+Entries take effect in order; `rows` says when the rows that come of them go on. A protocol case raises CaseError and
+ends the session; an operation case fails values.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
@@ -23,8 +21,9 @@ from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry, ProgramTable, claim_of
 from fusewire_server.sessions import validation as validate
+from fusewire_server.sessions.rows import cancel_rows, fail_value, failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
-from fusewire_server.sessions.values import check_quota, forget_if_dead, kill, make_ready, mint, release_if_dead
+from fusewire_server.sessions.values import check_quota, end_reading, kill, mint
 
 MOST_KILLED = 2048  # handles that die in one piece
 MOST_FAILED = 512  # results of a segment that are made failures in one piece
@@ -99,29 +98,6 @@ class Intake:
                 return left
         return None
 
-    def uploaded(self, session: Session, value: Value, taken: Taken) -> None:
-        """The bytes of an upload beside the stream have arrived: what waited for them may go on."""
-        make_ready(value, taken.reads)
-        self._issue_waiting(session, value)
-        release_if_dead(session, value, taken.released)
-
-    def fail(self, session: Session, value: Value, failure: Failure) -> None:
-        """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
-        value.state = ValueState.FAILED
-        value.failure = failure
-        for fetching in value.fetches.values():
-            value.readers -= 1
-            session.answer_failure(fetching.fetch, failure)
-        value.fetches.clear()
-        forget_if_dead(session, value)
-        if value.waiting:
-            self._issue_waiting(session, value)
-
-    def read(self, fetching: Fetching, taken: Taken) -> None:
-        """A fetch has been told to the device and reads its value no more."""
-        fetching.value.readers -= 1
-        release_if_dead(fetching.session, fetching.value, taken.released)
-
     def close(self, session: Session) -> dict[int, Value]:
         """A session has ended: rows that wait are dropped. The values that it held, which are to die."""
         values, session.values, session.large = session.values, {}, {}
@@ -172,7 +148,7 @@ class Intake:
             return self._take_misfits(session, segment, row, misfits, taken)
         self._admit(session, segment, row, taken)
         self._use(entry, taken)
-        self._queue(session, row)
+        queue_row(row)
         return None
 
     def _take_misfits(
@@ -185,11 +161,11 @@ class Intake:
         causes = validate.first_failed(program, misfits)
         if causes.keys() >= set(program.live):
             return self._refuse(session, segment, row.entry, lambda index: failure_of_input(causes[index]), taken)
-        stand_in = cache(_stand_in)
+        stand_in_of = cache(stand_in)
         for position in misfits:
-            row.inputs[position] = stand_in(program.inputs[position])
+            row.inputs[position] = stand_in_of(program.inputs[position])
         self._admit(session, segment, row, taken)
-        return self._fail_some(session, PartlyFailed(row, _failures_of_results(row, causes, failure_of_input)), taken)
+        return self._fail_some(session, PartlyFailed(row, failures_of_results(row, causes, failure_of_input)), taken)
 
     def _use(self, entry: ProgramEntry, taken: Taken) -> None:
         is_due = self._programs.use(entry)
@@ -283,71 +259,13 @@ class Intake:
         """Some results of a row fail, or the first of many; when none are left, it is queued."""
         count = 0
         for value, failure in islice(failing.failures, MOST_FAILED):
-            self.fail(session, value, failure)
+            fail_value(session, value, failure)
             count += 1
         if count == MOST_FAILED:
             return failing
         self._use(failing.row.entry, taken)
-        self._queue(session, failing.row)
+        queue_row(failing.row)
         return None
-
-    def _queue(self, session: Session, row: Row) -> None:
-        awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
-        if not awaited:
-            self._issue(session, row)
-            return
-        row.waits_for = len(awaited)
-        session.held_back.add(row)
-        for value in awaited:
-            value.waiting[row] = None
-
-    def _issue(self, session: Session, row: Row) -> list[Value]:
-        """Queues a row; the results that are issued with it."""
-        session.queue.append(row)
-        issued = [value for value in row.outputs if value.state is ValueState.AWAITED]
-        for value in issued:
-            value.state = ValueState.ISSUED
-        return issued
-
-    def _issue_waiting(self, session: Session, value: Value) -> None:
-        """Rows go on that waited for this value alone, and rows that waited for those. A chain may be of any length."""
-        settled = deque([value])
-        while settled:
-            following = settled.popleft()
-            waiting, following.waiting = following.waiting, {}
-            for row in waiting:
-                settled += self._settle(session, row)
-
-    def _settle(self, session: Session, row: Row) -> list[Value]:
-        """One input of a row is awaited no more; the values that are issued for it."""
-        row.waits_for -= 1
-        if row.waits_for:
-            return []
-        session.held_back.remove(row)
-        return self._issue(session, row)
-
-    def poison_from_inputs(self, row: Row, taken: Taken) -> None:
-        """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it.
-
-        The others are computed: stand-ins fill the places of the inputs that failed.
-        """
-        failed = {
-            position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
-        }
-        if failed:
-            self._poison(row, failed, taken)
-
-    def _poison(self, row: Row, failed: Mapping[int, Failure], taken: Taken) -> None:
-        """`failed` says why, by position of the inputs."""
-        stand_in = cache(_stand_in)
-        for position in failed:
-            value = row.inputs[position]
-            row.inputs[position] = stand_in(row.entry.program.inputs[position])
-            value.readers -= 1
-            release_if_dead(row.session, value, taken.released)
-        causes = validate.first_failed(row.entry.program, failed)
-        for value, failure in _failures_of_results(row, causes, failed.__getitem__):
-            self.fail(row.session, value, failure)
 
     def _admit_failed(
         self,
@@ -437,37 +355,10 @@ class Intake:
         for waiting in (fetching.value.fetches, session.reads):
             if waiting.pop(abandon.fetch, None) is not None:
                 del session.fetches[abandon.fetch]
-                self.read(fetching, taken)
+                end_reading(fetching, taken.released)
 
     def _take_cancel(self, session: Session, entry: frames.Cancel, arrival: Arrival, taken: Taken) -> None:
-        cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
-        rows = [*session.queue, *session.held_back]
-        session.queue.clear()
-        self._forget_held_back(session)
-        for row in rows:
-            self.drop(row, cancelled._replace(base=row.base), taken)
-
-    def _forget_held_back(self, session: Session) -> None:
-        """No row is held back any more, nor known to what it waited for."""
-        for row in session.held_back:
-            for value in row.inputs:
-                value.waiting.pop(row, None)
-        session.held_back.clear()
-
-    def fail_row(self, row: Row, failure: Failure) -> None:
-        """All results of a row fail, but for those that have."""
-        program = row.entry.program
-        for value, index in zip(row.outputs, program.live, strict=True):
-            if value.state is not ValueState.FAILED:
-                self.fail(row.session, value, failure.of_result(program, row.base, index))
-
-    def drop(self, row: Row, failure: Failure, taken: Taken) -> None:
-        """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
-        self.fail_row(row, failure)
-        for value in row.inputs:
-            value.readers -= 1
-            release_if_dead(row.session, value, taken.released)
-        row.session.complete(row.entry.amount)
+        cancel_rows(session, taken.released)
 
     def _take_forget(self, session: Session, forget: frames.Forget, arrival: Arrival, taken: Taken) -> None:
         entry = session.programs.pop(forget.program, None)
@@ -504,24 +395,7 @@ class Intake:
 _NOTHING = Spec(dtypes.uint8, (0,))
 
 
-def _failures_of_results(
-    row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
-) -> Iterator[tuple[Value, Failure]]:
-    """The results of a row that fail with its inputs. `causes`: the first failed input that each op depends on."""
-    program = row.entry.program
-    for output, index in zip(row.outputs, program.live, strict=True):
-        if index in causes and output.state is not ValueState.FAILED:
-            yield output, failure_of_input(causes[index]).of_result(program, row.base, index)
-
-
-def _stand_in(spec: Spec) -> Value:
-    """A value of no session and of one row, which fills the places of inputs of one spec that failed."""
-    value = Value(0, spec, ValueState.STAND_IN)
-    value.is_named = False
-    return value
-
-
-_ABSENT = _stand_in(_NOTHING)  # no row reads it
+_ABSENT = stand_in(_NOTHING)  # no row reads it
 
 
 def _tensor_of(upload: frames.Upload, tensors: Sequence[bytes]) -> bytes | None:

@@ -1,4 +1,4 @@
-"""A session as a table of states: who may send what, what has been applied, what is owed. No I/O, no clock.
+"""Holds the state of a session: its transitions, values, rows and credit. No I/O, no clock.
 
                  hello            disconnect             resume
     (none) ───────────────▶ OPEN ───────────▶ DETACHED ─────────▶ OPEN (epoch + 1)

@@ -1,4 +1,4 @@
-"""A session's values: minted within its quotas, and gone when nobody can read them any more. Pure."""
+"""Mints a session's values within its quotas, and forgets those that nobody can read. Pure."""
 
 from __future__ import annotations
 
@@ -72,6 +72,12 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
         forget(session, value)
     elif value.state is ValueState.FAILED:
         forget(session, value)
+
+
+def end_reading(fetching: Fetching, released: list[Value]) -> None:
+    """A fetch has been told to the device, or given up, and reads its value no more."""
+    fetching.value.readers -= 1
+    release_if_dead(fetching.session, fetching.value, released)
 
 
 def forget_if_dead(session: Session, value: Value) -> None:

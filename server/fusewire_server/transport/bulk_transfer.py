@@ -1,4 +1,4 @@
-"""Large values beside the stream: the two gRPC methods that carry their bytes up and down.
+"""Carries large values beside the stream: the gRPC methods Upload and Download.
 
 They travel as serialised `Chunk`s that are built and read without protobuf's copies. A call that stalls is given up,
 and every call ends with its session.
@@ -47,13 +47,13 @@ class Bulk:
         if session is None or handle is None:
             await refuse(context, "session_lost", "this server holds no such session")
         try:
-            with self._engine.carriers.carrying(session):
+            with self._engine.carrying(session):
                 value = await self._declared(session, handle)
                 if value is None:
                     await refuse(context, "unknown_handle", f"handle {handle} names nothing in this session")
                 await self._fill(session, value, chunks, context)
         except CaseError as refusal:
-            self._engine.uploads.refuse(session, handle, refusal)
+            self._engine.refuse_upload(session, handle, refusal)
             raise
         except asyncio.CancelledError:
             await self._refuse_if_ended(session, context)
@@ -86,7 +86,7 @@ class Bulk:
     async def _carry_down(self, session: Session, fetch: int, beside: Beside, context: Context) -> None:
         is_complete = False
         try:
-            with self._engine.carriers.carrying(session):
+            with self._engine.carrying(session):
                 await self._send(beside, context)
             is_complete = True
         finally:
@@ -105,15 +105,14 @@ class Bulk:
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
         """The value to fill; the stream that declares it may be a little behind this call."""
-        uploads = self._engine.uploads
-        call = uploads.claim(session, handle)
+        call = self._engine.claim_upload(session, handle)
         try:
             async with asyncio.timeout(self._limits.upload_stall_s):
                 return await call
         except TimeoutError:
-            return uploads.give_up(session, handle, call)
+            return self._engine.give_up_upload(session, handle, call)
         except asyncio.CancelledError:
-            value = uploads.give_up(session, handle, call)
+            value = self._engine.give_up_upload(session, handle, call)
             if value is not None:
                 self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise

@@ -1,45 +1,30 @@
-"""gRPC in and out: frames to the engine, what the engine owes to frames. Thin; it decides nothing.
-
-The methods that carry large values beside the stream are in `bulk`; they are registered here, with serialisers of
-their own.
-"""
+"""The methods of the gRPC service, with serialisers of their own. Thin; it decides nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import grpc
-from google.protobuf.message import DecodeError
 
-from fusewire_protos.credit import Amount
-from fusewire_protos.errors import CaseError, Unauthenticated
+from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
-from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
-from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
-from fusewire_server.transport.refusal import Context, in_words, refuse
-from fusewire_server.transport.write_deadline import Patience
+from fusewire_server.transport.refusal import Context, in_words
+from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
 
 log = logging.getLogger("fusewire.rpc")
 T = TypeVar("T")
 
 SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
-# Acknowledgements ride on frames that carry news; so many of the client's frames may wait for one. A frame of its
-# own for each would stand in the way of the answer that follows it.
-MOST_UNACKNOWLEDGED = 16
-TOKEN_CHECK_S = 5.0  # how often the token of an open session is looked at again
-
 _MOST_NAMED = 16  # protocol versions of a client in the text of a refusal
-
-RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
 
 
 class FusewireService:
@@ -77,9 +62,9 @@ class FusewireService:
             hello = await _first(frames, self._limits.message_bytes)
             session = self._begin(hello, tenant, context)
         except CaseError as error:
-            await context.write(pb.ServerFrame(goodbye=_goodbye(error)))
+            await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
             return
-        await _Stream(self._engine, self._access, session, frames, context).run()
+        await SessionStream(self._engine, self._access, session, frames, context).run()
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, context: Context) -> Session:
         if frame is None or not frame.HasField("hello"):
@@ -89,203 +74,9 @@ class FusewireService:
             text = f"the client speaks {_spoken(hello.versions)}; this server speaks {PROTOCOL_VERSION}"
             raise CaseError("wrong_version", text)
         if hello.session_id:
-            return self._engine.registry.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
+            return self._engine.resume(hello.session_id, hello.server_instance, tenant, frame.acknowledged)
         self._access.check_newcomer(context.invocation_metadata())
         return self._engine.open(tenant, hello.client, context.peer())
-
-
-class _Stream:
-    """One connection of a session: a reader, a writer and a watcher of its token, each of which ends all."""
-
-    def __init__(self, engine: Engine, access: Access, session: Session, frames: RawFrames, context: Context) -> None:
-        self._engine = engine
-        self._access = access
-        self._session = session
-        self._frames = frames
-        self._context = context
-        self._epoch = session.epoch
-        self._owed = asyncio.Event()
-        self._patience = Patience(engine.config.limits.unread_s)
-        self._sent_completed = Amount()
-        self._sent_acknowledged = 0
-        self._goodbye: pb.Goodbye | None = None
-
-    async def run(self) -> None:
-        """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
-        self._engine.registry.attach(self._session, self._wake)
-        writer = asyncio.create_task(self._write())
-        tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if self._goodbye is not None:
-                await asyncio.wait((writer,))
-            elif writer.done():
-                await self._give_up(writer)
-        finally:
-            self._engine.registry.detach(self._session, self._epoch)
-            self._patience.end()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _read(self) -> None:
-        try:
-            await _surely(self._engine.backlog.applied(self._session))  # what the stream before this one has left
-            async for raw in self._frames:
-                if not self._is_current:
-                    return
-                frame = _parse(raw, self._engine.config.limits.message_bytes)
-                if not await _surely(self._apply(frame, len(raw))):
-                    return
-                if self._owed.is_set():
-                    await asyncio.sleep(0)  # the answer is on its way before the next frame is asked for
-        except CaseError as error:
-            self._end(error)
-
-    async def _watch(self) -> None:
-        """Ends the session once its token is no longer good."""
-        metadata = self._context.invocation_metadata()
-        try:
-            while self._access.tenant(metadata) == self._session.tenant:  # noqa: ASYNC110 - a file has no event
-                await asyncio.sleep(TOKEN_CHECK_S)
-            self._end(CaseError("unauthenticated", "the token is now another tenant's"))
-        except Unauthenticated as refusal:
-            self._end(CaseError("unauthenticated", str(refusal)))
-
-    def _end(self, error: CaseError) -> None:
-        """The session is over, unless it is another connection's by now."""
-        if not self._is_current:
-            return
-        log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
-        self._goodbye = _goodbye(error)
-        self._engine.end(self._session)
-        self._owed.set()
-
-    @property
-    def _is_current(self) -> bool:
-        """False once another connection has taken the session over."""
-        return self._session.epoch == self._epoch
-
-    async def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
-        """Applies a frame of the client; False if it was the last. Raises CaseError."""
-        session, engine = self._session, self._engine
-        if frame.HasField("hello"):
-            raise CaseError("out_of_turn", "a second hello in one stream")
-        session.bytes_in += size_bytes
-        engine.acknowledge(session, frame.acknowledged)
-        if frame.number:
-            if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors):
-                await engine.backlog.applied(session)
-        elif frame.programs or frame.bindings or frame.tensors:
-            raise CaseError("undecodable_frame", "a frame outside the numbering that carries work")
-        if frame.HasField("goodbye"):
-            engine.end(session)
-            return False
-        return True
-
-    def _wake(self) -> None:
-        """There may be something to write: else the writer's turn would only keep the loop from the device thread."""
-        if self._owes_news or self._engine.is_draining or not self._is_current:
-            self._owed.set()
-
-    @property
-    def _owes_news(self) -> bool:
-        session = self._session
-        return (
-            bool(session.answers.unsent)
-            or session.completed != self._sent_completed
-            or session.applied_frame - self._sent_acknowledged >= MOST_UNACKNOWLEDGED
-        )
-
-    async def _write(self) -> None:
-        """The only one who writes: welcome, what is owed, and goodbye if the server ends the session."""
-        await self._send(self._welcome())
-        self._owed.set()  # a resumed session may owe already
-        while self._goodbye is None:
-            await self._owed.wait()
-            self._owed.clear()
-            while self._is_current and (frame := self._next_frame()) is not None:
-                await self._send(frame)
-            if not self._is_current:
-                return
-            if self._engine.is_draining and self._goodbye is None:
-                self._end(CaseError("draining", "the server is shutting down"))
-        await self._send(pb.ServerFrame(goodbye=self._goodbye))
-
-    async def _send(self, frame: pb.ServerFrame) -> None:
-        """Writes a frame. Raises CaseError if the client does not read it in time."""
-        try:
-            with self._patience:
-                await self._context.write(frame)
-        except asyncio.CancelledError:
-            if not self._patience.is_over:
-                raise
-            unread_s = self._engine.config.limits.unread_s
-            raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
-
-    async def _give_up(self, writer: asyncio.Task[None]) -> None:
-        """The writer has failed. A client that reads too slowly loses its session, if it still is this stream's."""
-        try:
-            await writer
-        except CaseError as error:
-            if self._is_current:
-                self._engine.end(self._session)
-            await refuse(self._context, error.case.name, error.text)
-
-    def _next_frame(self) -> pb.ServerFrame | None:
-        if not self._owes_news:
-            return None
-        session = self._session
-        number, answers = session.answers.take(self._engine.config.limits.message_bytes // 2)
-        has_completed = session.completed != self._sent_completed
-        self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
-        frame = pb.ServerFrame()  # set field by field: a quarter of the time that keywords take
-        frame.number = number
-        frame.acknowledged = session.applied_frame
-        if has_completed:
-            completed = frame.completed
-            completed.ops, completed.bytes, completed.segments = session.completed
-        for answer in answers:
-            _tell(answer, frame.results.add())
-        return frame
-
-    def _welcome(self) -> pb.ServerFrame:
-        engine, session = self._engine, self._session
-        limits = engine.config.limits
-        return pb.ServerFrame(
-            acknowledged=session.applied_frame,
-            welcome=pb.Welcome(
-                version=PROTOCOL_VERSION,
-                server_instance=engine.registry.instance,
-                session_id=session.session_id,
-                epoch=session.epoch,
-                credit=pb.Credit(**session.credit._asdict()),
-                limits=pb.Limits(
-                    message_bytes=limits.message_bytes,
-                    array_bytes=limits.array_bytes,
-                    handles=limits.handles,
-                    live_bytes=limits.live_bytes,
-                    programs=limits.programs,
-                    program_ops=limits.program_ops,
-                    program_bytes=limits.program_bytes,
-                    chunk_bytes=limits.chunk_bytes,
-                    program_operands=limits.program_operands,
-                ),
-                backend=engine.device.info.backend,
-                server=f"fusewire {installed_version()}",
-            ),
-        )
-
-
-async def _surely(applying: Awaitable[T]) -> T:
-    """A frame that was applied in part cannot be sent again, so a fault of ours ends the session too."""
-    try:
-        return await applying
-    except CaseError:
-        raise
-    except Exception as error:
-        log.exception("a frame could not be applied")
-        raise CaseError("server_fault", f"applying a frame failed: {type(error).__name__}") from error
 
 
 async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None:
@@ -294,38 +85,13 @@ async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None
             raw = await anext(aiter(frames), None)
     except TimeoutError:
         raise CaseError("out_of_turn", f"no hello came within {HELLO_DEADLINE_S} s") from None
-    return None if raw is None else _parse(raw, message_bytes)
-
-
-def _parse(raw: bytes, message_bytes: int) -> pb.ClientFrame:
-    if len(raw) > message_bytes:
-        raise CaseError("oversized_frame", f"a frame of {len(raw)} bytes; limits.message_bytes = {message_bytes}")
-    try:
-        return pb.ClientFrame.FromString(raw)
-    except DecodeError as error:
-        raise CaseError("undecodable_frame", str(error)) from None
+    return None if raw is None else parse_frame(raw, message_bytes)
 
 
 def _spoken(versions: Sequence[int]) -> str:
     """The first of a client's protocol versions, if they are many."""
     named = ", ".join(map(str, versions[:_MOST_NAMED])) or "none"
     return f"{named} and others, {len(versions)} in all" if len(versions) > _MOST_NAMED else named
-
-
-def _goodbye(error: CaseError) -> pb.Goodbye:
-    return pb.Goodbye(code=error.case.code, text=error.text)
-
-
-def _tell(answer: Answer, result: pb.Result) -> None:
-    """Fills a result of a frame."""
-    result.fetch = answer.fetch
-    if answer.failure is not None:
-        case, text, base, op_index = answer.failure
-        result.failure.CopyFrom(pb.Failure(code=case.code, text=text, base=base, op_index=op_index))
-    elif answer.data is None:
-        result.beside_bytes = answer.beside_bytes
-    else:
-        result.inline = bytes(answer.data)
 
 
 def _as_it_is(raw: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""A bound on how long a task may wait at one place, for places that are passed too often for a timer each.
+"""Cancels a task that waits too long to write, without a timer for each write.
 
 Passing costs two assignments. One timer looks now and then whether somebody is still there, and no later than the
 bound after they came.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Patience:
+class WriteDeadline:
     """For one task, which enters and leaves: `with patience: await …`. After `limit_s` inside it is cancelled."""
 
     def __init__(self, limit_s: float) -> None:

@@ -21,7 +21,8 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access import tokens as auth
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.access.tokens import Scope, mint, revoke
-from fusewire_server.transport import service as rpc
+from fusewire_server.transport import session_stream
+from fusewire_server.transport.service import SERVICE
 from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of
 from tests.server.world import DEADLINE_S, run
@@ -89,7 +90,7 @@ def test_with_tokens_no_method_answers_without_a_good_one(method: MethodDescript
     run(test())
 
 
-OWN_METHODS = [method for method in METHODS if method.containing_service.full_name == rpc.SERVICE]
+OWN_METHODS = [method for method in METHODS if method.containing_service.full_name == SERVICE]
 
 
 @pytest.mark.parametrize("method", OWN_METHODS, ids=name_of)
@@ -133,7 +134,7 @@ def test_every_service_that_reflection_names_is_among_those_tested(tmp_path: Pat
 def test_an_open_session_ends_when_its_token_is_no_longer_good(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+    monkeypatch.setattr(session_stream, "TOKEN_CHECK_S", 0.01)
 
     async def test() -> None:
         path = tmp_path / "tokens"
@@ -154,7 +155,7 @@ def test_an_open_session_ends_when_its_token_is_no_longer_good(
 def test_an_open_session_goes_on_while_the_tokens_cannot_be_read_and_nobody_opens_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+    monkeypatch.setattr(session_stream, "TOKEN_CHECK_S", 0.01)
 
     async def test() -> None:
         path = tmp_path / "tokens"
@@ -177,7 +178,7 @@ def test_an_open_session_goes_on_while_the_tokens_cannot_be_read_and_nobody_open
 def test_an_open_session_ends_in_words_when_the_tokens_could_not_be_read_for_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+    monkeypatch.setattr(session_stream, "TOKEN_CHECK_S", 0.01)
 
     async def test() -> None:
         path = tmp_path / "tokens"

@@ -29,7 +29,7 @@ def begin(client: Client, *entries: Entry) -> bool:
 
 def hurry(here: World) -> None:
     """Every entry of a frame of many takes a turn of the loop."""
-    here.engine.backlog.slice_ns = 0
+    here.engine._backlog.slice_ns = 0
 
 
 def failing(count: int) -> list[Segment]:
@@ -39,7 +39,7 @@ def failing(count: int) -> list[Segment]:
 
 async def turns_until_applied(here: World, client: Client) -> int:
     """How many turns of the loop another task has while the frame is applied."""
-    applied, turns = asyncio.create_task(here.engine.backlog.applied(client.session)), 0
+    applied, turns = asyncio.create_task(here.engine._backlog.applied(client.session)), 0
     while not applied.done():
         await asyncio.sleep(0)
         turns += 1
@@ -84,7 +84,7 @@ def test_an_entry_of_many_deaths_is_applied_in_pieces(monkeypatch: pytest.Monkey
             hurry(here)
             assert not begin(client, Free((999, 10, 998, 997, 11)), Fetch(1, 11))
             assert [*client.session.values] == [11]
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert not client.session.values
             assert await client.failure(1) == "unknown_handle"
 
@@ -132,7 +132,7 @@ def test_results_that_are_still_to_fail_hold_no_session_that_has_ended(monkeypat
             client.send(programs=frames.encode_programs([new(WIDE, chain(("negative",) * 5, range(5)))]))
             assert not begin(client, segment(WIDE, 100, 999))
             here.engine.end(client.session)
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert not client.session.values
 
     run(test())
@@ -151,7 +151,7 @@ def test_what_is_malformed_behind_many_good_entries_ends_the_session_when_it_is_
             assert not here.engine.receive(client.session, 2, b"", raw, ())
             assert [*client.session.values] == [11]
             with pytest.raises(CaseError, match=case):
-                await here.engine.backlog.applied(client.session)
+                await here.engine._backlog.applied(client.session)
             assert client.session.state is SessionState.CLOSED
             other.send(Fetch(1, 10))
             assert await other.value(1) == [0.0, 1.0, 2.0, 3.0]
@@ -178,7 +178,7 @@ def test_what_is_left_is_applied_in_its_order() -> None:
             bases = range(100, 108)
             chained = [segment(NEGATE, base, base - 1, dying=(0,)) for base in bases[1:]]
             assert not begin(client, segment(NEGATE, 100, 10), *chained, Fetch(1, bases[-1]), Free((bases[-1],)))
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
             assert set(client.session.values) == {10, 11}
 
@@ -191,8 +191,8 @@ def test_a_frame_is_applied_to_its_end_though_its_stream_breaks() -> None:
             client = here.client()
             hurry(here)
             assert not begin(client, *failing(9))
-            here.engine.registry.detach(client.session, client.session.epoch)
-            await here.engine.backlog.applied(client.session)
+            here.engine._registry.detach(client.session, client.session.epoch)
+            await here.engine._backlog.applied(client.session)
             assert 1008 in client.session.values
             assert client.session.state is SessionState.DETACHED
 
@@ -206,7 +206,7 @@ def test_nothing_more_is_applied_once_the_session_has_ended() -> None:
             hurry(here)
             assert not begin(client, *failing(9))
             here.engine.end(client.session)
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert not client.session.values
 
     run(test())
@@ -219,9 +219,9 @@ def test_a_protocol_case_in_what_is_left_ends_the_session_whoever_waits() -> Non
             hurry(here)
             for client in (told, alone):
                 assert not begin(client, *failing(9), Forget(99))
-            here.engine.registry.detach(alone.session, alone.session.epoch)
+            here.engine._registry.detach(alone.session, alone.session.epoch)
             with pytest.raises(CaseError, match="unknown_program"):
-                await here.engine.backlog.applied(told.session)
+                await here.engine._backlog.applied(told.session)
             await asyncio.sleep(0)
             assert {client.session.state for client in (told, alone)} == {SessionState.CLOSED}
 
@@ -268,7 +268,7 @@ def test_uploads_of_no_bytes_wait_while_the_device_has_many_to_write() -> None:
             await some_turns()
             assert client.session.writes == 8
             device.may_write.set()
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert 1019 in client.session.values
             await until(lambda: client.session.writes == 0)
 
@@ -286,7 +286,7 @@ def test_so_do_those_of_frames_of_few_entries() -> None:
             await some_turns()
             assert 1006 not in client.session.values
             device.may_write.set()
-            await here.engine.backlog.applied(client.session)
+            await here.engine._backlog.applied(client.session)
             assert 1006 in client.session.values
 
     run(test())
@@ -301,7 +301,7 @@ def test_a_session_that_ends_waits_for_no_upload() -> None:
             assert not begin(client, Fetch(1, 10))
             await some_turns()
             here.engine.end(client.session)
-            await asyncio.wait_for(here.engine.backlog.applied(client.session), DEADLINE_S)
+            await asyncio.wait_for(here.engine._backlog.applied(client.session), DEADLINE_S)
             device.may_write.set()
 
     run(test())

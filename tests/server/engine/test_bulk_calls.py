@@ -26,7 +26,7 @@ def test_a_session_has_a_bounded_number_of_calls_and_one_more_is_refused_alone(m
             peer, neighbour = await here.peer(), await here.peer()
             own = here.engine.sessions[peer.session_id]
             uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in (20, 21)]
-            await until(lambda: here.engine.carriers.count(own) == 2)
+            await until(lambda: here.engine._bulk_calls.count(own) == 2)
             status, text = await status_of(peer.upload(22, pieces(LARGE_BYTES)))
             assert status is grpc.StatusCode.RESOURCE_EXHAUSTED
             assert text.startswith("too_many_calls: 2 calls of this session")
@@ -89,19 +89,19 @@ def test_a_connection_carries_a_bounded_number_of_calls_and_then_the_next(monkey
         async with server() as here:
             peer = await here.peer()  # whose stream is one of them
             own, counts = here.engine.sessions[peer.session_id], [0]
-            claim = here.engine.uploads.claim
+            claim = here.engine._uploads.claim
 
             def watched(session: Session, handle: int) -> asyncio.Future[Value | None]:
-                counts.append(here.engine.carriers.count(session))
+                counts.append(here.engine._bulk_calls.count(session))
                 return claim(session, handle)
 
-            monkeypatch.setattr(here.engine.uploads, "claim", watched)
+            monkeypatch.setattr(here.engine._uploads, "claim", watched)
             handles = range(20, 50)
             uploads = [peer.upload(handle, pieces(LARGE_BYTES)) for handle in handles]
             await until(lambda: max(counts) == 7)
             await peer.send(*[upload_beside(handle, LARGE) for handle in handles])
             for call in uploads:
                 assert (await asyncio.wait_for(call, DEADLINE_S)).bytes == LARGE.size_bytes
-            assert (max(counts), here.engine.carriers.count(own)) == (7, 0)
+            assert (max(counts), here.engine._bulk_calls.count(own)) == (7, 0)
 
     run(test())

@@ -36,7 +36,7 @@ def test_a_detached_session_ends_when_its_grace_has_passed() -> None:
     async def test() -> None:
         async with world(resume_grace_s=0.01) as here:
             client = here.client()
-            here.engine.registry.detach(client.session, client.session.epoch)
+            here.engine._registry.detach(client.session, client.session.epoch)
             assert client.session.state is SessionState.DETACHED
             await until(lambda: client.session.state is SessionState.CLOSED)
             await until(lambda: here.device.live_bytes == 0)
@@ -50,30 +50,30 @@ def test_a_resumed_session_lives_on_and_hears_what_it_missed() -> None:
     async def test() -> None:
         async with world(resume_grace_s=0.01) as here:
             client = here.client()
-            here.engine.registry.detach(client.session, client.session.epoch)
+            here.engine._registry.detach(client.session, client.session.epoch)
             client_fetch = Fetch(1, 10)
             assert resume(here, client.session) is client.session
             client.send(client_fetch)
             await until(lambda: client.session.answers.unsent)
             client.session.answers.take(1 << 20)
-            here.engine.registry.detach(client.session, client.session.epoch)
+            here.engine._registry.detach(client.session, client.session.epoch)
             resume(here, client.session)
             assert await client.value(1) == [0.0, 1.0, 2.0, 3.0]
-            here.engine.registry.detach(client.session, 1)
+            here.engine._registry.detach(client.session, 1)
             assert client.session.state is SessionState.OPEN
 
     run(test())
 
 
 def resume(here: World, session: Session, *, instance: bytes | None = None, tenant: str = "lab") -> Session:
-    return here.engine.registry.resume(session.session_id, instance or here.engine.registry.instance, tenant, 0)
+    return here.engine._registry.resume(session.session_id, instance or here.engine._registry.instance, tenant, 0)
 
 
 def test_a_session_is_resumed_by_its_own_tenant_at_its_own_server_only() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            here.engine.registry.detach(client.session, client.session.epoch)
+            here.engine._registry.detach(client.session, client.session.epoch)
             for instance, tenant in ((b"another", "lab"), (None, "others")):
                 with pytest.raises(CaseError, match="session_lost"):
                     resume(here, client.session, instance=instance, tenant=tenant)
@@ -112,7 +112,7 @@ def test_a_tenant_at_a_limit_loses_its_own_session_that_was_detached_first(limit
         async with world(**limits) as here:
             foreign, first, second = here.client("x", "others"), here.client("a"), here.client("b")
             for client in (foreign, second, first):
-                here.engine.registry.detach(client.session, 1)
+                here.engine._registry.detach(client.session, 1)
             here.client("c")
             states = [client.session.state for client in (foreign, first, second)]
             assert states == [SessionState.DETACHED, SessionState.DETACHED, SessionState.CLOSED]

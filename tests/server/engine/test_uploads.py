@@ -22,7 +22,7 @@ def test_an_upload_may_come_before_its_declaration() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            claim = here.engine.uploads.claim(client.session, 20)
+            claim = here.engine._uploads.claim(client.session, 20)
             client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
             value = await claim
             assert value is not None
@@ -36,11 +36,11 @@ def test_a_second_call_for_an_upload_is_refused() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            first, second = (here.engine.uploads.claim(client.session, 20) for _ in range(2))
+            first, second = (here.engine._uploads.claim(client.session, 20) for _ in range(2))
             client.send(upload_beside(20))
             assert await first is not None
             assert await second is None
-            assert await here.engine.uploads.claim(client.session, 20) is None
+            assert await here.engine._uploads.claim(client.session, 20) is None
 
     run(test())
 
@@ -49,8 +49,8 @@ def test_a_call_that_comes_after_a_refused_one_brings_the_upload() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            here.engine.uploads.refuse(client.session, 20, CaseError("too_many_calls", "one too many"))
-            call = here.engine.uploads.claim(client.session, 20)
+            here.engine._uploads.refuse(client.session, 20, CaseError("too_many_calls", "one too many"))
+            call = here.engine._uploads.claim(client.session, 20)
             client.send(upload_beside(20), Fetch(1, 20))
             value = await call
             assert value is not None
@@ -64,11 +64,11 @@ def test_a_refused_call_takes_no_upload_from_another() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            early = here.engine.uploads.claim(client.session, 20)
+            early = here.engine._uploads.claim(client.session, 20)
             client.send(upload_beside(21))
-            timely = here.engine.uploads.claim(client.session, 21)
+            timely = here.engine._uploads.claim(client.session, 21)
             for handle in (20, 21):
-                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+                here.engine._uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
             client.send(upload_beside(20))
             assert [await early, await timely] == [client.session.values[20], client.session.values[21]]
 
@@ -82,7 +82,7 @@ def test_a_bounded_number_of_refused_calls_is_remembered(monkeypatch: pytest.Mon
         async with world(upload_stall_s=0.01) as here:
             client = here.client()
             for handle in (20, 21):
-                here.engine.uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
+                here.engine._uploads.refuse(client.session, handle, CaseError("too_many_calls", "one too many"))
             client.send(upload_beside(20), upload_beside(21), Fetch(1, 20), Fetch(2, 21))
             assert (await client.failure(1), await client.failure(2)) == ("too_many_calls", "upload_failed")
 
@@ -93,10 +93,10 @@ def test_a_call_that_gives_up_in_the_turn_of_its_declaration_is_told_what_to_fil
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            early, timely = (here.engine.uploads.claim(client.session, handle) for handle in (20, 21))
-            assert here.engine.uploads.give_up(client.session, 20, early) is None
+            early, timely = (here.engine._uploads.claim(client.session, handle) for handle in (20, 21))
+            assert here.engine._uploads.give_up(client.session, 20, early) is None
             client.send(upload_beside(20), upload_beside(21))
-            assert here.engine.uploads.give_up(client.session, 21, timely) is client.session.values[21]
+            assert here.engine._uploads.give_up(client.session, 21, timely) is client.session.values[21]
 
     run(test())
 
@@ -117,7 +117,7 @@ def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() 
             client = here.client(tenant=OPEN_TENANT)
             context: Any = Context(client.session, 20)
             call = asyncio.create_task(Bulk(here.engine, Access(None)).upload(stream([DATA]), context))
-            await until(lambda: here.engine.carriers.count(client.session) == 1)
+            await until(lambda: here.engine._bulk_calls.count(client.session) == 1)
             client.send(upload_beside(20), segment(NEGATE, 100, 20), Fetch(1, 100))
             call.cancel()
             assert await client.failure(1) == "upload_failed"
@@ -141,7 +141,7 @@ def test_a_call_that_waits_for_a_declaration_is_let_go_when_the_session_ends() -
     async def test() -> None:
         async with world() as here:
             client = here.client()
-            claim = here.engine.uploads.claim(client.session, 20)
+            claim = here.engine._uploads.claim(client.session, 20)
             here.engine.end(client.session)
             assert await claim is None
 

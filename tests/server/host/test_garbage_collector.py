@@ -8,7 +8,7 @@ from weakref import ref
 
 import pytest
 
-from fusewire_server.host.garbage_collector import LEAST_ROUNDS, MOST_ENDED, QUIET_ROUNDS, Garbage
+from fusewire_server.host.garbage_collector import LEAST_ROUNDS, MOST_ENDED, QUIET_ROUNDS, GarbageCollector
 
 
 class _Node:
@@ -19,19 +19,19 @@ class _Node:
 
 
 @pytest.fixture
-def garbage() -> Iterator[Garbage]:
-    with Garbage() as garbage:
+def garbage() -> Iterator[GarbageCollector]:
+    with GarbageCollector() as garbage:
         yield garbage
 
 
-def test_what_survived_a_full_collection_is_not_walked_again(garbage: Garbage) -> None:
+def test_what_survived_a_full_collection_is_not_walked_again(garbage: GarbageCollector) -> None:
     node = _Node()
     assert any(each is node for each in gc.get_objects())
     gc.collect()
     assert not any(each is node for each in gc.get_objects())
 
 
-def test_what_is_set_apart_is_freed_with_its_last_reference(garbage: Garbage) -> None:
+def test_what_is_set_apart_is_freed_with_its_last_reference(garbage: GarbageCollector) -> None:
     node = _Node()
     died = ref(node)
     gc.collect()
@@ -39,7 +39,7 @@ def test_what_is_set_apart_is_freed_with_its_last_reference(garbage: Garbage) ->
     assert died() is None
 
 
-def test_cycles_among_what_is_set_apart_go_once_nobody_has_been_there_for_a_while(garbage: Garbage) -> None:
+def test_cycles_among_what_is_set_apart_go_once_nobody_has_been_there_for_a_while(garbage: GarbageCollector) -> None:
     node = _Node()
     node.itself = node
     died = ref(node)
@@ -52,7 +52,7 @@ def test_cycles_among_what_is_set_apart_go_once_nobody_has_been_there_for_a_whil
     assert died() is None
 
 
-def test_nothing_is_tidied_while_a_session_is_open_and_few_have_ended(garbage: Garbage) -> None:
+def test_nothing_is_tidied_while_a_session_is_open_and_few_have_ended(garbage: GarbageCollector) -> None:
     node = _Node()
     node.itself = node
     died = ref(node)
@@ -63,7 +63,7 @@ def test_nothing_is_tidied_while_a_session_is_open_and_few_have_ended(garbage: G
     assert died() is not None
 
 
-def test_cycles_go_while_a_session_is_open_once_many_have_ended(garbage: Garbage) -> None:
+def test_cycles_go_while_a_session_is_open_once_many_have_ended(garbage: GarbageCollector) -> None:
     node = _Node()
     node.itself = node
     died = ref(node)
@@ -77,7 +77,7 @@ def test_cycles_go_while_a_session_is_open_once_many_have_ended(garbage: Garbage
 
 
 def test_however_many_sessions_end_a_collection_follows_another_after_a_while_only(
-    garbage: Garbage, monkeypatch: pytest.MonkeyPatch
+    garbage: GarbageCollector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     collections = []
     monkeypatch.setattr(garbage, "tidy", lambda: collections.append(True))
@@ -87,7 +87,7 @@ def test_however_many_sessions_end_a_collection_follows_another_after_a_while_on
 
 
 def test_the_process_has_its_usual_collector_back_in_the_end() -> None:
-    with Garbage():
+    with GarbageCollector():
         pass
     assert gc.get_freeze_count() == 0
     node = _Node()

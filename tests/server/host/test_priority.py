@@ -15,7 +15,7 @@ _DEADLINE_S = 60.0
 
 def told(code: str, *, leads_session: bool = False) -> int:
     """What a process that gives way prints; this one must keep its own priority."""
-    program = f"from fusewire_server.host.priority import give_way\ngive_way(10)\n{code}"
+    program = f"from fusewire_server.host.priority import lower_priority\nlower_priority(10)\n{code}"
     command = [sys.executable, "-c", program]
     done = subprocess.run(
         command, check=True, capture_output=True, text=True, timeout=_DEADLINE_S, start_new_session=leads_session

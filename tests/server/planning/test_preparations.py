@@ -10,7 +10,7 @@ from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.program import ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_server.planning.preparations import NOT_LISTED, STEPS_A_TURN, Preparations
-from fusewire_server.programs.one_op_calls import Calls, OneOpCall
+from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session
 from tests.server.parts import entry_of, session
@@ -59,7 +59,7 @@ def of_calls(count: int) -> ProgramEntry:
     """A program of so many distinct calls."""
     inputs = [Spec(dtypes.float32, (dim,)) for dim in range(1, count + 1)]
     entry = entry_of(build(inputs, (), [ProgramOp(BY_NAME["exp"], (index,), ()) for index in range(count)], (0,)))
-    entry.calls = Calls(entry.program, is_library_exact=True)
+    entry.calls = OneOpCalls(entry.program, is_library_exact=True)
     return entry
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from fusewire_server.programs.program_quota import Holdings
+from fusewire_server.programs.program_quota import ProgramQuota
 
 
-def of_tenants() -> Holdings:
+def of_tenants() -> ProgramQuota:
     """Sessions of the tenant that their first letter names."""
-    return Holdings(lambda session: session[0])
+    return ProgramQuota(lambda session: session[0])
 
 
 def test_a_program_counts_once_for_each_session_and_once_for_their_tenant() -> None:

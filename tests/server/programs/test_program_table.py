@@ -141,7 +141,7 @@ def test_when_what_sessions_hold_takes_all_memory_no_more_is_held() -> None:
 
 def test_the_sessions_of_a_tenant_hold_half_of_the_memory_and_leave_others_theirs() -> None:
     programs = table(table_bytes=2 * (size_bytes(0) + size_bytes(1)))
-    programs.holdings.tenant_of = lambda session: session[0]
+    programs.quota.tenant_of = lambda session: session[0]
     entries = [programs.intern(raw(index), is_fragment=False) for index in range(3)]
     programs.hold("a1", entries[0])
     programs.hold("a2", entries[1])

@@ -15,6 +15,7 @@ from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.rows import bring_upload
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import let_die
 from tests.server.parts import CREDIT, addition, chain, new, segment, upload, upload_beside
@@ -51,7 +52,7 @@ def test_rows_that_need_an_upload_are_held_back_and_others_go_on() -> None:
     )
     assert bases(one.queue) == [200, 400]
     taken = Taken()
-    world.intake.uploaded(one, one.values[20], taken)
+    bring_upload(one, one.values[20], taken.reads, taken.released)
     assert bases(one.queue) == [200, 400, 100, 300]
     assert not one.held_back
 
@@ -60,9 +61,9 @@ def test_a_row_that_waits_for_two_uploads_goes_on_after_both() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), upload_beside(21), segment(ADD, 100, 20, 21), segment(ADD, 200, 21, 21))
-    world.intake.uploaded(one, one.values[21], Taken())
+    bring_upload(one, one.values[21], [], [])
     assert bases(one.queue) == [200]
-    world.intake.uploaded(one, one.values[20], Taken())
+    bring_upload(one, one.values[20], [], [])
     assert bases(one.queue) == [200, 100]
 
 
@@ -72,9 +73,9 @@ def test_two_held_back_rows_may_have_the_same_base() -> None:
     first, second = chain(("abs", "sign"), live=(0,)), chain(("abs", "sign"), live=(1,))
     world.take(one, new(8, first), new(9, second))
     world.take(one, upload_beside(20), upload_beside(21), segment(8, 100, 20), segment(9, 100, 21))
-    world.intake.uploaded(one, one.values[20], Taken())
+    bring_upload(one, one.values[20], [], [])
     assert [row.inputs[0].handle for row in one.queue] == [20]
-    world.intake.uploaded(one, one.values[21], Taken())
+    bring_upload(one, one.values[21], [], [])
     assert [row.inputs[0].handle for row in one.queue] == [20, 21]
 
 
@@ -84,7 +85,7 @@ def test_a_chain_of_held_back_rows_may_be_long() -> None:
     one.credit = CREDIT._replace(ops=10_000, segments=10_000)
     chained = [segment(NEGATE, 1000 + index, 999 + index) for index in range(2000)]
     world.take(one, upload_beside(999), *chained)
-    world.intake.uploaded(one, one.values[999], Taken())
+    bring_upload(one, one.values[999], [], [])
     assert bases(one.queue) == [1000 + index for index in range(2000)]
 
 
@@ -180,7 +181,7 @@ def test_cancel_gives_up_what_waits_and_leaves_what_comes_after() -> None:
     assert answers(one)[1][0] == "cancelled"
     assert [value.handle for value in taken.released] == [10]
     assert bases(one.queue) == [300, 400]
-    world.intake.uploaded(one, one.values[20], Taken())
+    bring_upload(one, one.values[20], [], [])
     assert bases(one.queue) == [300, 400]
     assert one.in_flight.segments == 2
 

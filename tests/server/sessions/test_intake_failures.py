@@ -17,6 +17,7 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions import intake
 from fusewire_server.sessions import validation as validate
 from fusewire_server.sessions.intake import Arrival, Item, Taken
+from fusewire_server.sessions.rows import drop_row, fail_value, poison_from_inputs
 from fusewire_server.sessions.session import ValueState
 from tests.program_bytes import program_bytes
 from tests.server.parts import SIZE_BYTES, VECTOR, new, op, segment, upload, upload_beside
@@ -27,7 +28,7 @@ def test_a_failed_upload_poisons_its_dependents_only() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 100), segment(NEGATE, 300, 10))
-    world.intake.fail(one, one.values[20], FAULT)
+    fail_value(one, one.values[20], FAULT)
     while one.queue:
         world.submit_next(one)
     assert one.values[100].failure == one.values[200].failure == FAULT
@@ -142,10 +143,10 @@ def test_an_input_that_fails_late_is_replaced_by_a_stand_in_of_the_programs_spec
     world = World()
     one = world.session()
     world.take(one, upload_beside(20, Spec(dtypes.uint8, (1,))))
-    world.intake.fail(one, one.values[20], FAULT)
+    fail_value(one, one.values[20], FAULT)
     world.take(one, segment(PAIR, 100, 10, 20, dying=(1,)))
     row = one.queue[0]
-    world.intake.poison_from_inputs(row, Taken())
+    poison_from_inputs(row, [])
     assert (row.inputs[1].state, row.inputs[1].spec) == (ValueState.STAND_IN, VECTOR)
     assert [value.state for value in row.outputs] == [ValueState.ISSUED, ValueState.FAILED, ValueState.FAILED]
     assert 20 not in one.values
@@ -171,7 +172,7 @@ def test_a_segment_that_does_not_fit_fails_its_results_and_gives_its_credit_back
     assert answers(one)[1][0] == case
     assert one.values[100].state is ValueState.FAILED
     while one.queue:
-        world.intake.drop(one.queue.popleft(), FAULT, Taken())
+        drop_row(one.queue.popleft(), FAULT, [])
     one.complete(one.in_flight._replace(ops=0, segments=0))
     assert one.in_flight == NO_WORK
 

@@ -9,6 +9,8 @@ import pytest
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Fetch, Free
 from fusewire_server.config.config import Limits
+from fusewire_server.sessions.rows import fail_value
+from fusewire_server.sessions.values import end_reading
 from tests.server.parts import segment, upload_beside
 from tests.server.tables import FAULT, NEGATE, World, answers
 
@@ -33,7 +35,7 @@ def test_a_fetch_that_waits_is_answered_when_its_value_fails() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), Fetch(1, 20), Free((20,)))
-    world.intake.fail(one, one.values[20], FAULT)
+    fail_value(one, one.values[20], FAULT)
     assert answers(one) == {1: ("upload_failed", "stalled")}
     assert 20 not in one.values
 
@@ -53,7 +55,7 @@ def test_a_fetch_keeps_a_freed_value_alive() -> None:
     one = world.session()
     taken = world.take(one, Fetch(1, 10), Free((10,)))
     assert taken.released == []
-    world.intake.read(taken.reads[0], taken)
+    end_reading(taken.reads[0], taken.released)
     assert [value.handle for value in taken.released] == [10]
 
 

@@ -10,6 +10,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
 from fusewire_server.sessions import intake
 from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.rows import bring_upload
 from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, World, failure
 
@@ -30,7 +31,7 @@ def test_a_session_knows_which_of_its_values_are_large() -> None:
     large = Spec(dtypes.uint8, (INLINE_BYTES + 1,))
     world.take(one, upload_beside(20, large), upload_beside(21, large), upload_beside(22, Spec(dtypes.uint8, (8,))))
     assert [*one.large] == [20, 21]
-    world.intake.uploaded(one, one.values[20], Taken())
+    bring_upload(one, one.values[20], [], [])
     world.take(one, Free((20,)))
     assert [*one.large] == [21]
 
@@ -84,7 +85,7 @@ def test_an_upload_freed_before_it_arrives_is_released_when_it_does() -> None:
     value = one.values[20]
     world.take(one, Free((20,)))
     taken = Taken()
-    world.intake.uploaded(one, value, taken)
+    bring_upload(one, value, taken.reads, taken.released)
     assert taken.released == [value]
     assert 20 not in one.values
 

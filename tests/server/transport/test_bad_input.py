@@ -201,7 +201,7 @@ def test_during_each_fault_a_neighbour_computes_on_and_what_the_culprit_held_com
             assert (await first.result(1)).inline == DATA
             await until(lambda: here.engine.memory.live_bytes == alone_bytes)
             own = here.engine.sessions[first.session_id]
-            assert (list(own.values), here.engine.uploads.sessions) == ([10], 0)
+            assert (list(own.values), here.engine._uploads.sessions) == ([10], 0)
 
     run(test())
 

@@ -115,7 +115,7 @@ def test_an_upload_whose_call_breaks_off_fails_at_once() -> None:
             await peer.send(upload_beside(20, LARGE), Fetch(1, 20))
             call = peer.upload(20, never())
             session = here.engine.sessions[peer.session_id]
-            await until(lambda: here.engine.carriers.count(session) == 1 and 20 in session.values)
+            await until(lambda: here.engine._bulk_calls.count(session) == 1 and 20 in session.values)
             call.cancel()
             assert await peer.failure(1) == "upload_failed"
 
@@ -190,7 +190,7 @@ def test_a_second_call_for_an_upload_leaves_the_first_alone() -> None:
             peer = await here.peer()
             session = here.engine.sessions[peer.session_id]
             first = peer.upload(20, pieces(LARGE_BYTES))
-            await until(lambda: here.engine.carriers.count(session) == 1)
+            await until(lambda: here.engine._bulk_calls.count(session) == 1)
             assert (await status_of(peer.upload(20, never())))[0] is grpc.StatusCode.NOT_FOUND
             await peer.send(upload_beside(20, LARGE))
             assert (await asyncio.wait_for(first, DEADLINE_S)).bytes == LARGE.size_bytes
@@ -206,8 +206,8 @@ def test_a_download_that_nobody_reads_is_given_up() -> None:
             await large_answer(peer, spec)
             call = peer.unread_download(1)
             session = here.engine.sessions[peer.session_id]
-            await until(lambda: here.engine.carriers.count(session) == 1)
-            await until(lambda: here.engine.carriers.count(session) == 0)
+            await until(lambda: here.engine._bulk_calls.count(session) == 1)
+            await until(lambda: here.engine._bulk_calls.count(session) == 0)
             status, details = await status_of(all_of(call))
             assert (status, "limits.unread_s = 0.1" in details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
             assert session.state is SessionState.OPEN
@@ -230,9 +230,9 @@ def test_the_calls_beside_its_stream_end_with_their_session() -> None:
             calls = [peer.upload(30, never()), peer.upload(40, never()), all_of(peer.unread_download(1))]
             await peer.send(upload_beside(40, LARGE))
             session = here.engine.sessions[peer.session_id]
-            await until(lambda: here.engine.carriers.count(session) == 3)
+            await until(lambda: here.engine._bulk_calls.count(session) == 3)
             here.engine.end(session)
-            await until(lambda: here.engine.carriers.count(session) == 0)
+            await until(lambda: here.engine._bulk_calls.count(session) == 0)
             for call in calls:
                 assert (await status_of(call))[0] is grpc.StatusCode.NOT_FOUND
             assert session.answers.beside == {}

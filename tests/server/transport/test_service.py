@@ -18,7 +18,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import SessionState
-from fusewire_server.transport import service as rpc
+from fusewire_server.transport import session_stream
 from tests.server.parts import chain, new, segment, upload
 from tests.server.wire import Peer, first_frame, hello, server, status_of
 from tests.server.world import DEADLINE_S, NEGATE, run, until
@@ -39,7 +39,7 @@ def test_a_session_is_welcomed_with_its_limits_and_works() -> None:
 def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine.backlog.slice_ns = 0
+            here.engine._backlog.slice_ns = 0
             peer = await here.peer()
             turns = count()
 
@@ -69,7 +69,7 @@ def test_others_have_turns_while_the_new_programs_of_a_frame_are_read() -> None:
 def test_a_frame_waits_for_all_of_the_one_before_it() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine.backlog.slice_ns = 0
+            here.engine._backlog.slice_ns = 0
             peer = await here.peer()
             bases = range(100, 140)
             await peer.send(*[segment(NEGATE, base, base - 1 if base > 100 else 10) for base in bases])
@@ -86,8 +86,8 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
             peer = await here.peer()
             session = here.engine.sessions[peer.session_id]
             await until(lambda: session.applied_frame == peer.number)
-            await here.engine.backlog.applied(session)
-            here.engine.backlog.slice_ns = 0
+            await here.engine._backlog.applied(session)
+            here.engine._backlog.slice_ns = 0
             peer.number += 1
             entries = frames.encode_entries([*[Abandon(7)] * 5000, segment(NEGATE, 100, 10)])
             assert not here.engine.receive(session, peer.number, b"", entries, ())
@@ -101,7 +101,7 @@ def test_a_stream_begins_when_what_the_one_before_it_brought_is_applied() -> Non
 def test_a_goodbye_tells_what_was_wrong_with_an_entry_far_behind_in_its_frame() -> None:
     async def test() -> None:
         async with server() as here:
-            here.engine.backlog.slice_ns = 0
+            here.engine._backlog.slice_ns = 0
             peer = await here.peer()
             await peer.send(*[Abandon(7)] * 9, Forget(99))
             assert await peer.goodbye() == "unknown_program"
@@ -160,7 +160,7 @@ def test_frames_without_news_are_acknowledged_once_they_are_many() -> None:
             peer = await here.peer()
             await peer.works(100)
             first = peer.number + 1
-            for _ in range(2 * rpc.MOST_UNACKNOWLEDGED):
+            for _ in range(2 * session_stream.MOST_UNACKNOWLEDGED):
                 await peer.send(Free(()))
             while (await peer.next()).acknowledged < first:
                 pass
@@ -189,7 +189,7 @@ def test_a_bad_frame_that_comes_late_on_an_old_stream_leaves_the_session_to_the_
             await peer.works(100)
             session, old = here.engine.sessions[peer.session_id], peer.call
             # Taken over by a stream that has yet to begin, so that nothing has told the old one.
-            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            here.engine._registry.resume(peer.session_id, here.engine._registry.instance, session.tenant, peer.received)
             await peer.send(tensors=[bytes(128 << 10)])
             async with asyncio.timeout(DEADLINE_S):
                 while isinstance(await old.read(), pb.ServerFrame):
@@ -205,7 +205,7 @@ def test_a_bad_frame_that_comes_late_on_an_old_stream_leaves_the_session_to_the_
 def test_a_token_that_ends_with_an_old_stream_leaves_the_session_to_the_new_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(rpc, "TOKEN_CHECK_S", 0.01)
+    monkeypatch.setattr(session_stream, "TOKEN_CHECK_S", 0.01)
 
     def revoked(_access: Access, _metadata: Any) -> str:
         raise Unauthenticated("the token is unknown here, or revoked")
@@ -215,7 +215,7 @@ def test_a_token_that_ends_with_an_old_stream_leaves_the_session_to_the_new_one(
             peer = await here.peer()
             await peer.works(100)
             session = here.engine.sessions[peer.session_id]
-            here.engine.registry.resume(peer.session_id, here.engine.registry.instance, session.tenant, peer.received)
+            here.engine._registry.resume(peer.session_id, here.engine._registry.instance, session.tenant, peer.received)
             with monkeypatch.context() as patched:
                 patched.setattr(Access, "tenant", revoked)
                 async with asyncio.timeout(DEADLINE_S):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fusewire_server.transport.write_deadline import Patience
+from fusewire_server.transport.write_deadline import WriteDeadline
 
 _SHORT_S = 0.01
 _LONG_S = 60.0
@@ -20,7 +20,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 
 def test_who_waits_too_long_is_cancelled() -> None:
     async def test() -> None:
-        patience = Patience(_SHORT_S)
+        patience = WriteDeadline(_SHORT_S)
 
         async def wait() -> None:
             with patience:
@@ -35,7 +35,7 @@ def test_who_waits_too_long_is_cancelled() -> None:
 
 def test_many_short_waits_may_take_longer_than_one_may() -> None:
     async def test() -> None:
-        patience = Patience(_SHORT_S)
+        patience = WriteDeadline(_SHORT_S)
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + 5 * _SHORT_S
         while loop.time() < ends_s:
@@ -49,7 +49,7 @@ def test_many_short_waits_may_take_longer_than_one_may() -> None:
 
 def test_whoever_is_cancelled_by_another_is_not_blamed_for_waiting() -> None:
     async def test() -> None:
-        patience = Patience(_LONG_S)
+        patience = WriteDeadline(_LONG_S)
         entered = asyncio.Event()
 
         async def wait() -> None:

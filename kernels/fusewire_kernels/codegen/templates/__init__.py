@@ -1,1 +1,1 @@
-"""Text of whole algorithms, with `$` placeholders for parts that differ by dtype."""
+"""Text of whole algorithms, with `$` placeholders."""

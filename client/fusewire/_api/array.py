@@ -1,0 +1,414 @@
+"""The array: a value on the server, used like a NumPy array. Only reading waits.
+
+A slice is a value, not a view: `y = x[1:]; y += 1` leaves `x` as it was, and so does `x[1:][0] = v`. `x[i] = v` gives
+the array object `x` itself a new value, which all names of that object see; `x += v` binds the name to a new object.
+Shapes and dtypes are known at once; an op that does not fit raises at the line that asks for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future
+from types import ModuleType
+from typing import Any, NoReturn, Self
+
+import numpy as np
+
+from fusewire import _conversions as conversions
+from fusewire._api import numpy_protocols as from_numpy
+from fusewire._api import operations
+from fusewire._api.assignment import with_item
+from fusewire._api.operations import Axis
+from fusewire._api.selection import get_item
+from fusewire._errors import ArgumentError
+from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, binary, unary
+from fusewire._stream.receivers import Value
+from fusewire_protos.catalogue import BY_NAME, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+# NumPy's functions that answer with plain Python objects, from the values.
+_NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
+
+
+def is_array_like(value: object) -> bool:
+    """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`.
+
+    So would be a complex number, which is refused for its dtype then.
+    """
+    is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
+    return is_given or hasattr(value, "__array__")
+
+
+def _detour(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
+    """What an operator does with operands that are not arrays and scalars of the calling thread."""
+
+    def record_unusual(self: Array, other: Any) -> Array:
+        if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
+            if not is_array_like(other):
+                return NotImplemented  # type: ignore[no-any-return]  # as operators do
+            other = self._recorder.owner.array(other)
+        result: Array = apply(op, (other, self) if is_reflected else (self, other))
+        return result
+
+    return record_unusual
+
+
+def _operator(name: str) -> Callable[[Array, Any], Array]:
+    return binary(BY_NAME[name], _detour(BY_NAME[name]))
+
+
+def _comparison(name: str) -> Callable[[Array, Any], Array]:
+    """An operator that knows how integers compare with one beyond their range."""
+    op = BY_NAME[name]
+    record = _operator(name)
+
+    def record_any(self: Array, other: Any) -> Array:
+        try:
+            return record(self, other)
+        except OverflowError as overflow:
+            recorded: Array = operations.apply_beyond_range(op, (self, other), overflow)
+            return recorded
+
+    return record_any
+
+
+def _power_operator() -> Callable[[Array, Any], Array]:
+    """An operator that refuses the powers of integers which are none."""
+    op = BY_NAME["power"]
+    detour = _detour(op)
+
+    def record_unusual(self: Array, other: Any) -> Array:
+        operations.check_exponent(self, other)
+        return detour(self, other)
+
+    return binary(op, record_unusual, checked=_checked_exponent)
+
+
+def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What reads the exponents of a dtype, and refuses those below 0 of an integer one."""
+    if not dtype.is_integer:
+        return canonical
+
+    def exponent_of(value: int) -> Any:
+        if value < 0:
+            raise operations.no_integer(dtype, value)
+        return canonical(value)
+
+    return exponent_of
+
+
+def _reflected(name: str) -> Callable[[Array, Any], Array]:
+    op = BY_NAME[name]
+    return binary(op, _detour(op, is_reflected=True), is_reflected=True)
+
+
+def _prefix(name: str) -> Callable[[Array], Array]:
+    return unary(BY_NAME[name])
+
+
+def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
+    return self // other, self % other
+
+
+def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
+    return other // self, other % self
+
+
+class Array(Recorded):
+    """A value on the server. Made by a session and by ops, never directly."""
+
+    __slots__ = ()
+
+    __array_priority__ = 1000
+
+    __add__, __radd__ = _operator("add"), _reflected("add")
+    __sub__, __rsub__ = _operator("subtract"), _reflected("subtract")
+    __mul__, __rmul__ = _operator("multiply"), _reflected("multiply")
+    __truediv__, __rtruediv__ = _operator("divide"), _reflected("divide")
+    __floordiv__, __rfloordiv__ = _operator("floor_divide"), _reflected("floor_divide")
+    __mod__, __rmod__ = _operator("remainder"), _reflected("remainder")
+    __pow__, __rpow__ = _power_operator(), _reflected("power")
+    __matmul__, __rmatmul__ = _operator("matmul"), _reflected("matmul")
+    __and__, __rand__ = _operator("bitwise_and"), _reflected("bitwise_and")
+    __or__, __ror__ = _operator("bitwise_or"), _reflected("bitwise_or")
+    __xor__, __rxor__ = _operator("bitwise_xor"), _reflected("bitwise_xor")
+    __lshift__, __rlshift__ = _operator("bitwise_left_shift"), _reflected("bitwise_left_shift")
+    __rshift__, __rrshift__ = _operator("bitwise_right_shift"), _reflected("bitwise_right_shift")
+    __lt__, __le__ = _comparison("less"), _comparison("less_equal")
+    __gt__, __ge__ = _comparison("greater"), _comparison("greater_equal")
+    __eq__ = _comparison("equal")  # type: ignore[assignment]  # elementwise, as in NumPy
+    __ne__ = _comparison("not_equal")  # type: ignore[assignment]
+    __divmod__, __rdivmod__ = _divmod, _reflected_divmod
+    __neg__, __abs__, __invert__ = _prefix("negative"), _prefix("abs"), _prefix("bitwise_invert")
+    __hash__ = object.__hash__
+
+    def __new__(cls, *data: object, **options: object) -> Self:
+        raise TypeError("arrays are made by a session: session.array(data), or fusewire.asarray(data)")
+
+    def __pos__(self) -> Array:
+        return self
+
+    # ---- what is known without asking ----
+
+    @property
+    def shape(self) -> Shape:
+        return self._spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._spec.shape)
+
+    @property
+    def size(self) -> int:
+        return self._spec.spec.elements
+
+    @property
+    def nbytes(self) -> int:
+        return self._spec.spec.size_bytes
+
+    @property
+    def session(self) -> Any:
+        """The session that holds the value."""
+        return self._recorder.owner
+
+    @property
+    def device(self) -> str:
+        """Where the session computes: the name of its server's backend."""
+        backend: str = self.session.backend
+        return backend
+
+    def __len__(self) -> int:
+        if not self._spec.shape:
+            raise TypeError("an array of rank 0 has no length")
+        return self._spec.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<fusewire.Array {self._spec!r}>"
+
+    def __format__(self, specification: str) -> str:
+        """As `repr`; with a specification as the Python scalar, which is read."""
+        if not specification:
+            return repr(self)
+        if self._spec.shape:
+            raise TypeError(f"an array of rank {self.ndim} has no format; format its elements")
+        return format(self.item(), specification)
+
+    # ---- reading: waits for the value ----
+
+    def numpy(self, timeout: float | None = None) -> Value:
+        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        value: Value = self._recorder.owner.read(self, timeout)
+        return value
+
+    def future(self) -> Future[Value]:
+        """The value when it is there. Callbacks run in the session's I/O thread and must not wait in it."""
+        return self._recorder.owner.fetch(self)
+
+    def __await__(self) -> Generator[Any, None, Value]:
+        return asyncio.wrap_future(self.future()).__await__()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Value:  # noqa: FBT001  # as NumPy calls it
+        if copy is False:
+            raise ValueError("a value on a server cannot be had without a copy")
+        value = self.numpy()
+        return value if dtype is None else conversions.cast(value, np.dtype(dtype))
+
+    def item(self) -> bool | int | float:
+        """The only element, as a Python scalar."""
+        if self.size != 1:
+            raise ArgumentError(f"only an array of one element is a scalar; this one has shape {self.shape}")
+        value: bool | int | float = self.numpy().item()
+        return value
+
+    def tolist(self) -> Any:
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ArgumentError(f"an array of shape {self.shape} is neither true nor false; use x.any() or x.all()")
+        return bool(self.item())
+
+    def __contains__(self, value: Any) -> bool:
+        equal: Any = self == value
+        return isinstance(equal, Array) and bool(equal.any())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __index__(self) -> int:
+        if not self._spec.dtype.is_integer or self._spec.shape:
+            raise TypeError("only an integer array of rank 0 is an index")
+        return int(self.item())
+
+    # ---- views and indices ----
+
+    def __getitem__(self, key: Any) -> Array:
+        return get_item(self, key, self._recorder.owner.array)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
+            value = self._recorder.owner.array(value)
+        changed = with_item(self, key, value, self._recorder.owner.array)
+        # This object goes on as the new value; the other one takes the old handle with it when it dies, here.
+        self._handle, changed._handle = changed._handle, self._handle
+        self._recorder, changed._recorder = changed._recorder, self._recorder
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[row] for row in range(len(self)))
+
+    @property
+    def T(self) -> Array:  # noqa: N802  # the name is NumPy's and the standard's
+        """Axes in reverse order."""
+        return operations.transpose(self)
+
+    @property
+    def mT(self) -> Array:  # noqa: N802
+        """The last two axes exchanged."""
+        rank = self.ndim
+        if rank < 2:
+            raise ArgumentError(f"a matrix transpose needs rank 2 or more, not {rank}")
+        return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
+
+    def transpose(self, *axes: int | Sequence[int] | None) -> Array:
+        """Axes one by one or as a sequence; none reverses them."""
+        return operations.transpose(self, _one_or_many(axes))
+
+    def reshape(self, *shape: int | Sequence[int]) -> Array:
+        """Dims one by one or as a sequence; one may be −1."""
+        dims = _one_or_many(shape)
+        return operations.reshape(self, () if dims is None else dims)
+
+    def flatten(self) -> Array:
+        return operations.reshape(self, (-1,))
+
+    ravel = flatten
+
+    def squeeze(self, axis: Axis = None) -> Array:
+        return operations.squeeze(self, axis)
+
+    def astype(self, dtype: Any, *, copy: bool = True) -> Array:
+        return operations.astype(self, dtype, copy=copy)
+
+    def copy(self) -> Array:
+        """The same value under a name of its own."""
+        return operations.reshape(self, self.shape)
+
+    def take(self, indices: Any, axis: int | None = None) -> Array:
+        """Along `axis`, or from the flattened array."""
+        array = self._recorder.owner.array(indices)
+        return operations.take(self.flatten(), array, 0) if axis is None else operations.take(self, array, axis)
+
+    # ---- reductions ----
+
+    def sum(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+        return _cast(operations.reduce("sum", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+
+    def prod(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+        return _cast(operations.reduce("prod", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+
+    def mean(self, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+        return _cast(operations.reduce("mean", _cast(self, dtype), axis, keepdims=keepdims), dtype)
+
+    def var(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+        scalars = (operations.correction_of(correction, ddof),)
+        return operations.reduce("var", self, axis, keepdims=keepdims, scalars=scalars)
+
+    def std(self, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+        scalars = (operations.correction_of(correction, ddof),)
+        return operations.reduce("std", self, axis, keepdims=keepdims, scalars=scalars)
+
+    def min(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        return operations.reduce("min", self, axis, keepdims=keepdims)
+
+    def max(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        return operations.reduce("max", self, axis, keepdims=keepdims)
+
+    def any(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        return operations.reduce("any", self, axis, keepdims=keepdims)
+
+    def all(self, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        return operations.reduce("all", self, axis, keepdims=keepdims)
+
+    def argmin(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
+        return operations.arg_reduce("argmin", self, axis, keepdims=keepdims)
+
+    def argmax(self, axis: int | None = None, *, keepdims: bool = False) -> Array:
+        return operations.arg_reduce("argmax", self, axis, keepdims=keepdims)
+
+    def clip(self, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the names are NumPy's
+        clipped: Array = self.__array_namespace__().clip(self, min, max)
+        return clipped
+
+    def round(self, decimals: int = 0) -> Array:
+        """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+        return operations.round_to(self, decimals)
+
+    def dot(self, other: Any) -> Array:
+        """The product with a matrix, a vector or a scalar, as `fusewire.dot`."""
+        product: Array = self.__array_namespace__().dot(self, other)
+        return product
+
+    # ---- other libraries ----
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
+        if api_version is not None and api_version > "2024.12":
+            raise ValueError(f"version {api_version} of the array API is not supported")
+        return sys.modules["fusewire"]
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        function = from_numpy.counterpart_of(ufunc)
+        if method != "__call__" or function is None:
+            return NotImplemented
+        if "out" in options:
+            raise TypeError(
+                f"np.{ufunc.__name__} cannot write a value on a server to out=; for a += x write a += x.numpy()"
+            )
+        if options:
+            raise TypeError(
+                f"np.{ufunc.__name__} of arrays on a server takes no {', '.join(options)}; use where or astype"
+            )
+        return function(*inputs)
+
+    def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        if numpy_function in _NEEDS_VALUES:
+            return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
+        function = from_numpy.counterpart_of(numpy_function)
+        if function is None:
+            return NotImplemented
+        if options:
+            arguments, options = from_numpy.in_our_words(numpy_function, function, arguments, options)
+        return function(*arguments, **options)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an array lives on its server and cannot be pickled; pickle array.numpy() instead")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return self.copy()
+
+    def __copy__(self) -> Array:
+        return self.copy()
+
+
+def _read(argument: Any) -> Any:
+    return argument.numpy() if isinstance(argument, Array) else argument
+
+
+def _cast(array: Array, dtype: Any) -> Array:
+    return array if dtype is None else operations.astype(array, dtype, copy=False)
+
+
+def _one_or_many(given: tuple[Any, ...]) -> Any:
+    """`f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same; `f()` and `f(None)` give None."""
+    if len(given) == 1:
+        return given[0]
+    return given or None

@@ -1,0 +1,407 @@
+"""The functions of the namespace that the catalogue does not tell, as users know them from NumPy and the array API.
+
+Their parameters are others than their op's operands and attributes, or they are made of several ops, or they are
+second names. All others are in `catalogued`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from fusewire import _conversions as conversions
+from fusewire._api import operations
+from fusewire._api.array import Array
+from fusewire._api.catalogued import floor, maximum, minimum, power
+from fusewire._api.operands import apply_to_any, arrays_of, asarray
+from fusewire._api.operations import Axis, axes_of, axis_of, dtype_of, shape_of
+from fusewire._errors import ArgumentError, ShapeError
+from fusewire._recording.default_session import default_session
+from fusewire._recording.record_op import PYTHON_SCALARS, apply, create
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.dtypes import DType
+from fusewire_protos.frames import Scalar
+
+ShapeLike = int | Sequence[int]
+
+
+def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
+    """As `asarray`, with a name of its own for an array given."""
+    return asarray(data, dtype, copy=copy)
+
+
+# ---- pointwise ----
+
+
+pow = power  # noqa: A001  # the standard's name
+
+
+def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard's name
+    """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+    return asarray(x).round(decimals)
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Array:
+    """`x1` where `condition` holds, else `x2`."""
+    return apply_to_any(BY_NAME["where"], condition, x1, x2)
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
+    """`x`, not below `min` and not above `max`; None sets no bound."""
+    least, most = _bounds(x, min, max)
+    if least is None and most is None:
+        return asarray(x)
+    if least is None:
+        return minimum(x, most)
+    if most is None:
+        return maximum(x, least)
+    return apply_to_any(BY_NAME["clip"], x, least, most)
+
+
+def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
+    """The bounds of `clip`, without a Python integer that no value of the operands' integer dtype is beyond."""
+    strong = [dtype_of(each.dtype) for each in (x, least, most) if isinstance(each, Array | np.ndarray | np.generic)]
+    if not strong or not dtypes.promote_all(strong).is_integer:
+        return least, most
+    limits = np.iinfo(dtypes.to_numpy(dtypes.promote_all(strong)))
+    is_below = type(least) is int and least <= limits.min
+    is_above = type(most) is int and most >= limits.max
+    return (None if is_below else least), (None if is_above else most)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
+    """`x` in another dtype. Floats become integers by truncation; NaN becomes 0, what is out of range saturates."""
+    return operations.astype(asarray(x), dtype, copy=copy)
+
+
+# ---- reductions, and ops along axes ----
+
+
+def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:  # noqa: A001
+    """Integers and booleans are summed in int64, halves in float32."""
+    return asarray(x).sum(axis, dtype=dtype, keepdims=keepdims)
+
+
+def prod(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+    """Integers and booleans are multiplied in int64, halves in float32."""
+    return asarray(x).prod(axis, dtype=dtype, keepdims=keepdims)
+
+
+def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
+    """The sum divided by the number of elements; float64 for integers."""
+    return asarray(x).mean(axis, dtype=dtype, keepdims=keepdims)
+
+
+def var(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+    """The mean squared distance from the mean, with n − correction for n (`ddof` is NumPy's word for it)."""
+    return asarray(x).var(axis, correction=correction, ddof=ddof, keepdims=keepdims)
+
+
+def std(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
+    """The square root of `var`."""
+    return asarray(x).std(axis, correction=correction, ddof=ddof, keepdims=keepdims)
+
+
+def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The index of the first least element, int64."""
+    return asarray(x).argmin(axis, keepdims=keepdims)
+
+
+def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
+    """The index of the first greatest element, int64."""
+    return asarray(x).argmax(axis, keepdims=keepdims)
+
+
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
+    """(x − mean) / sqrt(var + epsilon) along `axis`, then times `weight`, plus `bias` where they are given."""
+    normal = operations.along("layer_norm", asarray(x), axis, (float(epsilon),))
+    scaled = normal if weight is None else normal * weight
+    return scaled if bias is None else scaled + bias
+
+
+# ---- products ----
+
+
+def dot(x1: Any, x2: Any, /) -> Array:
+    """As NumPy for ranks up to 2: a product of matrices or vectors, or by a scalar."""
+    a, b = arrays_of(x1, x2)
+    if not a.ndim or not b.ndim:
+        return a * b
+    if a.ndim > 2 or b.ndim > 2:
+        raise ShapeError(f"dot takes ranks up to 2, not {a.ndim} and {b.ndim}; use matmul")
+    return a @ b
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The product of every element of `x1` with every one of `x2`, both flattened."""
+    a, b = arrays_of(x1, x2)
+    return a.reshape(-1, 1) * b.reshape(1, -1)
+
+
+# ---- shapes and places ----
+
+
+def reshape(x: Any, /, shape: ShapeLike) -> Array:
+    """One dim may be −1."""
+    return operations.reshape(asarray(x), shape)
+
+
+def ravel(x: Any, /) -> Array:
+    return operations.reshape(asarray(x), (-1,))
+
+
+def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
+    """Axes in the order of `axes`; reversed if none are given."""
+    return operations.transpose(asarray(x), axes)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes exchanged."""
+    return asarray(x).mT
+
+
+def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
+    given = asarray(x)
+    order = list(range(given.ndim))
+    first, second = (axis_of(axis, given.ndim) for axis in (axis1, axis2))
+    order[first], order[second] = order[second], order[first]
+    return operations.transpose(given, order)
+
+
+def squeeze(x: Any, /, axis: Axis = None) -> Array:
+    """Without its axes of length 1, or without those in `axis`."""
+    return operations.squeeze(asarray(x), axis)
+
+
+def expand_dims(x: Any, /, axis: int | Sequence[int]) -> Array:
+    """With a new axis of length 1 at each place in `axis`."""
+    return operations.expand_dims(asarray(x), axis)
+
+
+def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
+    return operations.broadcast_to(asarray(x), shape)
+
+
+def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
+    """Behind one another along `axis`; flattened if that is None."""
+    given = arrays_of(*arrays)
+    if not given:
+        raise ArgumentError("concat takes at least one array")
+    if axis is None:
+        given, axis = [ravel(each) for each in given], 0
+    joined: Array = apply(BY_NAME["concat"], given, (axis_of(axis, given[0].ndim),))
+    return joined
+
+
+concatenate = concat
+
+
+def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
+    """Beside one another along a new axis."""
+    given = arrays_of(*arrays)
+    if not given:
+        raise ArgumentError("stack takes at least one array")
+    if len({each.shape for each in given}) > 1:
+        raise ShapeError(f"stack takes arrays of one shape, not {', '.join(str(each.shape) for each in given)}")
+    return concat([operations.expand_dims(each, axis) for each in given], axis=axis)
+
+
+def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
+    """In so many equal parts, or at these places, along `axis`."""
+    given = asarray(x)
+    axis = axis_of(axis, given.ndim)
+    length = given.shape[axis]
+    places = [0, *_cuts(indices_or_sections, length), length]
+    before = (slice(None),) * axis
+    return [given[*before, slice(start, stop)] for start, stop in pairwise(places)]
+
+
+def _cuts(sections: int | Sequence[int], length: int) -> Sequence[int]:
+    """The places where `split` cuts an axis of `length`."""
+    if isinstance(sections, Iterable):
+        return sections
+    parts = operator.index(sections)
+    if parts < 1 or length % parts:
+        raise ShapeError(f"an axis of length {length} does not split into {parts} equal parts")
+    part = length // parts
+    return [part * count for count in range(1, parts)]
+
+
+def flip(x: Any, /, axis: Axis = None) -> Array:
+    """With the order of elements reversed along `axis`; along all if None."""
+    given = asarray(x)
+    axes = axes_of(axis, given.ndim)
+    return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
+
+
+def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
+    """The elements at `indices` along `axis`; out of range means the first or the last."""
+    return asarray(x).take(indices, axis)
+
+
+def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
+    """A last axis of length `classes` with a one at the index that `x` says, zeros elsewhere."""
+    encoded: Array = apply(BY_NAME["one_hot"], (asarray(x),), (shape_of(classes)[0], dtype_of(dtype).code))
+    return encoded
+
+
+# ---- creation ----
+
+
+def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Array:
+    """An array of one number; without a dtype it takes the number's."""
+    wanted = dtype_of(_dtype_or_type(fill_value) if dtype is None else dtype)
+    value = wanted, _fitting(fill_value, wanted)
+    return _create("full", (value,), (shape_of(shape), wanted.code))
+
+
+def zeros(shape: ShapeLike, dtype: Any = None) -> Array:
+    """float64 without a dtype, as in NumPy."""
+    return full(shape, 0, dtypes.float64 if dtype is None else dtype)
+
+
+def ones(shape: ShapeLike, dtype: Any = None) -> Array:
+    """float64 without a dtype, as in NumPy."""
+    return full(shape, 1, dtypes.float64 if dtype is None else dtype)
+
+
+empty = zeros
+
+
+def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Array:
+    """An array of one number, of the shape of `x` and, without a dtype, of its dtype; `x` itself is not uploaded."""
+    like = x if isinstance(x, Array) else np.asarray(x)
+    session = x.session if isinstance(x, Array) else default_session()
+    wanted = dtype_of(like.dtype if dtype is None else dtype)
+    value = wanted, _fitting(fill_value, wanted)
+    return create(Array, session.recorder(), BY_NAME["full"], (value,), (shape_of(like.shape), wanted.code))
+
+
+def zeros_like(x: Any, /, dtype: Any = None) -> Array:
+    return full_like(x, 0, dtype)
+
+
+def ones_like(x: Any, /, dtype: Any = None) -> Array:
+    return full_like(x, 1, dtype)
+
+
+empty_like = zeros_like
+
+
+def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
+    """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given.
+
+    In an integer dtype the first two are rounded towards zero and their distance is the step, as in NumPy.
+    """
+    if stop is None:
+        start, stop = None, start
+    if stop is None:
+        raise TypeError("arange needs to know where to stop")
+    start = 0 if start is None else start
+    start, stop, step = (_as_python(given) for given in (start, stop, step))
+    if step == 0:
+        raise ArgumentError("arange with a step of 0 has no end")
+    are_integers = builtins.all(isinstance(given, Integral) for given in (start, stop, step))
+    wanted = dtype_of(dtype) if dtype is not None else (dtypes.int64 if are_integers else dtypes.float64)
+    (length,) = shape_of(builtins.max(math.ceil((stop - start) / step), 0))
+    if wanted.is_integer:
+        start, step = int(start), _whole_step(start, step, wanted) if length > 1 else 0
+    return _create("arange", ((wanted, start), (wanted, step)), (length, wanted.code))
+
+
+def _whole_step(start: Any, step: Any, dtype: DType) -> int:
+    """The distance between the first two elements of an integer dtype; without signs, it may wrap around."""
+    distance = int(start + step) - int(start)
+    least_distance = -np.iinfo(dtypes.to_numpy(dtype)).max
+    if not dtype.is_signed and least_distance <= distance < 0:
+        return distance - least_distance + 1
+    return distance
+
+
+def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
+    """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype.
+
+    The last one is `stop` itself. Points become integers by rounding down.
+    """
+    wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
+    (count,) = shape_of(num)
+    gaps = count - 1 if endpoint else count
+    step = (float(stop) - float(start)) / gaps if gaps > 0 else 0.0
+    scalars = (dtypes.float64, float(start)), (dtypes.float64, step)
+    points = _create("linspace", scalars, (count, dtypes.float64.code))
+    if endpoint and count > 1:
+        points[-1] = float(stop)
+    return operations.astype(floor(points) if wanted.is_integer else points, wanted, copy=False)
+
+
+def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:
+    """Ones on the k-th diagonal; float64 without a dtype."""
+    wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
+    height, width = shape_of((rows, rows if columns is None else columns))
+    # Every diagonal outside is like the first one outside: no attribute is then beyond what may travel.
+    diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
+    return _create("eye", (), (height, width, diagonal, wanted.code))
+
+
+# ---- about dtypes ----
+
+
+def result_type(*operands: Any) -> DType:
+    """The dtype that arrays, dtypes and Python scalars give together."""
+    strong = [
+        operand.dtype if isinstance(operand, Array) else dtype_of(_dtype_in(operand))
+        for operand in operands
+        if not isinstance(operand, PYTHON_SCALARS)
+    ]
+    common = dtypes.promote_all(strong) if strong else dtypes.bool_
+    for operand in operands:
+        if isinstance(operand, PYTHON_SCALARS):
+            common = dtypes.of_scalar(operand, common)
+    return common
+
+
+def _dtype_in(operand: Any) -> Any:
+    """The dtype of a NumPy array or scalar; anything else names a dtype itself."""
+    return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
+
+
+def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tuple[Any, ...]) -> Array:
+    return create(Array, default_session().recorder(), BY_NAME[name], scalars, attributes)
+
+
+def _dtype_or_type(value: Any) -> Any:
+    """What names the dtype of a scalar or an array."""
+    return value.dtype if isinstance(value, Array | np.ndarray | np.generic) else type(value)
+
+
+def _fitting(value: Any, dtype: DType) -> Scalar:
+    """A fill value as a Python scalar of the kind of `dtype`, a float as `astype` casts it."""
+    plain = _as_python(value)
+    if not hasattr(plain, "__float__"):
+        raise TypeError(f"one number fills an array, not a {type(plain).__name__}")
+    fitting: Scalar = plain
+    if dtype.is_integer:
+        fitting = int(plain) if isinstance(plain, Integral) else _whole(float(plain), dtype)
+    return fitting
+
+
+def _whole(value: float, dtype: DType) -> int:
+    """`value` in an integer dtype, as `astype` casts it."""
+    cast: int = conversions.cast(np.asarray(value), dtypes.to_numpy(dtype)).item()
+    return cast
+
+
+def _as_python(value: Any) -> Any:
+    """A scalar, or the only element of an array, as Python's own."""
+    return value.item() if isinstance(value, Array | np.ndarray | np.generic) else value

@@ -1,0 +1,109 @@
+"""From an op's entry in the catalogue to the function that users call, where the entry tells its parameters.
+
+It does if the op takes arrays alone, or one array and axes. The docstring is the entry's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+from fusewire._api import operations
+from fusewire._api.array import Array
+from fusewire._api.operands import apply_to_any, asarray
+from fusewire._api.operations import Axis
+from fusewire._recording.record_op import unary
+from fusewire_protos.catalogue import AttributeKind, Op
+
+_Function = Callable[..., Array]
+
+# Users may say more than the entry tells, such as a dtype: these are in `functions`.
+_WRITTEN_BY_HAND = frozenset(("argmax", "argmin", "clip", "mean", "prod", "round", "sum", "where"))
+
+
+def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
+    """By name, the functions of those ops whose entries tell their parameters."""
+    formed = {op: _OWN_FORMS.get(op.name) or _FORMS.get(_form_of(op)) for op in ops if op.name not in _WRITTEN_BY_HAND}
+    return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
+
+
+def _named(function: _Function, op: Op) -> _Function:
+    function.__module__, function.__name__, function.__qualname__ = "fusewire", op.name, op.name
+    function.__doc__ = op.summary
+    return function
+
+
+def _of_one(op: Op) -> _Function:
+    record: Callable[[Array], Array] = unary(op)
+
+    def function(x: Any, /) -> Array:
+        return record(x if isinstance(x, Array) else asarray(x))
+
+    return function
+
+
+def _of_two(op: Op) -> _Function:
+    def function(x1: Any, x2: Any, /) -> Array:
+        return apply_to_any(op, x1, x2)
+
+    return function
+
+
+def _of_three(op: Op) -> _Function:
+    def function(x1: Any, x2: Any, x3: Any, /) -> Array:
+        return apply_to_any(op, x1, x2, x3)
+
+    return function
+
+
+def _reduction(op: Op) -> _Function:
+    def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        return operations.reduce(op.name, asarray(x), axis, keepdims=keepdims)
+
+    return function
+
+
+def _along_axes(op: Op) -> _Function:
+    def function(x: Any, /, axis: Axis = -1) -> Array:
+        return operations.along(op.name, asarray(x), axis)
+
+    return function
+
+
+def _power(op: Op) -> _Function:
+    def function(x1: Any, x2: Any, /) -> Array:
+        if not isinstance(x2, Array):
+            operations.check_exponent(x1, x2)
+        return apply_to_any(op, x1, x2)
+
+    return function
+
+
+def _logsumexp(op: Op) -> _Function:
+    def function(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
+        array = asarray(x)
+        if 0 in array.shape:
+            return operations.reduce_nothing(op, array, axis, -inf, keepdims=keepdims)
+        return operations.reduce(op.name, array, axis, keepdims=keepdims)
+
+    return function
+
+
+_Form = tuple[int | None, tuple[AttributeKind, ...]]
+
+
+def _form_of(op: Op) -> _Form:
+    return op.most_operands, tuple(attribute.kind for attribute in op.attributes)
+
+
+_FORMS: dict[_Form, Callable[[Op], _Function]] = {
+    (1, ()): _of_one,
+    (2, ()): _of_two,
+    (3, ()): _of_three,
+    (1, (AttributeKind.AXES, AttributeKind.FLAG)): _reduction,
+    (1, (AttributeKind.AXES,)): _along_axes,
+}
+
+# Ops with the parameters of their form, whose functions know a case that the op does not.
+_OWN_FORMS: dict[str, Callable[[Op], _Function]] = {"logsumexp": _logsumexp, "power": _power}

@@ -1,0 +1,50 @@
+"""What brackets select of an array: `x[key]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fusewire._api import indexing
+from fusewire._api.operations import reshape, take, transpose
+from fusewire._recording.record_op import Recorded, apply_to_one
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.shapes import Region
+
+R = TypeVar("R", bound=Recorded)
+
+
+def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
+    """`x[key]`; `as_array` uploads indices that are not on the server yet."""
+    index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
+    if index.region is not None:
+        x = region_of(x, index.region, index.starts)
+    if index.new_shape is not None:
+        x = reshape(x, index.new_shape)
+    return x if index.gather is None else _gather(x, index.gather, as_array)
+
+
+def _gather(x: R, gather: indexing.Gather, as_array: Callable[[Any], R]) -> R:
+    indices = _index_array(gather.indices, as_array)
+    gathered = take(x, indices, gather.axis)
+    if not gather.comes_first:
+        return gathered
+    axes = list(range(len(gathered._spec.shape)))
+    end = gather.axis + len(indices._spec.shape)
+    return transpose(gathered, [*axes[gather.axis : end], *axes[: gather.axis], *axes[end:]])
+
+
+def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
+    return apply_to_one(BY_NAME["slice"], x, tuple(region), starts)
+
+
+def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
+    if isinstance(indices, list | tuple):
+        host = np.asarray(indices)
+        indices = host if host.size else host.astype(np.int64)  # an empty list has floats by default
+    array = as_array(indices)
+    if array._spec.dtype.is_boolean:
+        raise indexing.mask_refused()
+    return array

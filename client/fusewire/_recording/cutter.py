@@ -1,0 +1,373 @@
+"""Where a segment ends, so that a loop always gives the same few programs.
+
+The cutter sees what is recorded as a list of signature numbers. While a loop runs, pieces are whole *bodies* of it,
+in repeats of powers of two; a body begins where the fewest values cross, so that clients that reach the same loop by
+different ways cut it alike. What stands before the first body, behind the last, or in no loop at all is cut as
+*fragments*. While segments shall be large, since the device has work, what is in no loop waits too: the loop that it
+may be part of is found meanwhile, and bodies are programs where fragments would be run once each.
+
+A program that reads at one place of its loop has its bodies turned: they end where it reads, so that what is read
+ends a body and no body is cut in two. Where it reads is seen from the ops alone, never from how long they took.
+
+A boundary is *settled* when one more body has been recorded behind it: by then the names that the last body bound
+are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
+its own, for its liveness differs.
+
+A piece ends where a run of the loop does (`loop_runs`): of a function that loops, called again and again, a call is a run.
+Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one more
+run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
+
+Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
+segment and consists of shorter ones for the most part is cut into those.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from fusewire._recording.history import History
+from fusewire._recording.known_bodies import Bodies, place_of
+from fusewire._recording.loop_period import Period, choose_rotation, find_period, ops_in_loops
+from fusewire._recording.loop_runs import Runs
+from fusewire._recording.tape import Integers, Record
+
+LEAST_SEGMENT_OPS = 64
+LARGEST_SEGMENT_OPS = 1024
+FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
+HISTORY_OPS = 4096
+KNOWN_BODIES = 32
+
+_LONGEST_BODY_OPS = HISTORY_OPS // 2  # that can be found
+_READS_THAT_TURN = 2  # at one place of a loop; a single one may be its last
+
+
+class Reach(Enum):
+    """How much of what is recorded may be cut now."""
+
+    SETTLED = "settled"  # whole bodies at settled boundaries
+    PAUSED = "paused"  # all, unless the end is a body that is surely being completed
+    AGED = "aged"  # all, whatever the program is about to do
+    EVERYTHING = "everything"  # all, as a value is asked for
+
+
+class Piece(NamedTuple):
+    """The next ops to become a segment."""
+
+    ops: int
+    bodies: int = 0  # how many whole ones
+    run_bodies: int = 1  # how many of them make a run, if it is whole runs
+
+    @property
+    def is_fragment(self) -> bool:
+        return self.bodies == 0
+
+    @property
+    def runs(self) -> int:
+        return self.bodies // self.run_bodies
+
+
+class Past(NamedTuple):
+    """The last records that a look is about, sent or not, and the number of the first of them."""
+
+    records: list[Record]
+    first: int
+
+
+LookBack = Callable[[int], Past]  # how many records
+
+
+class Cutter:
+    """Decides for one recorder and remembers its loops. Not thread-safe. Ops are told by their signature numbers."""
+
+    def __init__(self) -> None:
+        self._body: Integers | None = None
+        self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
+        self._reads: list[int] = []  # with a body: ops from each read to its next beginning
+        self._runs = Runs()
+        self._run_bodies = 1  # as far as runs of the loop are known to be equal
+        self._rest_bodies = 0  # behind the lead, until the next run; 0 where one begins or that is unknown
+        self._cut_ops = 0  # since the loop began
+        self._known = Bodies(KNOWN_BODIES)
+        self._unsent: Integers = np.empty(0, np.int64)  # as last seen
+        self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
+        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
+        self._barren_ops = 0  # unsent ops in which no loop was found, when there were no others
+
+    def ops_to_boundary(self, least_ops: int) -> int | None:
+        """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
+        if self._body is None:
+            return None
+        return self._lead_ops or self._next_bodies(len(self._body), least_ops) * len(self._body)
+
+    def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
+        """At how many unsent ops `next_piece` is to be asked again."""
+        boundary_ops = self.ops_to_boundary(least_ops)
+        if self._body is None or boundary_ops is None:
+            return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
+        behind_ops = len(self._body) * (1 if self._lead_ops else self._settling_bodies())
+        return max(boundary_ops + behind_ops, unsent_ops) + 1
+
+    def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
+        """False if `next_piece` would give none, or would only be asked too early."""
+        if reach is not Reach.SETTLED:
+            return True
+        if self._body is None:
+            return unsent_ops >= LEAST_SEGMENT_OPS
+        return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
+
+    def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
+        """The first piece of `unsent`, of which there is some, which becomes a segment; None if all of it should wait.
+
+        `least_ops`: while a loop runs on, smaller pieces wait. `look_back` gives the records up to the last of
+        `unsent`.
+        """
+        self._unsent = unsent
+        if self._is_broken(unsent):
+            self._leave(unsent, look_back)
+        elif self._body is None and len(unsent) != self._barren_ops:
+            self._enter(unsent, look_back)
+        if self._body is None:
+            self._barren_ops = len(unsent)
+            return _piece_of_no_loop(len(unsent), reach, least_ops)
+        return self._piece_of_loop(self._body, unsent, reach, least_ops)
+
+    def cut(self, piece: Piece) -> None:
+        """Takes note that `piece`, the last one given, has become a segment."""
+        sent = self._sent.followed_by(self._unsent[: piece.ops])
+        lead_ops, rest_bodies = self._lead_ops - piece.ops, self._rest_bodies
+        if self._body is not None and lead_ops < 0:
+            to_run_ops = lead_ops + rest_bodies * len(self._body)
+            if to_run_ops < 0:
+                to_run_ops %= self._run_bodies * len(self._body)
+            rest_bodies, lead_ops = divmod(to_run_ops, len(self._body))
+        barren_ops, cut_ops = self._barren_ops - piece.ops, self._cut_ops + piece.ops
+        # At once: a signal handler may raise.
+        self._sent, self._lead_ops, self._rest_bodies = sent, lead_ops, rest_bodies
+        self._barren_ops, self._cut_ops = barren_ops, cut_ops
+
+    def end_run(self, ends: Sequence[int], ends_in_runs: Sequence[int]) -> Piece | None:
+        """Less of the last piece given, if it is to end where a run does; None if all of it may be one piece.
+
+        `ends`: behind which of its ops runs end. `ends_in_runs`: those of them that end the piece even if it is of
+        whole runs.
+        """
+        assert self._body is not None
+        length = len(self._body)
+        within_body = next((end for end in ends if end % length), None)
+        if within_body is not None:
+            self._known.drop(self._body)
+            self._begin(np.roll(self._body, -within_body), within_body)
+            return Piece(within_body)
+        if self._run_bodies > 1 and not any((end // length - self._rest_bodies) % self._run_bodies for end in ends):
+            ends = ends_in_runs
+        elif ends:
+            self._note_run_ends(length, ends)
+        if not ends:
+            return None
+        self._rest_bodies = ends[0] // length
+        return self._largest_piece(length, self._rest_bodies)
+
+    def note_end(self, reach: Reach) -> None:
+        """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
+        if reach is not Reach.EVERYTHING or self._body is None:
+            return
+        lead = self._lead_ops
+        self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
+        if lead == 0:
+            self._note_run_ends(len(self._body), [0])
+            self._rest_bodies = 0
+        if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
+            return
+        self._known.drop(self._body)
+        self._begin(np.roll(self._body, lead), 0)
+
+    def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
+        length, lead = len(body), self._lead_ops
+        looped = _count_looped(body, unsent[lead:])
+        bodies = looped // length
+        runs_on = lead + looped >= len(unsent)
+        is_within_body = runs_on and (looped % length > 0 or len(unsent) < lead)
+        takes_all = reach in (Reach.AGED, Reach.EVERYTHING) or (reach is Reach.PAUSED and not is_within_body)
+        if bodies == 0:
+            return Piece(min(len(unsent), LARGEST_SEGMENT_OPS)) if takes_all else None
+        if lead:
+            is_due = takes_all or len(unsent) > lead + length
+            return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
+        settled = min(bodies, (len(unsent) - 1) // length - (self._settling_bodies() if runs_on else 1))
+        whole = self._run_bodies if bodies >= self._run_bodies else 1
+        ready = max(settled, bodies - 1, whole) if takes_all else settled
+        if ready < (self._next_bodies(length, least_ops) if runs_on and not takes_all else 1):
+            return None
+        return self._largest_piece(length, ready)
+
+    def _next_bodies(self, length: int, least_ops: int) -> int:
+        """How many bodies the next piece will have if the loop goes on."""
+        rest, run_bodies = self._rest_bodies, self._run_bodies
+        if rest % run_bodies:
+            return _power_of_two_up_to(rest % run_bodies)
+        runs = _least_repeats(length * run_bodies, least_ops)
+        return run_bodies * (min(runs, _power_of_two_up_to(rest // run_bodies)) if rest else runs)
+
+    def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
+        """`ends`: behind which unsent op."""
+        run_ops = self._runs.note([self._cut_ops + end for end in ends])
+        self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
+
+    def _settling_bodies(self) -> int:
+        """How many more are to be recorded behind the next piece, so that its last body or run is settled."""
+        return 1 if self._rest_bodies % self._run_bodies else self._run_bodies
+
+    def _largest_piece(self, length: int, bodies: int) -> Piece:
+        """Of that many bodies at most, and no more than a run still has: whole runs, if it has one."""
+        rest, run_bodies = self._rest_bodies, self._run_bodies
+        part = rest % run_bodies
+        size = 1 if part or bodies < run_bodies else run_bodies
+        most = min(bodies, part or rest or bodies)
+        repeats = min(_power_of_two_up_to(most // size), _largest_repeats(length * size))
+        return Piece(repeats * size * length, repeats * size, size)
+
+    def _is_broken(self, unsent: Integers) -> bool:
+        if self._body is None:
+            return False
+        following = unsent[self._lead_ops : self._lead_ops + len(self._body)]
+        return not _begins_with(self._body, following)
+
+    def _leave(self, unsent: Integers, look_back: LookBack) -> None:
+        """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
+        assert self._body is not None
+        left, self._body = self._body, None
+        self._known.drop(left)
+        is_in_any = self._search(unsent, look_back, longest=LARGEST_SEGMENT_OPS)
+        if self._body is None or len(self._body) <= len(left):
+            self._known.add(left)
+        if self._body is None:
+            self._enter(unsent, look_back, may_be_new=is_in_any)
+
+    def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
+        """Recognises a loop that is known, or finds a new one."""
+        known = self._known.find_in(unsent)
+        if known is not None:
+            self._begin(known.body, known.place)
+        elif may_be_new:
+            self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
+
+    def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
+        """Finds a new loop, if there is one. False if there is none however long it might be."""
+        signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
+        period = find_period(signatures, _LONGEST_BODY_OPS)
+        if period is None:
+            return False
+        if period.length > LARGEST_SEGMENT_OPS and (
+            period.length > longest or self._is_of_loops(signatures[-period.length :])
+        ):
+            period = find_period(signatures, LARGEST_SEGMENT_OPS)
+        if period is None:
+            return True
+        length = period.length
+        rotation = choose_rotation(*look_back(2 * length))
+        start = len(signatures) - 2 * length + rotation
+        self._begin(signatures[start : start + length], _lead(len(unsent), period, -rotation % length))
+        return True
+
+    def _is_of_loops(self, body: Integers) -> bool:
+        """Whether shorter loops make up most of a long body.
+
+        That takes long to see, and is remembered, wherever in the loop the body begins the next time.
+        """
+        raw = body.tobytes()
+        known = next((known for known in self._of_loops if _is_rotation(known, raw)), raw)
+        if known not in self._of_loops:
+            self._of_loops[known] = 2 * ops_in_loops(body, LARGEST_SEGMENT_OPS) >= len(body)
+        self._of_loops.move_to_end(known)
+        if len(self._of_loops) > KNOWN_BODIES:
+            self._of_loops.popitem(last=False)
+        return self._of_loops[known]
+
+    def _begin(self, body: Integers, lead_ops: int) -> None:
+        self._body, self._lead_ops, self._reads = body, lead_ops, []
+        self._runs, self._run_bodies, self._rest_bodies, self._cut_ops = Runs(), 1, 0, -lead_ops
+        self._known.add(body)
+
+
+def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
+    """As much of `piece` as one program may be: fewer bodies, else a part of a body; one op at least.
+
+    `ends`: how many operands the ops up to each op of the piece take, itself included.
+    """
+    fitting = max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1)
+    if fitting >= piece.ops:
+        return piece
+    bodies = fitting * piece.bodies // piece.ops
+    if bodies == 0:
+        return Piece(fitting)
+    repeats = _power_of_two_up_to(bodies)
+    return Piece(piece.ops // piece.bodies * repeats, repeats)
+
+
+def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
+    if reach is Reach.SETTLED:
+        return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, least_ops) else None
+    return Piece(min(ops, LARGEST_SEGMENT_OPS))
+
+
+def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
+    """How many unsent ops precede the first body, if one body begins `tail_ops` before the end."""
+    usable = min(unsent_ops, period.coverage)
+    if usable < tail_ops:
+        return unsent_ops - tail_ops + period.length
+    bodies = (usable - tail_ops) // period.length
+    return unsent_ops - tail_ops - bodies * period.length
+
+
+def _count_looped(body: Integers, signatures: Integers) -> int:
+    """How many ops at the beginning of `signatures` are those of a loop that begins with `body`."""
+    length = len(body)
+    head = signatures[:length]
+    if not _begins_with(body, head):
+        return int((head != body[: len(head)]).argmax())
+    if len(signatures) <= length:
+        return len(signatures)
+    differs = signatures[length:] != signatures[:-length]
+    same = int(differs.argmax())
+    return length + same if differs[same] else len(signatures)
+
+
+def _begins_with(body: Integers, head: Integers) -> bool:
+    """As bytes, for most are short: then NumPy takes ten times as long to compare and to sum up."""
+    return head.tobytes() == body[: len(head)].tobytes()
+
+
+def _is_rotation(known: bytes, body: bytes) -> bool:
+    """Whether a body is of the loop of a known one, wherever either begins."""
+    return len(known) == len(body) and place_of(known, body * 2) is not None
+
+
+@cache
+def _least_repeats(length: int, least_ops: int) -> int:
+    """How many bodies of that length make a segment that is worth sending while the loop runs on."""
+    return min(_power_of_two_from(-(-least_ops // length)), _largest_repeats(length))
+
+
+@cache
+def _largest_repeats(length: int) -> int:
+    return _power_of_two_up_to(max(1, LARGEST_SEGMENT_OPS // length))
+
+
+def _power_of_two_up_to(count: int) -> int:
+    return 1 << (count.bit_length() - 1)
+
+
+def _power_of_two_from(count: int) -> int:
+    return 1 << (count - 1).bit_length()
+
+
+def _doubling(start: int) -> Iterator[int]:
+    while True:
+        yield start
+        start *= 2

@@ -1,0 +1,170 @@
+"""Fetches and their results: who waits for which value, and what becomes of an answer.
+
+Whoever takes a fetch out of the table answers it: a result, a cancellation or the end of the session.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import NamedTuple
+
+import numpy as np
+
+from fusewire._errors import DtypeError, FusewireError, WaitTimeout
+from fusewire._recording.cutter import Reach
+from fusewire._recording.record_op import Recorded
+from fusewire._recording.recorder import Recorder
+from fusewire._recording.thread_recorders import Recorders
+from fusewire._stream.frames import Outgoing
+from fusewire._stream.link import Link, deadline_after, left_s
+from fusewire._stream.receivers import BlockedReader, FutureValue, Value
+from fusewire._stream.sender import Sender, Trigger
+from fusewire_protos import dtypes
+from fusewire_protos.errors import exception_of
+from fusewire_protos.frames import Abandon, Fetch
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+
+class _Awaited(NamedTuple):
+    """A value asked for."""
+
+    fetch: int
+    receiver: FutureValue | BlockedReader
+    spec: Spec
+
+
+class Fetches:
+    """The values asked for in one session. The methods named `on_…` belong to the I/O thread."""
+
+    def __init__(self, link: Link, sender: Sender, recorders: Recorders) -> None:
+        self._link = link
+        self._sender = sender
+        self._recorders = recorders
+        # Guarded by the link's lock.
+        self._awaited: dict[int, _Awaited] = {}
+        self._last_fetch = 0
+
+    # ---- whoever wants a value ----
+
+    def future(self, array: Recorded) -> Future[Value]:
+        """The value when it is there. May wait for credit."""
+        future = FutureValue(lambda: self._abandon(awaited.fetch))
+        awaited = self._fetch(array, future, None)
+        return future
+
+    def read(self, array: Recorded, timeout: float | None) -> Value:
+        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        deadline_s = deadline_after(timeout)
+        reader = BlockedReader()
+        awaited = self._fetch(array, reader, deadline_s)
+        if not reader.has_settled_within(left_s(deadline_s)):
+            if self._abandon(awaited.fetch):
+                raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
+            reader.has_settled_within(None)  # it came just now
+        return reader.outcome()
+
+    def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
+        self._link.check_open()
+        self._link.check_may_wait(array._recorder)
+        awaited = None
+        while awaited is None:
+            producer, handle = array._recorder, array._handle
+            if producer.is_unsent(handle):
+                self._flush(producer, deadline_s)
+            awaited = self._post_if_named(array, handle, receiver)
+        self._link.transport.wake()
+        return awaited
+
+    def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
+        """Without waking the I/O thread, which would send it in a frame of its own: the server would act on that first,
+        and others might come between.
+        """
+        reach, trigger = Reach.EVERYTHING, Trigger.DEMAND
+        self._sender.flush(producer, reach, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
+
+    def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
+        """None if `array` was assigned to meanwhile. While it has the handle, no death of that can have been told."""
+        link = self._link
+        with link.lock:
+            link.check_open()
+            if array._handle != handle:
+                return None
+            self._last_fetch += 1
+            awaited = _Awaited(self._last_fetch, receiver, array._spec.spec)
+            self._awaited[self._last_fetch] = awaited
+            link.stream.post(Outgoing(Fetch(self._last_fetch, handle)))
+        return awaited
+
+    def _abandon(self, fetch: int) -> bool:
+        """Forgets a fetch; False if it has been answered."""
+        return self._give_up(fetch) is not None
+
+    # ---- the I/O thread ----
+
+    def on_result(self, result: wire.Result) -> None:
+        """The server's answer, or where it is to be had."""
+        kind = result.WhichOneof("answer")
+        if kind == "beside_bytes":
+            self._download(result)
+            return
+        awaited = self._take(result.fetch)
+        if awaited is None:
+            return
+        if kind == "failure":
+            awaited.receiver.set_exception(self._exception(result.failure))
+        else:
+            _fulfil(awaited, bytearray(result.inline))
+
+    def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
+        """The bytes of a value that travelled beside the stream."""
+        awaited = self._take(fetch)
+        if awaited is not None:
+            _fulfil(awaited, raw)
+
+    def on_download_failed(self, fetch: int, reason: Exception) -> None:
+        """They could not be had, and the server need not hold them."""
+        awaited = self._give_up(fetch)
+        if awaited is not None:
+            awaited.receiver.set_exception(reason)
+
+    # ---- any thread ----
+
+    def end(self, error: FusewireError) -> None:
+        """Answers all that nobody will answer any more."""
+        with self._link.lock:
+            awaited, self._awaited = self._awaited, {}
+        for each in awaited.values():
+            each.receiver.set_exception(type(error)(str(error)))
+
+    def _download(self, result: wire.Result) -> None:
+        with self._link.lock:
+            is_awaited = result.fetch in self._awaited
+        if is_awaited:
+            self._link.transport.download(self._link.stream.session_id, result.fetch, result.beside_bytes)
+
+    def _give_up(self, fetch: int) -> _Awaited | None:
+        """Whose it was, unless it has been answered."""
+        awaited = self._take(fetch)
+        if awaited is not None:
+            self._link.post(Outgoing(Abandon(fetch)))
+            self._link.transport.wake()
+        return awaited
+
+    def _take(self, fetch: int) -> _Awaited | None:
+        with self._link.lock:
+            return self._awaited.pop(fetch, None)
+
+    def _exception(self, failure: wire.Failure) -> FusewireError:
+        """The failure in its own type, with the line of the user's code that recorded the op."""
+        position = self._recorders.position(failure.base + failure.op_index)
+        return exception_of(failure.code, f"{failure.text} ({position})" if position else failure.text)
+
+
+def _fulfil(awaited: _Awaited, raw: bytearray | memoryview) -> None:
+    try:
+        dtype = dtypes.to_numpy(awaited.spec.dtype)
+    except DtypeError as error:
+        awaited.receiver.set_exception(error)
+        return
+    awaited.receiver.set_result(np.frombuffer(raw, dtype).reshape(awaited.spec.shape))

@@ -1,0 +1,1 @@
+"""Carries frames and bulk bytes: the interface, gRPC, tokens and HTTP inspection."""

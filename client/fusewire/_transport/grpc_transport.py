@@ -1,0 +1,388 @@
+"""The transport over gRPC: one thread and event loop a process, two connections a session.
+
+Bulk bytes travel on the second connection, so that a large upload never stands before a fetch. Messages pass gRPC
+as bytes, both ways: what is in them is the session's business.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import ssl
+import threading
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fusewire_protos import grpc_environment
+
+os.environ.update(grpc_environment.lacking(os.environ))
+
+import grpc
+import grpc.aio
+import numpy as np
+
+from fusewire._errors import (
+    ConfigurationError,
+    FusewireError,
+    QuotaExceeded,
+    SessionClosed,
+    SessionLost,
+    Unauthenticated,
+)
+from fusewire._transport.chunk_queue import Backlog, UploadQueue
+from fusewire._transport.interface import Peer
+from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.errors import BY_NAME, exception_of
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_SERVICE = "/fusewire.v1.Fusewire/"
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),  # else gRPC would share one connection between the two channels
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+_PARTING_S = 0.5
+_BROKEN_OFF = "the connection broke while the value travelled"
+# Of uploads beside the stream, copied and not yet taken by the connection. So many come from memory that was used
+# before; for more the system would have to find and clear some, which takes longer than copying.
+_QUEUED_BYTES = 16 << 20
+_END: Any = grpc.aio.EOF
+FORKED = (
+    "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
+    'as by multiprocessing.get_context("spawn"), or fork before anything connects'
+)
+
+# gRPC's stubs leave out that serialisers may be left out, and more.
+Call = Any
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """uvloop's where it is installed: its turns are shorter."""
+    try:
+        import uvloop  # noqa: PLC0415 - no dependency of the client
+    except ImportError:
+        return asyncio.new_event_loop()
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop
+
+
+class IoThread:
+    """The thread that owns the sockets of this process's sessions, and its event loop, which ends with the process.
+
+    gRPC has one poller a process: what it brings for a loop that was closed would be raised in another's, and what
+    it brought with it would be lost.
+    """
+
+    def __init__(self) -> None:
+        self.loop = new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="fusewire-io", daemon=True)
+        self.thread.start()
+
+    def end(self, timeout_s: float) -> None:
+        """Stops the loop and waits for the thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(timeout_s)
+
+
+_io_threads: dict[int, IoThread] = {}  # by process: a fork has the parent's entry, and not its thread
+_starting: dict[int, threading.Lock] = {}  # by process: a fork may find the parent's held for ever
+
+
+def io_thread() -> IoThread:
+    """This process's I/O thread. Raises SessionClosed in a child that was forked after its parent had connected.
+
+    There a new connection was never answered, and kept the parent's from being answered: gRPC's threads are gone and
+    its sockets are the parent's.
+    """
+    process = os.getpid()
+    if _io_threads and process not in _io_threads:
+        raise SessionClosed(FORKED)
+    with _starting.setdefault(process, threading.Lock()):
+        if process not in _io_threads:
+            _io_threads[process] = IoThread()
+        return _io_threads[process]
+
+
+@atexit.register  # runs after the sessions have been closed, for that is registered later
+def _end_io_thread() -> None:
+    """A thread that is inside gRPC or the event loop while the interpreter is torn down may crash the process."""
+    if os.getpid() in _io_threads:
+        _io_threads[os.getpid()].end(_PARTING_S)
+
+
+def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
+    """Of who trusts the certificates in a PEM file. Raises ConfigurationError if it cannot be read or holds none."""
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # gRPC would say it at every attempt to connect, and to nobody
+    try:
+        certificates = ca_file.read_bytes()
+        trusted.load_verify_locations(cafile=ca_file)
+    except ssl.SSLError:
+        raise ConfigurationError(f"tls_ca = {ca_file}: no certificate in PEM, or one that cannot be read") from None
+    except OSError as reason:
+        raise ConfigurationError(f"tls_ca = {ca_file}: {reason.strerror}") from None
+    return grpc.ssl_channel_credentials(certificates)
+
+
+class GrpcTransport:
+    """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is in the clear."""
+
+    def __init__(self, target: str, *, token: str = "", credentials: grpc.ChannelCredentials | None = None) -> None:
+        self._target = target
+        self._credentials = credentials
+        self._metadata: tuple[tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
+        self._io_thread = io_thread()
+        self._loop = self._io_thread.loop
+        self._has_ended = threading.Event()
+        self._has_ended.set()  # until it is opened
+        self._backlog = Backlog(_QUEUED_BYTES)
+        self._farewell: bytes | None = None
+        self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
+        self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
+        # From here on the I/O thread's alone.
+        self._is_ending = False
+        self._awakening: asyncio.Future[None] | None = None  # while asleep, and a little longer
+        self._is_given_up = asyncio.Event()
+        self._bulk: Any = None  # a channel, once it is needed
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self, peer: Peer) -> None:
+        self._peer = peer
+        self._has_ended.clear()
+        self._call(lambda: self._start(self._run()))
+
+    def wake(self) -> None:
+        if self._is_asleep:
+            self._is_asleep = False
+            self._call(self._awaken)
+
+    def want_tick(self) -> None:
+        self._is_tick_wanted = True
+        self.wake()
+
+    def is_own_thread(self) -> bool:
+        return threading.get_ident() == self._io_thread.thread.ident
+
+    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+        upload = UploadQueue(self._loop, self._backlog)
+        metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
+        try:
+            self._call(lambda: self._start(self._carry_upload(upload, metadata)))
+            for chunk in chunks:
+                upload.put(chunk)
+            upload.finish()
+        except BaseException:
+            upload.finish()
+            raise
+
+    def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        self._call(lambda: self._start(self._carry_download(session_id, fetch, size_bytes)))
+
+    def close(self, farewell: bytes | None) -> None:
+        self._farewell = farewell
+        self._backlog.end()
+        self._call(self._begin_to_end)
+
+    def wait_closed(self, timeout_s: float) -> None:
+        if not self.is_own_thread():
+            self._has_ended.wait(timeout_s)
+
+    def _call(self, function: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the session learns of its end by itself
+            self._loop.call_soon_threadsafe(function)
+
+    # ---- the I/O thread ----
+
+    async def _run(self) -> None:
+        """Whatever happens, the session learns its end, and why."""
+        reason: FusewireError = SessionLost("the I/O thread was stopped")
+        try:
+            reason = await self._converse()
+        except FusewireError as error:
+            reason = error
+        except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that is none
+            reason = SessionLost(f"{self._target}: {error!r}")
+        finally:
+            self._backlog.end()
+            self._peer.on_lost(reason)
+            self._has_ended.set()
+
+    async def _converse(self) -> FusewireError:
+        """Returns why it is over."""
+        channel = self._channel()
+        call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
+        writing = asyncio.create_task(self._write(call))
+        reading = asyncio.create_task(self._read(call))
+        giving_up = asyncio.create_task(self._give_up())
+        try:
+            await asyncio.wait((writing, reading, giving_up), return_when=asyncio.FIRST_COMPLETED)
+            if giving_up.done():
+                return SessionLost("the connection was given up")
+            if not reading.done() and _failure(writing) is None:
+                await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
+            return await self._reason(call, reading, writing)
+        finally:
+            await _end(writing, reading, giving_up, *(self._tasks - {asyncio.current_task()}))
+            call.cancel()
+            for used in (channel, self._bulk):
+                if used is not None:
+                    await used.close()
+
+    async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
+        """A failure of our own first: the call is still alive then, and would never say why it ended."""
+        failure = _failure(reading) or _failure(writing)
+        if isinstance(failure, FusewireError):
+            return failure
+        if failure is not None:
+            return SessionLost(f"the client failed: {failure!r}")
+        if not reading.done():
+            return SessionLost("the server did not part")
+        return await _reason_of(call, self._target)
+
+    async def _write(self, call: Call) -> None:
+        await call.write(self._peer.hello())
+        due_s = 0.0
+        while not self._is_ending:
+            frame = self._peer.next_frame()  # what is posted goes before what time demands
+            if frame is not None:
+                await call.write(frame)
+            elif self._is_tick_wanted or self._loop.time() >= due_s:
+                self._is_tick_wanted = False
+                due_s = self._loop.time() + self._peer.on_tick()
+            else:
+                await self._sleep(call, due_s)
+        if self._farewell is not None:
+            await call.write(self._farewell)
+        await call.done_writing()
+
+    async def _sleep(self, call: Call, due_s: float) -> None:
+        """Until woken. Whoever posts before the flag is set wakes nobody: what it posted is looked for once more."""
+        self._is_asleep = True
+        frame = self._peer.next_frame()
+        if frame is not None or self._is_tick_wanted or self._is_ending:
+            self._is_asleep = False
+        if frame is not None:
+            await call.write(frame)
+        elif self._is_asleep:
+            self._awakening = self._loop.create_future()
+            timer = self._loop.call_at(due_s, self._awaken)
+            await self._awakening
+            timer.cancel()
+            self._is_asleep = False
+
+    def _awaken(self) -> None:
+        if self._awakening is not None and not self._awakening.done():
+            self._awakening.set_result(None)
+
+    async def _read(self, call: Call) -> None:
+        while (raw := await call.read()) is not _END:
+            if self._peer.on_frame(raw):
+                self.want_tick()
+
+    async def _give_up(self) -> None:
+        await self._is_given_up.wait()
+
+    def _begin_to_end(self) -> None:
+        """Without a farewell there is nobody to part from, and perhaps no connection yet."""
+        self._is_ending = True
+        self._is_asleep = False
+        self._awaken()
+        if self._farewell is None:
+            self._is_given_up.set()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry_upload(self, upload: UploadQueue, metadata: tuple[tuple[str, str], ...]) -> None:
+        call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
+        try:
+            while (message := await upload.next()) is not None:
+                await call.write(message)
+            await call.done_writing()
+            await call
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await upload.drain()  # the server fails the handle, and tells whoever fetches it
+
+    async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        try:
+            value = await self._downloaded(session_id, fetch, size_bytes)
+        except Exception as reason:  # noqa: BLE001 - whatever it is, somebody waits for the value
+            self._peer.on_download_failed(fetch, reason)
+        else:
+            self._peer.on_download(fetch, value)
+
+    async def _downloaded(self, session_id: bytes, fetch: int, size_bytes: int) -> memoryview:
+        value = np.empty(size_bytes, np.uint8)
+        request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
+        call = self._bulk_channel().unary_stream(_SERVICE + "Download")(request, metadata=self._metadata)
+        filled = 0
+        try:
+            while (raw := await call.read()) is not _END:
+                chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
+                np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
+                filled += len(chunk)
+        except grpc.aio.AioRpcError as error:
+            reason = _reason_of_call(error)
+            if isinstance(reason, SessionLost):
+                await asyncio.sleep(_PARTING_S)  # if the session has ended, the stream says why, and ends this task
+            raise reason from None
+        except (asyncio.InvalidStateError, ValueError):
+            filled = 0
+        if filled < size_bytes:
+            raise SessionLost(_BROKEN_OFF)
+        return value.data
+
+    def _channel(self) -> Any:
+        if self._credentials is None:
+            return grpc.aio.insecure_channel(_address_of(self._target), options=_CHANNEL_OPTIONS)
+        return grpc.aio.secure_channel(_address_of(self._target), self._credentials, options=_CHANNEL_OPTIONS)
+
+    def _bulk_channel(self) -> Any:
+        if self._bulk is None:
+            self._bulk = self._channel()
+        return self._bulk
+
+
+def _address_of(target: str) -> str:
+    """The target as gRPC takes it: with the way to look it up, for which a host's own name could be taken."""
+    return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
+
+
+async def _reason_of(call: Call, target: str) -> FusewireError:
+    """Why the stream has ended, in our words."""
+    code, details = await call.code(), await call.details()
+    if code is grpc.StatusCode.UNAUTHENTICATED:
+        return Unauthenticated(f"{target}: {details}")
+    if code is grpc.StatusCode.OK:
+        return SessionLost(f"{target} ended the session")
+    return SessionLost(f"{target}: {code.name.lower()}: {details}")
+
+
+def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
+    """Why a call beside the stream brought no value: a limit of the server that it names, or the connection."""
+    name, _, text = (error.details() or "").partition(": ")
+    case = BY_NAME.get(name)
+    if case is not None and case.exception is QuotaExceeded:
+        return exception_of(case.code, text)
+    return SessionLost(_BROKEN_OFF)
+
+
+def _failure(task: asyncio.Task[None]) -> BaseException | None:
+    """What stopped a task, unless that was the end of the call, which has a reason of its own."""
+    if not task.done() or task.cancelled():
+        return None
+    failure = task.exception()
+    return None if isinstance(failure, grpc.aio.AioRpcError | asyncio.InvalidStateError) else failure
+
+
+async def _end(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

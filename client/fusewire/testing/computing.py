@@ -1,0 +1,34 @@
+"""Programs computed with NumPy, op by op: what a server in memory answers."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_protos import dtypes
+from fusewire_protos.program import Program
+
+Host = npt.NDArray[Any]
+# All results of a program, from its inputs, scalars and slice starts.
+Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
+
+_MEANING_OF_OPS = "fusewire_kernels.reference"
+
+
+def compute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]) -> Sequence[Host]:
+    """All results of a program."""
+    twin = importlib.import_module(_MEANING_OF_OPS).twin  # by name, for nothing else here needs the compiler
+    values = list(inputs)
+    values += [
+        np.asarray(value).astype(dtypes.to_numpy(dtype)) for dtype, value in zip(program.scalars, scalars, strict=True)
+    ]
+    remaining = list(starts)
+    for op, operands, attributes in program.ops:
+        count = op.starts(attributes)
+        own, remaining = remaining[:count], remaining[count:]
+        values.append(twin(op)(np, [values[operand] for operand in operands], attributes, own))
+    return values[program.first_result :]

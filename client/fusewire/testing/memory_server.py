@@ -1,0 +1,223 @@
+"""A server in memory: the other end of a session in tests, in the same process, without a network.
+
+It decodes what a real server decodes and computes segments in order, with NumPy. It does not refuse: validation and
+quotas are the real one's. Completion can be held back, so that a test decides when credit returns.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from fusewire.testing.computing import Execute, Host, compute
+from fusewire_protos import dtypes, frames
+from fusewire_protos import program_codec as programs
+from fusewire_protos.credit import Amount
+from fusewire_protos.errors import BY_NAME
+from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
+from fusewire_protos.program import Program
+from fusewire_protos.program_codec import ProgramLimits
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
+_NOTHING = np.empty(0)  # stands for what a failed segment never made
+LIMITS = wire.Limits(
+    message_bytes=4 << 20,
+    array_bytes=1 << 30,
+    programs=1024,
+    program_ops=8192,
+    program_operands=32768,
+    program_bytes=1 << 20,
+    chunk_bytes=4096,
+)
+
+
+class MemoryServer:
+    """One session's server, without I/O: frames in, frames out. See `session_in_memory`.
+
+        server = MemoryServer()
+        with session_in_memory(server) as session:
+            my_program(session)
+        assert len(server.programs) <= 4
+
+    `execute` computes programs, `credit` and `limits` are told to the client, and with `holds_completion` credit comes
+    back by `complete` alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        execute: Execute = compute,
+        credit: Amount = CREDIT,
+        limits: wire.Limits = LIMITS,
+        holds_completion: bool = False,
+    ) -> None:
+        self._execute = execute
+        self._credit = credit
+        self._limits = limits
+        self._applied = 0
+        self._sent = 0
+        self._waiting: deque[Entry] = deque()  # in order; the first may wait for an upload beside the stream
+        self._in_flight: deque[Amount] = deque()
+        self._completed = Amount()
+        self.holds_completion = holds_completion
+        self._numbered: set[int] = set()  # programs, also those that an entry which waits is to forget
+        self.programs: dict[int, Program] = {}  # by the client's numbers; those that it has forgotten are gone
+        self.values: dict[int, Host] = {}  # what the client holds, by handle
+        self.awaited: dict[int, Spec] = {}  # uploads declared and not yet there
+        self.beside: dict[int, bytes] = {}  # answers to be downloaded, by fetch
+        self.entries: list[Entry] = []  # all that came, in order
+        self.new_programs: list[NewProgram] = []
+        self.failing: dict[int, str] = {}  # by base: segments that are to fail, and the name of the case
+
+    def receive(self, raw: bytes) -> list[bytes]:
+        """Applies a client's frame; the frames to be sent back."""
+        frame = wire.ClientFrame.FromString(raw)
+        if frame.HasField("hello"):
+            return [self._welcome().SerializeToString()]
+        if frame.number == 0:
+            return []
+        assert frame.number == self._applied + 1, "the client leaves no gap"
+        self._applied = frame.number
+        for new in frames.decode_programs(frame.programs):
+            self.new_programs.append(new)
+            self._numbered.add(new.number)
+            assert len(self._numbered) <= self._limits.programs, "the client keeps to the limit in the midst of a frame"
+            self.programs[new.number] = programs.decode(new.raw, self._program_limits())
+        for entry in frames.decode_entries(frame.bindings):
+            self.entries.append(entry)
+            self._waiting.append(entry)
+            if isinstance(entry, frames.Forget):
+                self._numbered.remove(entry.program)
+            if isinstance(entry, frames.Upload) and entry.tensor is not None:
+                self.values[entry.handle] = _host(frame.tensors[entry.tensor], entry.spec)
+        return self._work()
+
+    def upload(self, handle: int, raw: bytes) -> list[bytes]:
+        """The bytes of an upload beside the stream have come."""
+        self.values[handle] = _host(raw, self.awaited.pop(handle))
+        return self._work()
+
+    def complete(self, segments: int | None = None) -> list[bytes]:
+        """Gives back the credit of so many of the oldest segments and uploads held, or of all."""
+        held = len(self._in_flight)
+        for _ in range(held if segments is None else min(segments, held)):
+            self._completed = self._completed.plus(self._in_flight.popleft())
+        return [self._frame([]).SerializeToString()]
+
+    @property
+    def segments(self) -> list[frames.Segment]:
+        return [entry for entry in self.entries if isinstance(entry, frames.Segment)]
+
+    def program_of(self, segment: frames.Segment) -> Program:
+        return self.programs[segment.program]
+
+    def _work(self) -> list[bytes]:
+        results: list[wire.Result] = []
+        while self._waiting and not self._must_wait(self._waiting[0]):
+            self._apply(self._waiting.popleft(), results)
+        if not self.holds_completion:
+            self._completed = sum_amounts(self._completed, self._in_flight)
+            self._in_flight.clear()
+        return [self._frame(results).SerializeToString()]
+
+    def _must_wait(self, entry: Entry) -> bool:
+        if isinstance(entry, frames.Segment):
+            return any(handle in self.awaited for handle in entry.inputs)
+        return isinstance(entry, frames.Fetch) and entry.handle in self.awaited
+
+    def _apply(self, entry: Entry, results: list[wire.Result]) -> None:
+        match entry:
+            case frames.Segment():
+                self._run(entry)
+            case frames.Upload(handle, spec, None):
+                self.awaited[handle] = spec
+            case frames.Upload(_, spec, _):
+                self._in_flight.append(Amount(bytes=spec.size_bytes))
+            case frames.Free(handles):
+                for handle in handles:
+                    self._free(handle)
+            case frames.Fetch():
+                results.append(self._answer(entry))
+            case frames.Forget(number):
+                del self.programs[number]
+            case _:
+                pass
+
+    def _run(self, segment: frames.Segment) -> None:
+        program = self.programs[segment.program]
+        self._in_flight.append(Amount(program.op_count, program.live_bytes, 1))
+        inputs = [self.values.get(handle, _NOTHING) for handle in segment.inputs]
+        for position in segment.dying:
+            self._free(segment.inputs[position])
+        scalars = repeat_period(segment.scalars, len(program.scalars), "scalars")
+        starts = repeat_period(segment.starts, program.starts, "starts")
+        if any(value is _NOTHING for value in inputs):
+            self.failing[segment.base] = "cancelled"
+        if segment.base in self.failing:
+            return
+        results = self._execute(program, inputs, scalars, starts)
+        for index in program.live:
+            self.values[segment.base + index] = results[index]
+
+    def _free(self, handle: int) -> None:
+        """A death. Only of what a failed segment never made may nothing be known."""
+        assert handle in self.values or self.failing, f"handle {handle} names nothing"
+        self.values.pop(handle, None)
+
+    def _answer(self, fetch: frames.Fetch) -> wire.Result:
+        value = self.values.get(fetch.handle)
+        if value is None:
+            return wire.Result(fetch=fetch.fetch, failure=self._failure(fetch.handle))
+        raw = np.ascontiguousarray(value).tobytes()
+        if len(raw) <= INLINE_BYTES:
+            return wire.Result(fetch=fetch.fetch, inline=raw)
+        self.beside[fetch.fetch] = raw
+        return wire.Result(fetch=fetch.fetch, beside_bytes=len(raw))
+
+    def _failure(self, handle: int) -> wire.Failure:
+        for segment in self.segments:
+            op_index = handle - segment.base
+            if segment.base in self.failing and 0 <= op_index < self.programs[segment.program].op_count:
+                code = BY_NAME[self.failing[segment.base]].code
+                return wire.Failure(code=code, text="it failed", base=segment.base, op_index=op_index)
+        return wire.Failure(code=BY_NAME["unknown_handle"].code, text=f"handle {handle} names nothing")
+
+    def _frame(self, results: list[wire.Result]) -> wire.ServerFrame:
+        self._sent += bool(results)
+        return wire.ServerFrame(
+            number=self._sent if results else 0,
+            acknowledged=self._applied,
+            completed=wire.Completed(**self._completed._asdict()),
+            results=results,
+        )
+
+    def _program_limits(self) -> ProgramLimits:
+        limits = self._limits
+        return ProgramLimits(limits.program_ops, limits.program_operands, limits.program_bytes, limits.array_bytes)
+
+    def _welcome(self) -> wire.ServerFrame:
+        return wire.ServerFrame(
+            welcome=wire.Welcome(
+                version=frames.PROTOCOL_VERSION,
+                server_instance=b"i" * 16,
+                session_id=b"s" * 16,
+                epoch=1,
+                credit=wire.Credit(**self._credit._asdict()),
+                limits=self._limits,
+                backend="memory",
+            )
+        )
+
+
+def sum_amounts(start: Amount, amounts: deque[Amount]) -> Amount:
+    """`start` and all of `amounts` together."""
+    for amount in amounts:
+        start = start.plus(amount)
+    return start
+
+
+def _host(raw: bytes, spec: Spec) -> Host:
+    return np.frombuffer(raw, dtypes.to_numpy(spec.dtype)).reshape(spec.shape)

@@ -1,0 +1,79 @@
+"""A transport in memory: it joins a session to a server in the same process, without a network."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+
+from fusewire._errors import SessionLost
+from fusewire._transport.interface import Peer
+from fusewire.testing.memory_server import MemoryServer
+
+
+class MemoryTransport:
+    """Joins a session to a MemoryServer by a thread, or, if it is manual, whenever `step` is called."""
+
+    def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
+        self._server = server
+        self._is_manual = is_manual
+        self._exchanging = threading.RLock()
+        self._awake = threading.Event()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="fusewire-memory", daemon=True)
+        self.frames: list[bytes] = []
+
+    def open(self, peer: Peer) -> None:
+        self._peer = peer
+        self._exchange(lambda: self._server.receive(peer.hello()))
+        if not self._is_manual:
+            self._thread.start()
+
+    def wake(self) -> None:
+        self._awake.set()
+
+    def want_tick(self) -> None:
+        self._awake.set()
+
+    def is_own_thread(self) -> bool:
+        return threading.current_thread() is self._thread
+
+    def step(self) -> float:
+        """One turn of the I/O thread; returns how long it would sleep."""
+        delay_s = self._peer.on_tick()
+        while (frame := self._peer.next_frame()) is not None:
+            self.frames.append(frame)
+            self._exchange(lambda frame=frame: self._server.receive(frame))  # type: ignore[misc]  # bound at once
+        return delay_s
+
+    def complete(self, segments: int | None = None) -> None:
+        """Gives back credit that the server holds."""
+        self._exchange(lambda: self._server.complete(segments))
+
+    def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
+        """The entry that declares the upload goes first, as a real server waits for it."""
+        raw = b"".join(chunks)
+        with self._exchanging:
+            self.step()
+            self._exchange(lambda: self._server.upload(handle, raw))
+
+    def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
+        self._peer.on_download(fetch, bytearray(self._server.beside.pop(fetch)))
+
+    def close(self, farewell: bytes | None) -> None:
+        self._is_closed = True
+        self._awake.set()
+
+    def wait_closed(self, timeout_s: float) -> None:
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+        self._peer.on_lost(SessionLost("the connection was closed"))
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._awake.wait(self.step())
+            self._awake.clear()
+
+    def _exchange(self, call: Callable[[], list[bytes]]) -> None:
+        with self._exchanging:
+            for raw in call():
+                self._peer.on_frame(raw)

@@ -1,0 +1,51 @@
+"""What each figure must be, for each backend. A figure that has no limit on a backend is information there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from loadtests.figure import Figure, Limit, Subject, at_least, at_most
+
+# They count bytes and rows: no device makes a difference.
+_ON_EVERY_BACKEND = {
+    "wire_op": at_most(0.25),
+    "wire_segment": at_most(100),
+    "clients_rows": at_least(8),
+    "far_ahead": at_most(64),
+}
+
+LIMITS: Mapping[str, Mapping[str, Limit]] = {
+    "cpu": {
+        **_ON_EVERY_BACKEND,
+        # The mean with cutting and sealing keeps what was the limit of the median op without them.
+        "record_op": at_most(1.3),
+        # The bare stream copies nothing. Fusewire copies an array into messages and out of them.
+        "upload": at_least(0.7, Subject.RATIO),
+        "download": at_least(0.5, Subject.RATIO),
+        # NumPy alone in its process takes two thirds of what it took beside the client's I/O thread.
+        "pointwise": at_least(3.5, Subject.RATIO),
+        "pointwise_kept": at_least(2.5, Subject.RATIO),
+        "rnn_b1_h256": at_most(1.5, Subject.RATIO),
+        "clients_device": at_most(0.4),
+        "planning": at_most(30),
+        "planning_neighbour": at_most(1.5, Subject.RATIO),
+        "planning_neighbour_waits": at_most(1.5, Subject.RATIO),
+    },
+    "cuda": {
+        **_ON_EVERY_BACKEND,
+        # On the host of an H200 it took 1.7 µs.
+        "record_op": at_most(2.0),
+        "fetch_stored": at_most(2.5, Subject.RATIO),
+        "fetch_computed": at_most(4.0, Subject.RATIO),
+        "upload": at_least(0.8, Subject.RATIO),
+        "download": at_least(0.8, Subject.RATIO),
+        "rnn_b64_h256": at_most(1.0, Subject.RATIO),
+        "rnn_b64_h1024": at_most(1.0, Subject.RATIO),
+    },
+}
+
+
+def held_to_limit(figure: Figure, backend: str) -> Figure:
+    """The figure with its limit on this backend. Raises ValueError if that limits a ratio and there is no peer."""
+    return replace(figure, limit=LIMITS[backend].get(figure.name))

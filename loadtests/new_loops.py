@@ -1,0 +1,57 @@
+"""Loops that no server has seen: bodies of products and pointwise ops, as they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from loadtests.programs import Floats, Function, Functions, Loop
+
+POINTWISE = 6  # pointwise ops to choose from, by number; the last keeps values small
+
+Cell = tuple[int, ...]  # a product, and the numbers of the pointwise ops behind it
+
+
+class Operands(NamedTuple):
+    """Of a new loop, of NumPy or of a library under test."""
+
+    x: Any  # (1, width) float32
+    weights: Any  # (width, width) float32
+    b: Any  # (width,) float32
+    z: Any  # (width,) float32
+
+
+def new_loop(cells: Sequence[Cell], width: int, seed: int) -> Loop:
+    """A loop with a body of these cells, over random operands with which it does not grow."""
+    return Loop(_draw_operands(width, seed), partial(_run_cells, tuple(cells)))
+
+
+def _draw_operands(width: int, seed: int) -> Operands:
+    random_numbers = np.random.default_rng(seed)
+
+    def draw(*shape: int) -> Floats:
+        return random_numbers.uniform(-1, 1, shape).astype(np.float32)
+
+    weights = draw(width, width) / np.float32(np.sqrt(width))
+    return Operands(draw(1, width), weights, draw(width), draw(width))
+
+
+def _run_cells(cells: tuple[Cell, ...], operands: Operands, steps: Iterable[object], functions: Functions) -> Any:
+    x, weights, b, z = operands
+    pointwise: tuple[Function, ...] = (
+        lambda x: x + b,
+        lambda x: x * z,
+        lambda x: x - z,
+        lambda x: -x,
+        functions.sigmoid,
+        functions.tanh,
+    )
+    for _ in steps:
+        for cell in cells:
+            x = x @ weights
+            for number in cell:
+                x = pointwise[number](x)
+    return x

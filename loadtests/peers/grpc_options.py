@@ -1,0 +1,29 @@
+"""What Fusewire tells gRPC at each end, told to the bare peers too, so that no figure rests on a setting.
+
+The rest of it are environment variables: importing `fusewire` sets them, and processes that are started after that
+inherit them. A test holds the options below to Fusewire's own.
+"""
+
+from __future__ import annotations
+
+_KEEPALIVE = (
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+CLIENT_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.use_local_subchannel_pool", 1),
+    *_KEEPALIVE,
+)
+SERVER_OPTIONS = (
+    ("grpc.max_receive_message_length", 5 << 20),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_concurrent_streams", 256),
+    ("grpc.http.overload_protection", 0),
+    ("grpc.so_reuseport", 0),
+    *_KEEPALIVE,
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
+    ("grpc.http2.max_ping_strikes", 0),
+)

@@ -1,0 +1,171 @@
+"""Acts on orders: runs submissions, moves values, loads plans. The hot path of a submission is here.
+
+Device thread. What the device has not reached yet is reported by the completion (see `completion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
+from fusewire_protos.errors import FusewireError, OutOfMemory
+from fusewire_server.device.allocation import Allocation
+from fusewire_server.device.completion import Completion
+from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.memory import DeviceMemory
+from fusewire_server.device.orders import (
+    Brought,
+    FailedRow,
+    Load,
+    Loaded,
+    Missing,
+    Order,
+    Ran,
+    Read,
+    Release,
+    Report,
+    Run,
+    Submission,
+    Unloadable,
+    Write,
+    Wrote,
+    no_room_on_host,
+)
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.session import Fetching, Row
+
+
+class Executor:
+    """Acts on the device. `report` takes what is known at once; all else goes by the completion."""
+
+    def __init__(
+        self,
+        device: Device,
+        memory: DeviceMemory,
+        allocation: Allocation,
+        completion: Completion,
+        report: Callable[[Report], None],
+    ) -> None:
+        self._device = device
+        self._memory = memory
+        self._allocation = allocation
+        self._completion = completion
+        self._report = report
+        self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
+
+    def act(self, order: Order) -> None:
+        """Acts on an order to its end, or to where the device alone goes on."""
+        match order:
+            case Run(number, submission):
+                self._run(number, submission)
+            case Write():
+                self._write(order)
+            case Read():
+                self._completion.when_reached(self._begin_read(order.fetching), is_awaited=True)
+            case Release():
+                self._memory.release(order.values)
+            case Load():
+                self._load(order)
+
+    def _run(self, number: int, submission: Submission) -> None:
+        rows, failed, spare = self._allocation.allocate(submission)
+        device_time = DeviceTime(self._device)
+        if rows:
+            assert submission.loaded is not None, "what runs op by op goes in slices"
+            device_time.begin()
+            failed += self._launch(submission.entry, submission.loaded, rows)
+            device_time.end()
+        self.complete_run(number, submission, failed, spare, device_time)
+
+    def complete_run(
+        self,
+        number: int,
+        submission: Submission,
+        failed: list[FailedRow],
+        spare: list[Block],
+        device_time: DeviceTime,
+    ) -> None:
+        """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
+        reads = [self._begin_read(fetching) for fetching in submission.reads]
+        for block in spare:
+            self._memory.give_back(block)
+        self._memory.release(submission.released)
+
+        def ran() -> Ran:
+            return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
+
+        fence = None if reads else device_time.last_fence  # the device has been told nothing since
+        self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
+
+    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+        """The rows that fail: all of them, or none."""
+        layout = entry.layout
+        assert layout is not None, "a plan is loaded with its layout"
+        arena_bytes = loaded.plan.arena_bytes
+        table = self._table(entry, len(rows), len(loaded.plan.columns))
+        for position, row in enumerate(rows):
+            layout.fill(
+                table[position],
+                self._device.arena_address(arena_bytes, position),
+                [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above
+                [value.block.address for value in row.outputs],  # type: ignore[union-attr]
+                row.scalars,
+                row.starts,
+            )
+        try:
+            self._device.launch(loaded, table)
+        except OutOfMemory as error:
+            return [self._refuse(row, error) for row in rows]
+        return []
+
+    def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
+        self._memory.release(tuple(row.outputs))
+        return FailedRow(row, "out_of_memory", str(error))
+
+    def _table(self, entry: ProgramEntry, rows: int, columns: int) -> npt.NDArray[np.int64]:
+        table = self._tables.get(entry)
+        if table is None or len(table) < rows:
+            table = self._tables[entry] = np.zeros((max(rows, 8), columns), np.int64)
+        return table[:rows]
+
+    # ---- transfers ----
+
+    def _write(self, write: Write) -> None:
+        try:
+            write.value.block = self._filled(write.data)
+        except OutOfMemory as error:
+            self._report(Wrote(write, str(error)))
+            return
+        self._report(Wrote(write, None))
+
+    def _filled(self, data: bytes | Staged) -> Block:
+        if isinstance(data, Staged):
+            return self._memory.put(data)
+        block = self._memory.allocate(len(data))
+        self._device.write(block, memoryview(data))
+        return block
+
+    def _load(self, load: Load) -> None:
+        try:
+            loaded = self._device.load(load.plan, load.binaries)
+        except (FusewireError, OSError) as error:
+            case = "out_of_memory" if isinstance(error, OutOfMemory) else "server_fault"
+            self._report(Unloadable(load.key, str(error), case))
+            return
+        self._report(Loaded(load.key, loaded))
+
+    def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
+        """Has a value brought to the host; what that has come to, once the device is past it."""
+        value = fetching.value
+        if value.block is None:
+            return lambda: Missing(fetching)  # another report says why
+        try:
+            readback: Readback = self._device.read(value.block, value.size_bytes)
+        except MemoryError:
+            refusal = no_room_on_host(value.size_bytes)
+            return lambda: Missing(fetching, refusal=refusal)
+        return lambda: Brought(fetching, readback.data())

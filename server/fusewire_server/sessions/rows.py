@@ -1,0 +1,151 @@
+"""Queues rows once their inputs are issued, and fails the results that depend on failed inputs. Pure.
+
+A row whose inputs are all issued joins its session's queue. One that needs a value that is still to come is held back,
+and so is every row that depends on it. A value that fails takes with it the results that depend on it, and no others:
+stand-ins fill the places of failed inputs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+from fusewire_protos.errors import BY_NAME
+from fusewire_protos.shapes import Spec
+from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.session import Fetching, Row, Session, Value, ValueState, failure_of
+from fusewire_server.sessions.validation import first_failed
+from fusewire_server.sessions.values import forget_if_dead, make_ready, release_if_dead
+
+
+def queue_row(row: Row) -> None:
+    """Queues a row, now or once its inputs are issued."""
+    awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
+    if not awaited:
+        _issue(row)
+        return
+    row.waits_for = len(awaited)
+    row.session.held_back.add(row)
+    for value in awaited:
+        value.waiting[row] = None
+
+
+def bring_upload(session: Session, value: Value, reads: list[Fetching], released: list[Value]) -> None:
+    """The bytes of an upload beside the stream have arrived: rows and fetches that waited for them may go on."""
+    make_ready(value, reads)
+    _issue_waiting(value)
+    release_if_dead(session, value, released)
+
+
+def fail_value(session: Session, value: Value, failure: Failure) -> None:
+    """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
+    value.state = ValueState.FAILED
+    value.failure = failure
+    for fetching in value.fetches.values():
+        value.readers -= 1
+        session.answer_failure(fetching.fetch, failure)
+    value.fetches.clear()
+    forget_if_dead(session, value)
+    if value.waiting:
+        _issue_waiting(value)
+
+
+def fail_row(row: Row, failure: Failure) -> None:
+    """All results of a row fail, but for those that have."""
+    program = row.entry.program
+    for value, index in zip(row.outputs, program.live, strict=True):
+        if value.state is not ValueState.FAILED:
+            fail_value(row.session, value, failure.of_result(program, row.base, index))
+
+
+def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
+    """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
+    fail_row(row, failure)
+    for value in row.inputs:
+        value.readers -= 1
+        release_if_dead(row.session, value, released)
+    row.session.complete(row.entry.amount)
+
+
+def cancel_rows(session: Session, released: list[Value]) -> None:
+    """All rows of a session are given up that were not submitted."""
+    cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
+    rows = [*session.queue, *session.held_back]
+    session.queue.clear()
+    for row in session.held_back:
+        for value in row.inputs:
+            value.waiting.pop(row, None)
+    session.held_back.clear()
+    for row in rows:
+        drop_row(row, cancelled._replace(base=row.base), released)
+
+
+def poison_from_inputs(row: Row, released: list[Value]) -> None:
+    """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it.
+
+    The others are computed: stand-ins fill the places of the inputs that failed.
+    """
+    failed = {
+        position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
+    }
+    if failed:
+        _poison(row, failed, released)
+
+
+def failures_of_results(
+    row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
+) -> Iterator[tuple[Value, Failure]]:
+    """The results of a row that fail with its inputs. `causes`: the first failed input that each op depends on."""
+    program = row.entry.program
+    for output, index in zip(row.outputs, program.live, strict=True):
+        if index in causes and output.state is not ValueState.FAILED:
+            yield output, failure_of_input(causes[index]).of_result(program, row.base, index)
+
+
+def stand_in(spec: Spec) -> Value:
+    """A value of no session and of one row, which fills the places of inputs of one spec that failed."""
+    value = Value(0, spec, ValueState.STAND_IN)
+    value.is_named = False
+    return value
+
+
+def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
+    """`failed` says why, by position of the inputs."""
+    stand_in_of = cache(stand_in)
+    for position in failed:
+        value = row.inputs[position]
+        row.inputs[position] = stand_in_of(row.entry.program.inputs[position])
+        value.readers -= 1
+        release_if_dead(row.session, value, released)
+    causes = first_failed(row.entry.program, failed)
+    for value, failure in failures_of_results(row, causes, failed.__getitem__):
+        fail_value(row.session, value, failure)
+
+
+def _issue(row: Row) -> list[Value]:
+    """Joins the queue; the results that are issued with the row."""
+    row.session.queue.append(row)
+    issued = [value for value in row.outputs if value.state is ValueState.AWAITED]
+    for value in issued:
+        value.state = ValueState.ISSUED
+    return issued
+
+
+def _issue_waiting(value: Value) -> None:
+    """Rows go on that waited for this value alone, and rows that waited for those. A chain may be of any length."""
+    settled = deque([value])
+    while settled:
+        following = settled.popleft()
+        waiting, following.waiting = following.waiting, {}
+        for row in waiting:
+            settled += _settle(row)
+
+
+def _settle(row: Row) -> list[Value]:
+    """One input of a row is awaited no more; the values that are issued for it."""
+    row.waits_for -= 1
+    if row.waits_for:
+        return []
+    row.session.held_back.remove(row)
+    return _issue(row)

@@ -1,0 +1,545 @@
+"""Where segments end: the cutter alone, fed with ops of made-up loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire._recording import cutter as _cut
+from fusewire._recording.cutter import (
+    FRAGMENT_OPS,
+    HISTORY_OPS,
+    KNOWN_BODIES,
+    LARGEST_SEGMENT_OPS,
+    LEAST_SEGMENT_OPS,
+    Cutter,
+    Past,
+    Piece,
+    Reach,
+    within,
+)
+from fusewire._recording.loop_period import Period, find_period, ops_in_loops
+from fusewire._recording.signature import intern_signature, intern_spec
+from fusewire._recording.tape import FIRST_HANDLE, Integers, Record
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.shapes import Spec
+
+FIRST = FIRST_HANDLE + 1
+_NAMES = ("add", "multiply", "subtract", "maximum", "minimum", "divide", "equal", "less", "greater", "not_equal")
+
+
+def signature(place: int) -> int:
+    """The number of some signature, another one for each place."""
+    spec = intern_spec(Spec(dtypes.float32, (place // len(_NAMES) + 1,)), 1 << 30)
+    return intern_signature(BY_NAME[_NAMES[place % len(_NAMES)]], (spec, spec), ()).number
+
+
+def chain(places: Sequence[int]) -> list[Record]:
+    """Ops of which each takes the result of the one before."""
+    return [(signature(place), FIRST + index - 1, FIRST + index - 1) for index, place in enumerate(places)]
+
+
+class Feed:
+    """A cutter and the ops recorded for it, as a recorder would hold them."""
+
+    def __init__(self) -> None:
+        self.cutter = Cutter()
+        self.places: list[int] = []
+        self.sent = 0
+        self.pieces: list[Piece] = []
+        self.ends: list[int] = []  # of runs: behind which ops
+
+    def record(self, places: Sequence[int]) -> None:
+        self.places += places
+
+    def cut(self, reach: Reach = Reach.SETTLED, least_ops: int = LEAST_SEGMENT_OPS) -> list[Piece]:
+        """Cuts all that is to be cut now."""
+        cut: list[Piece] = []
+        while (piece := self._next(reach, least_ops)) is not None:
+            self.cutter.cut(piece)
+            self.sent += piece.ops
+            cut.append(piece)
+        self.pieces += cut
+        return cut
+
+    def run(self, places: Sequence[int], least_ops: int = LEAST_SEGMENT_OPS) -> None:
+        """Records op by op, and looks whenever the cutter asks for it."""
+        for place in places:
+            self.places.append(place)
+            unsent = len(self.places) - self.sent
+            if unsent >= self.cutter.ops_to_next_look(unsent - 1, least_ops):
+                self.cut(least_ops=least_ops)
+
+    def _next(self, reach: Reach, least_ops: int) -> Piece | None:
+        if len(self.places) == self.sent:
+            self.cutter.note_end(reach)
+            return None
+        if not self.cutter.may_cut(len(self.places) - self.sent, reach):
+            return None
+        piece = self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back)
+        if piece is None or piece.bodies < 2:
+            return piece
+        ends = [end - self.sent for end in self.ends if self.sent < end < self.sent + piece.ops]
+        return self.cutter.end_run(ends, []) or piece
+
+    def unsent(self) -> Integers:
+        return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
+
+    def look_back(self, ops: int) -> Past:
+        return Past(chain(self.places)[-ops:], FIRST + len(self.places) - ops)
+
+
+BODY = list(range(6))
+
+
+def test_a_steady_loop_is_cut_into_whole_bodies_in_powers_of_two() -> None:
+    feed = Feed()
+    feed.run(BODY * 500)
+    assert all(not piece.is_fragment for piece in feed.pieces)
+    assert {piece.ops // 6 for piece in feed.pieces} <= {1 << exponent for exponent in range(8)}
+    assert all(piece.ops % 6 == 0 for piece in feed.pieces)
+
+
+def test_a_boundary_is_cut_only_once_one_more_body_is_recorded() -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    assert feed.cut(least_ops=96) == []
+    feed.record(BODY)
+    assert feed.cut(least_ops=96) == []
+    feed.record(BODY[:1])
+    assert feed.cut(least_ops=96) == [Piece(96, bodies=16)]
+
+
+def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cut()
+    unsent = len(feed.places) - feed.sent
+    look = feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS)
+    feed.record((BODY * 40)[: look - unsent - 1])
+    assert feed.cut() == []
+    feed.record([feed.places[-6]])
+    assert len(feed.cut()) == 1
+
+
+def test_short_credit_makes_segments_large() -> None:
+    feed = Feed()
+    feed.record(BODY * 400)
+    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, bodies=128)
+
+
+@pytest.mark.parametrize("reach", [Reach.AGED, Reach.EVERYTHING])
+def test_what_takes_all_cuts_the_last_body_alone_and_what_follows_as_a_fragment(reach: Reach) -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    assert feed.cut(reach) == [
+        Piece(8 * 6, bodies=8),
+        Piece(2 * 6, bodies=2),
+        Piece(6, bodies=1),
+        Piece(6, bodies=1),
+        Piece(2),
+    ]
+
+
+def read_loop(feed: Feed, reads: Sequence[int], times: int, reach: Reach = Reach.EVERYTHING) -> None:
+    """Runs a loop of six ops on, and asks for a value after so many ops in turn, again and again."""
+    for ops in list(reads) * times:
+        begun = len(feed.places)
+        feed.run([BODY[place % 6] for place in range(begun, begun + ops)])
+        feed.cut(reach)
+
+
+@pytest.mark.parametrize("bodies", [1, 10, 50])
+@pytest.mark.parametrize("prologue", range(6))
+def test_bodies_are_turned_to_end_where_values_are_read(prologue: int, bodies: int) -> None:
+    feed = Feed()
+    read_loop(feed, [prologue + 6 * 12], 1)
+    read_loop(feed, [6 * bodies], 4)
+    seen = len(feed.pieces)
+    read_loop(feed, [6 * bodies], 4)
+    assert not any(piece.is_fragment for piece in feed.pieces[seen:])
+    assert len(set(feed.pieces[seen:])) <= 3
+
+
+@pytest.mark.parametrize(
+    ("reads", "reach"), [([10, 8], Reach.EVERYTHING), ([6 * 13 + 2] + [6 * 2] * 3, Reach.AGED)], ids=["read", "aged"]
+)
+def test_only_reads_at_one_place_turn_bodies(reads: list[int], reach: Reach) -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    read_loop(feed, reads, 3, reach)
+    feed.record([BODY[place % 6] for place in range(len(feed.places), len(feed.places) + 6 * 20)])
+    whole = next(piece for piece in feed.cut() if not piece.is_fragment)
+    begin = feed.sent - sum(piece.ops for piece in feed.pieces[feed.pieces.index(whole, -3) :])
+    assert feed.places[begin % 6] == BODY[0]
+
+
+def test_bodies_behind_which_enough_was_recorded_need_no_last_one_of_its_own() -> None:
+    feed = Feed()
+    feed.record(BODY * 16)
+    feed.cut(least_ops=LARGEST_SEGMENT_OPS)
+    feed.record(list(range(50, 60)))
+    assert feed.cut(Reach.EVERYTHING) == [Piece(16 * 6, bodies=16), Piece(10)]
+
+
+def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    feed.cut(Reach.EVERYTHING)
+    feed.record(BODY[2:] + BODY * 20)
+    assert feed.cut()[:2] == [Piece(4), Piece(16 * 6, bodies=16)]
+
+
+def test_a_pause_at_the_end_of_a_body_cuts_all_of_it() -> None:
+    feed = Feed()
+    feed.record(BODY * 12)
+    feed.cut(Reach.PAUSED)
+    assert feed.sent == 12 * 6
+
+
+def test_a_pause_within_a_body_leaves_what_is_not_settled() -> None:
+    feed = Feed()
+    feed.record(BODY * 12 + BODY[:2])
+    feed.cut(Reach.PAUSED)
+    assert feed.sent <= 11 * 6
+    assert all(not piece.is_fragment for piece in feed.pieces)
+
+
+def test_a_loop_that_comes_again_is_recognised_by_its_first_body() -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    feed.record(list(range(70, 80)))
+    feed.cut(Reach.EVERYTHING)
+    feed.record([90, 91, *BODY * 11])
+    assert feed.cut(Reach.SETTLED, least_ops=1)[0] == Piece(2)
+
+
+def test_ops_in_no_loop_are_cut_at_fixed_counts() -> None:
+    feed = Feed()
+    feed.run([place * place % 9973 for place in range(2 * FRAGMENT_OPS + 10)])
+    assert [piece for piece in feed.pieces if piece.ops != FRAGMENT_OPS] == []
+    assert all(piece.is_fragment for piece in feed.pieces)
+
+
+def test_while_segments_shall_be_large_ops_in_no_loop_wait_as_long_and_are_cut_at_the_same_counts() -> None:
+    feed = Feed()
+    feed.run([place * place % 9973 for place in range(LARGEST_SEGMENT_OPS - 1)], LARGEST_SEGMENT_OPS)
+    assert feed.pieces == []
+    feed.run([9974, 9975, 9976], LARGEST_SEGMENT_OPS)
+    assert feed.pieces == [Piece(FRAGMENT_OPS)]
+    assert feed.cut() == [Piece(FRAGMENT_OPS)] * 3  # once they may be small, as when the device idles
+
+
+def test_a_loop_found_in_what_waits_is_never_cut_into_fragments() -> None:
+    body = [place * place % 9973 for place in range(LARGEST_SEGMENT_OPS // 2)]
+    feed = Feed()
+    feed.run(body * 6, LARGEST_SEGMENT_OPS)
+    assert [piece for piece in feed.pieces if piece.is_fragment] == []
+    assert Piece(len(body) * 2, bodies=2) in feed.pieces
+
+
+def test_a_body_longer_than_a_fragment_is_found_in_what_was_sent() -> None:
+    body = [place * place % 9973 for place in range(700)]
+    feed = Feed()
+    feed.run(body * 6)
+    assert Piece(700, bodies=1) in feed.pieces
+
+
+def test_no_body_longer_than_half_the_history_is_looked_for() -> None:
+    feed = Feed()
+    feed.run(list(range(HISTORY_OPS // 2 + 10)) * 2)
+    assert all(piece.is_fragment for piece in feed.pieces)
+
+
+def test_equal_layers_do_not_hide_the_step_they_stand_in() -> None:
+    step = [20, 21] + [1, 2, 3] * 30 + [30, 31, 32]
+    feed = Feed()
+    feed.run(step * 12)
+    assert Piece(len(step), bodies=1) in feed.pieces[-6:]
+    assert [piece for piece in feed.pieces[-3:] if piece.ops % len(step)] == []
+
+
+STEP = list(range(10))
+
+
+def test_a_loop_too_long_for_a_segment_is_cut_into_the_loop_within_it() -> None:
+    feed = Feed()
+    for _ in range(5):
+        feed.run(STEP * 128 + [40])
+        feed.cut(Reach.EVERYTHING)
+    assert all(len(STEP) * piece.bodies == piece.ops for piece in feed.pieces if not piece.is_fragment)
+    assert {piece.ops for piece in feed.pieces if piece.is_fragment} == {1}
+
+
+def test_a_loop_too_long_for_a_segment_without_loops_in_it_is_one_piece() -> None:
+    body = [place * place % 9973 for place in range(1500)]
+    feed = Feed()
+    feed.run(body * 6)
+    assert Piece(1500, bodies=1) in feed.pieces
+    assert all(piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces if piece.is_fragment)
+
+
+LONG = 1500
+
+
+def test_whether_a_long_loop_consists_of_loops_is_seen_for_each_of_one_length() -> None:
+    feed = Feed()
+    feed.run((STEP * (LONG // 10 - 1) + list(range(40, 50))) * 3)
+    feed.cut(Reach.EVERYTHING)
+    seen = len(feed.pieces)
+    feed.run([place * place % 9973 for place in range(LONG)] * 6)
+    assert Piece(LONG, bodies=1) in feed.pieces[seen:]
+
+
+def test_whether_a_long_loop_consists_of_loops_is_seen_once_wherever_it_is_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Integers] = []
+
+    def see(body: Integers, longest: int) -> int:
+        seen.append(body)
+        return ops_in_loops(body, longest)
+
+    monkeypatch.setattr(_cut, "ops_in_loops", see)
+    feed = Feed()
+    for _ in range(10):
+        feed.run(STEP * 100 + list(range(40, 540)))
+    assert len(seen) == 1
+
+
+def test_no_more_long_loops_are_remembered_than_bodies() -> None:
+    cutter = Cutter()
+    for first in range(KNOWN_BODIES + 5):
+        cutter._is_of_loops(np.arange(first, first + LONG))
+    assert len(cutter._of_loops) == KNOWN_BODIES
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How long a body each search for a new loop was for."""
+    seen: list[int] = []
+
+    def search(items: Integers, longest: int) -> Period | None:
+        seen.append(longest)
+        return find_period(items, longest)
+
+    monkeypatch.setattr(_cut, "find_period", search)
+    return seen
+
+
+def test_what_was_searched_in_vain_is_searched_again_once_an_op_is_recorded(searches: list[int]) -> None:
+    feed = Feed()
+    feed.record(list(range(2 * FRAGMENT_OPS + LEAST_SEGMENT_OPS)))
+    assert feed.cut() == [Piece(FRAGMENT_OPS)] * 2
+    assert len(searches) == 1
+    feed.record([9999])
+    assert feed.cut() == []
+    assert len(searches) == 2
+
+
+def test_as_a_loop_is_left_for_none_one_search_tells_that_there_is_none(searches: list[int]) -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    searches.clear()
+    feed.record(list(range(70, 200)))
+    feed.cut()
+    assert len(searches) == 1
+
+
+@given(
+    prologue=st.integers(0, 100),
+    looks=st.lists(st.tuples(st.integers(1, 100), st.sampled_from([Reach.SETTLED, Reach.PAUSED])), max_size=30),
+)
+def test_whenever_the_device_idles_a_loop_gives_whole_bodies(prologue: int, looks: list[tuple[int, Reach]]) -> None:
+    feed = Feed()
+    feed.run(list(range(100, 100 + prologue)) + BODY * 40)
+    feed.cut()
+    begun = len(feed.pieces)
+    for ops, reach in looks:
+        read_loop_on = len(feed.places) - prologue
+        feed.run([BODY[place % 6] for place in range(read_loop_on, read_loop_on + ops)])
+        feed.cut(reach)
+    assert all(piece.ops == 6 * piece.bodies for piece in feed.pieces[begun:])
+
+
+@pytest.mark.parametrize("prologue", [[], [40], list(range(40, 77)), BODY[3:]])
+def test_clients_with_other_prologues_get_the_same_bodies(prologue: list[int]) -> None:
+    feed = Feed()
+    feed.run(prologue + BODY * 60)
+    whole = [piece for piece in feed.pieces if not piece.is_fragment]
+    start = sum(piece.ops for piece in feed.pieces) - sum(piece.ops for piece in whole)
+    plain = Feed()
+    plain.run(BODY * 60)
+    plain_start = sum(piece.ops for piece in plain.pieces if piece.is_fragment)
+    assert feed.places[start : start + 6] == plain.places[plain_start : plain_start + 6]
+
+
+@given(
+    loops=st.lists(
+        st.tuples(st.lists(st.integers(0, 30), min_size=1, max_size=12), st.integers(1, 40)), min_size=1, max_size=6
+    ),
+    least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
+)
+def test_every_op_is_cut_exactly_once_whatever_is_recorded(loops: list[tuple[list[int], int]], least_ops: int) -> None:
+    feed = Feed()
+    for body, repeats in loops:
+        feed.record(body * repeats)
+        feed.cut(least_ops=least_ops)
+        assert 0 <= feed.sent <= len(feed.places)
+    feed.cut(Reach.EVERYTHING)
+    assert feed.sent == len(feed.places)
+    assert all(0 < piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200))
+def test_the_next_look_is_always_ahead(places: list[int]) -> None:
+    feed = Feed()
+    for place in places:
+        unsent = len(feed.places) - feed.sent
+        assert feed.cutter.ops_to_next_look(unsent, LEAST_SEGMENT_OPS) > unsent
+        feed.run([place])
+
+
+# ---- runs ----
+
+
+def in_runs(run_bodies: int) -> Feed:
+    """A loop whose first pieces have shown that so many bodies make a run."""
+    feed = Feed()
+    feed.record(BODY * 6 * run_bodies)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    feed.cutter.end_run([6 * run_bodies * runs for runs in range(1, 5)], [])
+    return feed
+
+
+def test_a_piece_ends_where_a_run_does_in_powers_of_two() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 13, 6 * 20], []) == Piece(6 * 8, 8)
+    assert feed.cut()[:4] == [Piece(6 * 8, 8), Piece(6 * 4, 4), Piece(6, 1), Piece(6 * 16, 16)]
+
+
+def test_runs_known_to_be_equal_are_pieces_in_powers_of_two() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 5 * 20)
+    pieces = feed.cut()
+    assert pieces[0] == Piece(6 * 5, 5, run_bodies=5)
+    assert {piece.runs for piece in pieces} <= {1, 2, 4, 8, 16}
+    assert all(piece.run_bodies == 5 for piece in pieces)
+
+
+def test_a_run_is_cut_once_one_more_is_recorded() -> None:
+    feed = in_runs(20)
+    feed.cut()
+    unsent = len(feed.places) - feed.sent
+    feed.record(BODY * 40)
+    del feed.places[-unsent:]
+    assert feed.cut(least_ops=6 * 20) == []
+    feed.record(BODY[:1])
+    assert feed.cut(least_ops=6 * 20) == [Piece(6 * 20, 20, run_bodies=20)]
+
+
+def test_of_a_run_that_is_cut_in_two_the_rest_is_cut_by_bodies_and_the_next_ones_whole() -> None:
+    feed = in_runs(20)
+    feed.cut(Reach.EVERYTHING)
+    feed.record(BODY * 7)
+    feed.cut(Reach.AGED)
+    feed.record(BODY * 13)
+    feed.pieces.clear()
+    feed.run(BODY * 80)
+    assert [(piece.bodies, piece.run_bodies) for piece in feed.pieces[:4]] == [(8, 1), (4, 1), (1, 1), (20, 20)]
+
+
+def test_a_run_that_ends_elsewhere_than_expected_ends_the_piece_and_runs_are_equal_no_more() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 100)
+    feed.cut()
+    feed.record(BODY * 100)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 5, 6 * 8], []) == Piece(6 * 4, 4)
+
+
+def test_runs_end_a_piece_of_whole_ones_only_where_told() -> None:
+    feed = in_runs(5)
+    feed.record(BODY * 100)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], []) is None
+    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], [6 * 15]) == Piece(6 * 10, 10, run_bodies=5)
+
+
+def test_bodies_are_turned_to_begin_where_runs_do() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * 3 + 2], []) == Piece(6 * 3 + 2)
+    assert feed.cut()[:2] == [Piece(6 * 3 + 2), Piece(6 * 32, 32)]
+
+
+def test_values_read_every_so_many_bodies_end_runs() -> None:
+    feed = Feed()
+    feed.run(BODY * 40)
+    feed.cut(Reach.EVERYTHING)
+    read_loop(feed, [6 * 21], 8)
+    assert feed.pieces[-2:] == [Piece(6 * 21, 21, run_bodies=21)] * 2
+
+
+@given(
+    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=20),
+    least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
+    reach=st.sampled_from([Reach.SETTLED, Reach.AGED, Reach.EVERYTHING]),
+)
+def test_whatever_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_piece_but_one_of_whole_runs(
+    lengths: list[int], least_ops: int, reach: Reach
+) -> None:
+    feed = Feed()
+    feed.ends = np.cumsum([6 * length for length in lengths]).tolist()
+    for length in lengths:
+        feed.record(BODY * length)
+        feed.cut(reach, least_ops=least_ops)
+    feed.cut(Reach.EVERYTHING)
+    assert feed.sent == len(feed.places)
+    begins = np.cumsum([0, *(piece.ops for piece in feed.pieces)])
+    for begin, piece in zip(begins.tolist(), feed.pieces, strict=False):
+        within_piece = [end - begin for end in feed.ends if begin < end < begin + piece.ops]
+        assert piece.is_fragment or all(end % (6 * piece.run_bodies) == 0 for end in within_piece)
+        assert piece.run_bodies > 1 or not within_piece or piece.is_fragment
+
+
+# ---- operands ----
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 4), st.integers(1, 200))
+def test_a_piece_within_a_limit_of_operands_is_all_of_it_or_as_much_as_fits(
+    body: list[int], doublings: int, most: int
+) -> None:
+    bodies = 1 << doublings
+    ends = np.cumsum(body * bodies)
+    cut = within(Piece(len(ends), bodies), ends, most_ops=len(ends), most_operands=most)
+    taken = int(ends[cut.ops - 1])
+    assert taken <= most or cut.ops == 1
+    assert cut.ops == cut.bodies * len(body) if cut.bodies else cut.ops < len(body)
+    if cut.bodies:
+        assert cut.bodies.bit_count() == 1
+        assert cut.bodies == bodies or 2 * taken > most
+    else:
+        assert int(ends[cut.ops]) > most
+
+
+def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> None:
+    ends = np.array([2, 4, 14, 16])
+    cut = [within(Piece(4), ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
+    assert cut == [Piece(4), Piece(3), Piece(2), Piece(1)]
+
+
+@pytest.mark.parametrize(("most_ops", "cut"), [(24, Piece(24, 8)), (23, Piece(12, 4)), (5, Piece(3, 1)), (2, Piece(2))])
+def test_a_piece_within_a_limit_of_ops_is_fewer_bodies_or_a_part_of_one(most_ops: int, cut: Piece) -> None:
+    assert within(Piece(24, 8), np.arange(2, 50, 2), most_ops=most_ops, most_operands=1000) == cut

@@ -1,0 +1,84 @@
+"""A recorder's tape: what is sent is dropped from it, unless an op that is being recorded still holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import fusewire as fw
+from fusewire._recording import recorder as _recorder
+from fusewire._recording.recorder import _TRIMMED_AT_RECORDS
+from fusewire._recording.segments import Structure, structure_of
+from fusewire._recording.tape import Integers
+from fusewire_protos.credit import Amount
+from tests.client.loops import H
+from tests.client.peer import connect
+
+OPS = _TRIMMED_AT_RECORDS + 1000
+UNBOUNDED = Amount(1 << 40, 1 << 40, 1 << 40)
+
+
+def train(x: fw.Array) -> None:
+    for _ in range(OPS):
+        x = x + 1.0
+
+
+def record(x: fw.Array) -> None:
+    """Called as one of ours."""
+    train(x)
+
+
+@pytest.mark.parametrize("program", [train, record])
+def test_a_tape_stays_short_whatever_the_users_functions_are_called(program: Any) -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    program(session.array(H))
+    assert len(session.recorder().tape.records) < _TRIMMED_AT_RECORDS
+
+
+def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    x = session.array(H)
+    lengths: list[int] = []
+
+    def interrupted(*arguments: Any) -> Any:
+        monkeypatch.setattr(_recorder, "structure_of", structure_of)
+        train(x)
+        lengths.append(len(session.recorder().tape.records))
+        return structure_of(*arguments)
+
+    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    while not lengths:
+        x * 2
+    assert lengths[0] > OPS
+
+
+@pytest.fixture
+def structures(monkeypatch: pytest.MonkeyPatch) -> list[Structure]:
+    """Those that were worked out."""
+    seen: list[Structure] = []
+
+    def work_out(flat: Integers, first: int, ops: int) -> Structure:
+        seen.append(structure_of(flat, first, ops))
+        return seen[-1]
+
+    monkeypatch.setattr(_recorder, "structure_of", work_out)
+    return seen
+
+
+def test_a_piece_that_comes_again_is_of_a_known_structure_whatever_has_come_between(
+    structures: list[Structure],
+) -> None:
+    x = connect().session.array(H)
+    for _ in range(3):
+        (x + 1.0).numpy()
+        (x * 2.0).numpy()
+    assert len(structures) == 2
+
+
+def test_no_more_structures_are_known_than_a_few(structures: list[Structure], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_recorder, "_KNOWN_PATTERNS", 2)
+    x = connect().session.array(H)
+    for record_one in (x.__add__, x.__mul__, x.__sub__, x.__add__, x.__add__):
+        record_one(2.0).numpy()
+    assert len(structures) == 4

@@ -1,0 +1,189 @@
+"""Frames without a connection: numbers, acknowledgement, resumption."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire._errors import ProtocolError, SessionLost
+from fusewire._stream.frames import FRAME_BYTES, ClientStream, Outgoing
+from fusewire_protos import dtypes
+from fusewire_protos.frames import (
+    MAX_HANDLE,
+    PROTOCOL_VERSION,
+    Cancel,
+    Entry,
+    Fetch,
+    Forget,
+    Free,
+    NewProgram,
+    Segment,
+    Upload,
+    decode_entries,
+    decode_programs,
+)
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+INSTANCE, OTHER_INSTANCE, SESSION = b"a" * 16, b"b" * 16, b"s" * 16
+
+
+def welcome(
+    instance: bytes = INSTANCE,
+    *,
+    acknowledged: int = 0,
+    version: int = PROTOCOL_VERSION,
+    limits: wire.Limits | None = None,
+) -> wire.ServerFrame:
+    return wire.ServerFrame(
+        acknowledged=acknowledged,
+        welcome=wire.Welcome(version=version, server_instance=instance, session_id=SESSION, epoch=1, limits=limits),
+    )
+
+
+def begun(limits: wire.Limits | None = None) -> ClientStream:
+    stream = ClientStream("test")
+    stream.on_welcome(welcome(limits=limits))
+    return stream
+
+
+def read(raw: bytes | None) -> wire.ClientFrame:
+    assert raw is not None
+    return wire.ClientFrame.FromString(raw)
+
+
+def test_entries_that_wait_together_share_a_frame_in_their_order() -> None:
+    stream = begun()
+    stream.post(Outgoing(Free((1,))), Outgoing(Fetch(1, 2)))
+    stream.post(Outgoing(Cancel()))
+    frame = read(stream.next_frame())
+    assert frame.number == 1
+    assert decode_entries(frame.bindings) == [Free((1,)), Fetch(1, 2), Cancel()]
+    assert stream.next_frame() is None
+
+
+def test_a_program_travels_with_its_first_segment() -> None:
+    stream = begun()
+    segment = Segment(3, 10, (), (), (), ())
+    stream.post(Outgoing(segment, NewProgram(3, is_fragment=True, raw=b"program")))
+    frame = read(stream.next_frame())
+    assert decode_programs(frame.programs) == [NewProgram(3, is_fragment=True, raw=b"program")]
+    assert decode_entries(frame.bindings) == [segment]
+
+
+def test_tensors_are_numbered_within_their_frame() -> None:
+    stream = begun()
+    spec = Spec(dtypes.uint8, (3,))
+    stream.post(Outgoing(Upload(1, spec, None), tensor=b"abc"), Outgoing(Upload(2, spec, None)))
+    stream.post(Outgoing(Upload(3, spec, None), tensor=b"def"))
+    frame = read(stream.next_frame())
+    assert [entry.tensor for entry in decode_entries(frame.bindings) if isinstance(entry, Upload)] == [0, None, 1]
+    assert list(frame.tensors) == [b"abc", b"def"]
+
+
+def test_a_full_frame_is_followed_by_another() -> None:
+    stream = begun()
+    half = FRAME_BYTES // 2
+    for handle in range(3):
+        stream.post(Outgoing(Upload(handle, Spec(dtypes.uint8, (half,)), None), tensor=bytes(half)))
+    assert len(read(stream.next_frame()).tensors) == 2
+    assert read(stream.next_frame()).number == 2
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Free((MAX_HANDLE,) * 50_000),
+        Segment(1, 1, (MAX_HANDLE,) * 50_000, (), (), ()),
+        Segment(1, 1, (), (0.1,) * 50_000, (), ()),
+        Segment(1, 1, (), (), (MAX_HANDLE,) * 50_000, ()),
+    ],
+)
+def test_a_frame_is_full_of_what_its_entries_list_too(entry: Entry) -> None:
+    stream = begun()
+    stream.post(*[Outgoing(entry)] * 10)
+    lengths_bytes = [len(raw) for raw in iter(stream.next_frame, None)]
+    assert len(lengths_bytes) > 1
+    assert max(lengths_bytes) < 2 * FRAME_BYTES
+
+
+@given(
+    most=st.integers(1, 12),
+    kept=st.integers(1, 12),
+    posts=st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60),
+)
+def test_no_frame_has_more_programs_numbered_at_once_than_the_server_lets_be(
+    most: int, kept: int, posts: list[tuple[bool, bool]]
+) -> None:
+    stream = begun(wire.Limits(programs=most))
+    posted: list[Entry] = []
+    alive: deque[int] = deque()
+    frames: list[wire.ClientFrame] = []
+    for number, (is_new, is_sent) in enumerate(posts):
+        if is_new and len(alive) >= min(kept, most):
+            posted.append(Forget(alive.popleft()))
+            stream.post(Outgoing(posted[-1]))
+        posted.append(Segment(number, number, (), (), (), ()))
+        stream.post(Outgoing(posted[-1], NewProgram(number, is_fragment=False, raw=b"program") if is_new else None))
+        alive += [number] * is_new
+        frames += [read(raw) for raw in iter(stream.next_frame, None)] if is_sent else []
+    frames += [read(raw) for raw in iter(stream.next_frame, None)]
+    numbered = 0
+    for frame in frames:
+        numbered += len(decode_programs(frame.programs))
+        assert numbered <= most
+        numbered -= sum(isinstance(entry, Forget) for entry in decode_entries(frame.bindings))
+    assert [entry for frame in frames for entry in decode_entries(frame.bindings)] == posted
+
+
+def test_frames_are_kept_until_they_are_acknowledged() -> None:
+    stream = begun()
+    for handle in range(3):
+        stream.post(Outgoing(Free((handle,))))
+        stream.next_frame()
+    stream.on_frame(wire.ServerFrame(acknowledged=2))
+    assert stream.unacknowledged_frames == 1
+
+
+def test_results_that_come_twice_are_new_once_and_acknowledged() -> None:
+    stream = begun()
+    assert stream.on_frame(wire.ServerFrame(number=1))
+    assert not stream.on_frame(wire.ServerFrame(number=1))
+    assert stream.owes_acknowledgement
+    assert read(stream.heartbeat()).acknowledged == 1
+    assert not stream.owes_acknowledgement
+
+
+def test_a_gap_in_the_servers_frames_breaks_the_protocol() -> None:
+    with pytest.raises(ProtocolError, match="frame 2 follows 0"):
+        begun().on_frame(wire.ServerFrame(number=2))
+
+
+def test_resuming_sends_again_what_the_server_lacks() -> None:
+    stream = begun()
+    sent = []
+    for handle in range(3):
+        stream.post(Outgoing(Free((handle,))))
+        sent.append(stream.next_frame())
+    hello = read(stream.hello()).hello
+    assert (hello.session_id, hello.server_instance, hello.epoch) == (SESSION, INSTANCE, 1)
+    assert stream.on_welcome(welcome(acknowledged=1)) == sent[1:]
+
+
+def test_another_instance_of_the_server_has_lost_the_session() -> None:
+    with pytest.raises(SessionLost, match="restarted"):
+        begun().on_welcome(welcome(OTHER_INSTANCE))
+
+
+def test_a_version_we_do_not_speak_breaks_the_protocol() -> None:
+    with pytest.raises(ProtocolError, match="version 99"):
+        ClientStream("test").on_welcome(welcome(version=99))
+
+
+def test_a_heartbeat_and_a_goodbye_stand_outside_the_numbering() -> None:
+    stream = begun()
+    assert read(stream.heartbeat()).number == 0
+    assert read(stream.goodbye()).HasField("goodbye")

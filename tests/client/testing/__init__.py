@@ -1,0 +1,1 @@
+"""Tests of what users test their own programs with."""
