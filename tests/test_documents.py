@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusewire.testing import serve_subprocess
+from loadtests.catalogue import choose
 
 _ROOT = Path(__file__).parents[1]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
@@ -49,6 +50,13 @@ def test_the_index_lists_every_decision_with_its_title() -> None:
     index = re.findall(r"^(\d+)\. \[(.+)\]\((.+)\)$", _text(_DECISIONS / "README.md"), re.MULTILINE)
     pages = {path.name: _text(path).partition("\n")[0] for path in _DECISIONS.glob("[0-9]*.md")}
     assert {name: f"# {number}. {title}" for number, title, name in index} == pages
+
+
+def test_the_commands_of_decisions_name_figures_that_there_are() -> None:
+    pages = "\n".join(map(_text, _DECISIONS.glob("[0-9]*.md")))
+    named = re.findall(r"loadtests\.bench --only ([\w ]+)`", " ".join(pages.split()))
+    assert named
+    assert choose("cpu", frozenset(" ".join(named).split()))
 
 
 def test_architecture_is_read_in_one_sitting() -> None:
