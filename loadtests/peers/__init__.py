@@ -1,1 +1,1 @@
-"""What Fusewire is compared to: bare gRPC, NumPy, and torch where there is a GPU."""
+"""The peers of the figures: bare gRPC, NumPy and torch."""

@@ -1,1 +1,1 @@
-"""What both ends agree on: the wire, the op catalogue and the program codec."""
+"""The contract of both ends: wire, op catalogue and program codec."""

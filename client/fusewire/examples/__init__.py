@@ -1,1 +1,1 @@
-"""What `fusewire demo` runs: a network that learns to read handwritten digits, on one client and on several at once."""
+"""The program of `fusewire demo`: a network that learns to read digits."""

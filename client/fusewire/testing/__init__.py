@@ -1,4 +1,4 @@
-"""Servers to test programs with: one in this process, without a network, and one as a process of its own."""
+"""Test servers: in this process without a network, or as a process of its own."""
 
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_session import session_in_memory

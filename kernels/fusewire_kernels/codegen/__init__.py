@@ -1,1 +1,1 @@
-"""From a kernel to its text: pure functions, one body for every dialect."""
+"""Generates the text of kernels: one body for every dialect. Pure."""

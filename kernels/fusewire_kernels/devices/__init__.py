@@ -1,1 +1,1 @@
-"""Where plans run: one interface, several backends."""
+"""The device interface and the backends behind it."""

@@ -1,1 +1,1 @@
-"""Who may call: tokens, and the interceptor that asks for them."""
+"""Access control: the token file, and the check of each call."""

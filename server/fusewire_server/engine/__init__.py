@@ -1,1 +1,1 @@
-"""The conductor and its helpers: sessions come and go, frames become orders, reports become answers."""
+"""The engine on the loop thread: frames become orders, reports become answers."""

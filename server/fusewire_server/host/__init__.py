@@ -1,1 +1,1 @@
-"""What the process asks of its machine: memory, garbage collection, timers, priority, and its parent."""
+"""Process settings: memory, garbage collection, timers, priority, parent."""

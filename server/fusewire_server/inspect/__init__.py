@@ -1,1 +1,1 @@
-"""Inspection over HTTP: an immutable snapshot, its publisher and the routes that show it."""
+"""Inspection over HTTP: snapshot, publisher and routes."""

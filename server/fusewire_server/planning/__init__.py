@@ -1,1 +1,1 @@
-"""From programs to loaded plans: the planner, its worker process, and the plans that are awaited."""
+"""From programs to loaded plans: requests, worker processes, loading."""

@@ -1,1 +1,1 @@
-"""What is known of each program: its entry, quota, costs and counters. Pure."""
+"""The programs that are known: entries, quotas, costs, counters. Pure."""

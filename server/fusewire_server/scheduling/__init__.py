@@ -1,1 +1,1 @@
-"""Decides which rows go next, how many may be outstanding, and who may overtake whom. Pure."""
+"""Decides which rows go next and which orders may overtake others. Pure."""

@@ -1,1 +1,1 @@
-"""Sessions as plain tables: what each holds, is owed and may do, and what its frames change. Pure."""
+"""Sessions as tables of values, rows and answers. Pure."""

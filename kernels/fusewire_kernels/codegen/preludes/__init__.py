@@ -1,6 +1,4 @@
-"""The text that every generated kernel starts with: a target's primitives, the math and the order of reductions common
-to all targets, and a target's way to keep that order.
-"""
+"""Text that starts every kernel: primitives, math, order of reductions."""
 
 from functools import cache
 from importlib.resources import files

@@ -1,1 +1,1 @@
-"""Text of whole algorithms, with `$` placeholders for what differs by dtype."""
+"""Text of whole algorithms, with `$` placeholders."""

@@ -1,0 +1,67 @@
+"""The documents for readers: README's program runs, links lead somewhere, and what is to be short is short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fusewire.testing import serve_subprocess
+from loadtests.catalogue import choose
+
+_ROOT = Path(__file__).parents[1]
+_DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
+_DECISIONS = _ROOT / "docs" / "decisions"
+_LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
+_README_TARGET = "localhost:7423"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _headings(path: Path) -> set[str]:
+    """As links name them: in small letters, joined by hyphens."""
+    titles = re.findall(r"^#+ (.+)$", _text(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_program_in_readme_runs() -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", _text(_ROOT / "README.md"), re.DOTALL)
+    assert _README_TARGET in program
+    with serve_subprocess("cpu") as server:
+        command = [sys.executable, "-c", program.replace(_README_TARGET, server.grpc)]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
+    assert re.search(r"^99\.\d% correct$", ran.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
+    for link in _LINK.finditer(_text(document)):
+        target = (document.parent / link["path"]) if link["path"] else document
+        assert target.exists(), link[0]
+        assert not link["heading"] or link["heading"] in _headings(target), link[0]
+
+
+def test_the_index_lists_every_decision_with_its_title() -> None:
+    index = re.findall(r"^(\d+)\. \[(.+)\]\((.+)\)$", _text(_DECISIONS / "README.md"), re.MULTILINE)
+    pages = {path.name: _text(path).partition("\n")[0] for path in _DECISIONS.glob("[0-9]*.md")}
+    assert {name: f"# {number}. {title}" for number, title, name in index} == pages
+
+
+def test_the_commands_of_decisions_name_figures_that_there_are() -> None:
+    pages = "\n".join(map(_text, _DECISIONS.glob("[0-9]*.md")))
+    named = re.findall(r"loadtests\.bench --only ([\w ]+)`", " ".join(pages.split()))
+    assert named
+    assert choose("cpu", frozenset(" ".join(named).split()))
+
+
+def test_architecture_is_read_in_one_sitting() -> None:
+    assert (_ROOT / "ARCHITECTURE.md").stat().st_size <= 10 << 10
+
+
+def test_the_changelog_fits_a_screen() -> None:
+    assert len(_text(_ROOT / "CHANGELOG.md").splitlines()) <= 60
