@@ -132,18 +132,46 @@ def test_holding_the_last_result_of_a_loop_stores_none_but_what_the_next_piece_t
 
 @settings(max_examples=25, deadline=None)
 @given(
-    counts=st.lists(st.integers(2, 60), min_size=20, max_size=60),
+    counts=st.lists(st.integers(44, 150), min_size=5, max_size=30),
     share=st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]),
     is_chained=st.booleans(),
     random=st.randoms(use_true_random=False),
 )
-def test_whatever_the_counts_programs_are_few_and_what_is_stored_is_held_or_taken_by_the_next_piece(
+def test_runs_of_whatever_length_that_are_not_short_are_few_programs_that_store_little_more_than_is_held(
     counts: list[int], share: float, is_chained: bool, random: Random
 ) -> None:
     keeps = [random.random() < share for _ in counts]
     called = call_loop(decay, counts, keeps, is_chained=is_chained)
     assert len(called.used) <= 24
     assert called.stored <= 2 * called.held + 2 * called.used.total() + 5
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=5, max_size=60),
+    keeps=st.lists(st.booleans(), min_size=60, max_size=60),
+    is_chained=st.booleans(),
+)
+def test_whatever_the_counts_what_is_held_has_its_value_and_all_else_is_freed(
+    counts: list[int], keeps: list[bool], is_chained: bool
+) -> None:
+    peer = connect()
+    first, step = peer.session.array(H), peer.session.array(H * 0.01)
+    last = h, expected = first, H
+    kept = []
+    for count, is_kept in zip(counts, keeps, strict=False):
+        h, expected = last if is_chained else (first, H)
+        for _ in range(count):
+            h, expected = h * 0.5 + step, expected * np.float32(0.5) + H * np.float32(0.01)
+        last = h, expected
+        if is_kept:
+            kept.append(last)
+    for array, value in [*kept, last]:
+        np.testing.assert_allclose(array.numpy(), value, rtol=1e-5)
+    peer.session._sender.send_frees()
+    first.numpy()
+    held = {array._handle for array, _ in [*kept, last, (first, H), (step, H), (h, H)]}
+    assert peer.server.values.keys() == held
 
 
 @pytest.mark.parametrize("interval", [3, 10, 37])

@@ -168,7 +168,7 @@ class Cutter:
             ends = ends_in_runs
         elif ends:
             self._note_run_ends(length, ends)
-        if not ends:
+        if not ends or (self._run_bodies == 1 and self._runs.are_short):
             return None
         self._rest_bodies = ends[0] // length
         return self._largest_piece(length, self._rest_bodies)
@@ -216,7 +216,8 @@ class Cutter:
 
     def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
         """`ends`: behind which unsent op."""
-        run_ops = self._runs.note([self._cut_ops + end for end in ends])
+        self._runs.note([self._cut_ops + end for end in ends])
+        run_ops = self._runs.equal_ops
         self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
 
     def _settling_bodies(self) -> int:

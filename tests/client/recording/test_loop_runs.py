@@ -18,7 +18,7 @@ UPLOAD = FIRST_HANDLE + FIRST_UPLOAD
 VECTOR = intern_spec(Spec(dtypes.float32, (4,)), 1 << 30)
 ADD = intern_signature(BY_NAME["add"], (VECTOR, VECTOR), ()).number
 NEGATE = intern_signature(BY_NAME["negative"], (VECTOR,), ()).number
-NOTHING = Kept((), ())
+NOTHING = Kept((), (), ())
 
 
 def key_of(records: list[Record]) -> bytes:
@@ -68,27 +68,27 @@ def test_a_run_may_begin_within_what_was_taken_for_a_body() -> None:
 
 
 def test_a_run_ends_where_something_is_kept_now_and_then() -> None:
-    assert run_ends(key_of(runs_of([8])), 8, Kept((), (2, 5))) == (6, 12)
+    assert run_ends(key_of(runs_of([8])), 8, Kept((), (1,), (2, 5))) == (6, 12)
 
 
 def test_both_kinds_of_ends_are_told_once_and_in_order() -> None:
-    assert run_ends(key_of(runs_of([3, 5])), 8, Kept((), (2, 5))) == (6, 12)
+    assert run_ends(key_of(runs_of([3, 5])), 8, Kept((), (1,), (2, 5))) == (6, 12)
 
 
 def test_what_is_kept_of_half_of_the_parts_is_kept_of_most() -> None:
-    assert kept_of([1, 3], 2, 4) == Kept((1,), ())
+    assert kept_of([1, 3], 2, 4) == Kept((1,), (), ())
 
 
 def test_what_is_kept_of_fewer_is_told_by_its_parts() -> None:
-    assert kept_of([1, 5], 2, 5) == Kept((), (0, 2))
+    assert kept_of([1, 5], 2, 5) == Kept((), (1,), (0, 2))
 
 
 def test_one_place_may_be_kept_of_most_and_another_of_few() -> None:
-    assert kept_of([0, 2, 3, 4, 6], 2, 5) == Kept((0,), (1,))
+    assert kept_of([0, 2, 3, 4, 6], 2, 5) == Kept((0,), (1,), (1,))
 
 
 def test_what_is_kept_of_the_last_part_alone_does_not_count() -> None:
-    assert kept_of([8, 9], 2, 5) == Kept((), ())
+    assert kept_of([8, 9], 2, 5) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -104,16 +104,31 @@ def test_what_is_kept_of_the_last_part_alone_does_not_count() -> None:
 def test_how_long_runs_are_is_known_once_several_ends_are_though_some_are_not_seen(
     ends: list[int], known: int | None
 ) -> None:
-    assert Runs().note(ends) == known
+    runs = Runs()
+    runs.note(ends)
+    assert runs.equal_ops == known
 
 
 def test_an_end_counts_once_however_often_it_is_noted() -> None:
     runs = Runs()
-    assert [runs.note([60, 120]) for _ in range(3)] == [None] * 3
+    for _ in range(3):
+        runs.note([60, 120])
+    assert runs.equal_ops is None
 
 
 def test_runs_of_another_length_are_known_once_the_others_are_long_ago() -> None:
     runs = Runs()
-    runs.note([60, 120, 180, 240])
-    assert runs.note([330]) == 30
-    assert runs.note([420, 510, 600]) == 90
+    runs.note([60, 120, 180, 240, 330])
+    assert runs.equal_ops == 30
+    runs.note([420, 510, 600])
+    assert runs.equal_ops == 90
+
+
+def test_runs_are_short_on_average() -> None:
+    runs = Runs()
+    runs.note([1, 2, 3])
+    assert not runs.are_short
+    runs.note([511])
+    assert runs.are_short
+    runs.note([514])
+    assert not runs.are_short
