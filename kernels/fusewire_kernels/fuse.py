@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
-from fusewire_kernels.batch_axis import step_of
 from fusewire_kernels.graph import (
     ASSEMBLY,
     GATHER,
@@ -37,7 +36,6 @@ from fusewire_kernels.graph import (
 )
 from fusewire_kernels.groups import Access, Group, Groups, Member
 from fusewire_kernels.needs import (
-    UNEVEN,
     Needs,
     has_room,
     is_crowded,
@@ -48,7 +46,7 @@ from fusewire_kernels.needs import (
     positions_of,
     turned_of,
 )
-from fusewire_kernels.placement import Partial, Placement, Walk
+from fusewire_kernels.placement import Partial, Placement
 from fusewire_kernels.recomputation import MOST_RECOMPUTED, recomputed_weight
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
@@ -303,7 +301,7 @@ class _Fuser:
             return needs
         if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
-        return self._misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+        return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
         """Whether a group with one more value would compute much again."""
@@ -426,23 +424,6 @@ class _Fuser:
             return own is not group
         return self._values[operand.value].form not in SLOTS
 
-    def _misfit(self, group: Group, needs: Needs) -> str | None:
-        """Why a group cannot meet these needs, or could not if a batch of one were longer; or None."""
-        reason = misfit(group, needs)
-        if reason is None and self._is_uneven_for_many(needs.walk, (*group.accesses, *needs.accesses)):
-            return UNEVEN
-        return reason
-
-    def _is_uneven_for_many(self, walk: Walk | None, accesses: Iterable[Access]) -> bool:
-        """Whether arrays that are even along a walk would not be if it went on along a batch of more than one."""
-        if walk is None or not walk.is_open:
-            return False
-        return any(
-            step_of(self._values[value], layout)
-            != walk.extent * places.stride_along(layout.shape, placement, layout.strides, walk)
-            for (value, layout), placement in accesses
-        )
-
     # ---- merging ----
 
     def _merge_others(self, group: Group, number: int, links: _Links) -> None:
@@ -471,7 +452,7 @@ class _Fuser:
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
         needs = needs_of(group, other)
-        return _CROWDED if is_crowded(needs.walk, group.elements) else self._misfit(group, needs)
+        return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""

@@ -16,8 +16,6 @@ from fusewire_kernels.graph import INDEX, REDUCTION, Operand, Value
 from fusewire_kernels.groups import Access, Group, Member
 from fusewire_kernels.placement import Placement, Walk
 
-UNEVEN = "an array is not evenly apart along what is reduced"
-
 MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays of a kernel, read or stored
 MOST_REDUCTIONS = 8  # of a kernel: each keeps partial results beside those of the others
@@ -91,7 +89,7 @@ def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
         return None
     for (_, layout), placement in chain(*accesses):
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
-            return UNEVEN
+            return "an array is not evenly apart along what is reduced"
     return None
 
 

@@ -9,7 +9,6 @@ import pytest
 from fusewire_kernels.build import design, design_separately
 from fusewire_kernels.fuse import Fusion, _Fuser
 from fusewire_kernels.graph import Form
-from fusewire_kernels.needs import UNEVEN
 from fusewire_kernels.placement import Walk
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
@@ -117,27 +116,9 @@ def test_an_argument_that_repeats_over_a_part_of_what_is_reduced_keeps_the_reduc
     assert "an array is not evenly apart along what is reduced" in _reasons(program)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_so_it_does_where_a_batch_of_one_is_reduced_with_more(batch: int) -> None:
+def test_a_sum_of_rows_and_one_of_everything_are_two_groups() -> None:
     writer = Writer()
-    x, bias = writer.input(batch, 3), writer.input(3)
-    program = writer.program(writer.sum(writer.add(x, bias), axes=(0, 1), keepdims=False))
-    assert _groups(program) == [["add"], ["sum"]]
-    assert _reasons(program) == {UNEVEN}
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_groups_are_not_merged_for_a_reduction_that_only_a_batch_of_one_makes_even(batch: int) -> None:
-    writer = Writer()
-    x, y, bias = writer.input(batch, 3), writer.input(batch, 3), writer.input(3)
-    total = writer.sum(x, axes=(0, 1), keepdims=True)
-    assert _groups(writer.program(writer.multiply(writer.add(y, bias), total))) == [["sum"], ["add", "multiply"]]
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_a_sum_of_rows_and_one_of_everything_are_two_groups(batch: int) -> None:
-    writer = Writer()
-    x = writer.input(batch, 3)
+    x = writer.input(2, 3)
     of_rows, of_all = (writer.sum(x, axes=axes, keepdims=True) for axes in ((1,), (0, 1)))
     assert len(_groups(writer.program(writer.add(writer.add(x, of_rows), of_all)))) == 2
 
