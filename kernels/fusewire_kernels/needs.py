@@ -53,14 +53,6 @@ def is_plain(needs: Needs) -> bool:
     return needs.walk is None and not needs.inlined and not needs.uncut
 
 
-def has_room(group: Group, accesses: int) -> bool:
-    """Whether a group that has no walk takes one more value, which may be stored, and so many arrays that it reads."""
-    if group.walk is not None or group.is_product:
-        return False
-    has_nodes = len(group.members) + len(group.inlined) < MOST_NODES
-    return has_nodes and len(group.accesses) + group.exposed + accesses < MOST_ARGUMENTS
-
-
 def misfit(group: Group, needs: Needs) -> str | None:
     """Why a group cannot meet these needs, or None."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 import pytest
 
 from fusewire_kernels.build import design, design_separately
-from fusewire_kernels.fuse import Fusion, _Fuser
+from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form
 from fusewire_kernels.placement import Walk
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
-from tests.kernels.programs import Writer, random_program
+from tests.kernels.programs import Writer
 
 
 def _groups(program: Program) -> list[list[str]]:
@@ -204,17 +202,6 @@ def test_one_element_is_reduced_like_many(rows: int) -> None:
     fusion = _fusion(writer.program(writer.exp(writer.sum(writer.tanh(x), axes=(1,), keepdims=True))))
     (group,) = fusion.groups
     assert group.walk == Walk(1, 0)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_plain_values_are_placed_like_any_other(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = random_program(seed, most_ops=100).program
-    plainly = _fusion(program)
-    monkeypatch.setattr(_Fuser, "_place_plainly", lambda *_: False)
-    fusion = _fusion(program)
-    asked = attrgetter("members", "walk", "breaks", "accesses", "turned", "inlined", "exposed", "ancestors")
-    assert [asked(group) for group in fusion.groups] == [asked(group) for group in plainly.groups]
-    assert fusion._replace(groups=()) == plainly._replace(groups=())
 
 
 def test_separated_values_are_alone() -> None:
