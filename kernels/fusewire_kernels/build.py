@@ -47,8 +47,6 @@ from fusewire_protos.program import Program
 # process, and so does a planner's process that is told to verify; nothing else sets it.
 after_pass: Callable[..., None] | None = None
 
-_make = tuple.__new__  # of a NamedTuple that every operand needs: its own constructor takes twice the time
-
 
 class Design(NamedTuple):
     """Everything about a plan but its text."""
@@ -172,7 +170,7 @@ class _Columns:
             if moves:
                 terms = tuple([move.in_bytes(self._values[value].dtype.itemsize_bytes) for move in moves])
                 column, offset_bytes = self._view(ViewColumn(column, offset_bytes, terms)), 0
-            refs.append(_make(OperandRef, (column, offset_bytes)))
+            refs.append(OperandRef(column, offset_bytes))
         return tuple(refs)
 
     def _view(self, view: ViewColumn) -> int:

@@ -49,8 +49,6 @@ from fusewire_kernels.recomputation import MOST_RECOMPUTED, recomputed_weight
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
 
-_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
-
 _INLINED_FORMS = (POINTWISE, INDEX)
 
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
@@ -183,7 +181,7 @@ class _Fuser:
         self._materialise_operands(value)
         group = self._groups.new(prod(value.shape))
         group.is_product = True
-        self._groups.add(group, _make(Member, (number, ())))
+        self._groups.add(group, Member(number, ()))
         computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
         producers = [self._groups.of[one] for one in computed]
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
@@ -299,7 +297,7 @@ class _Fuser:
             blocked[self._group(store).number] = "it overwrites a part of what that stores"
         for number in blocked:
             partials.pop(number, None)
-        return _make(_Links, (partials, blocked))
+        return _Links(partials, blocked)
 
     def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
@@ -341,7 +339,7 @@ class _Fuser:
             uncut |= positions_of(self._values[number], place)
         turned = turned_of(value, placement)
         exposed, reductions = int(value.target is None), int(value.form is REDUCTION)
-        return _make(Needs, (walk, breaks, uncut, accesses, turned, inlined, 1, exposed, reductions))
+        return Needs(walk, breaks, uncut, accesses, turned, inlined, 1, exposed, reductions)
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
         """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
@@ -394,7 +392,7 @@ class _Fuser:
         return group
 
     def _refuse(self, number: int, group: Group, reason: str) -> None:
-        self._refusals.append(_make(Refusal, (number, group.members[-1][0], reason)))
+        self._refusals.append(Refusal(number, group.members[-1][0], reason))
 
     def _fusion(self) -> Fusion:
         alive = self._groups.in_order()

@@ -50,8 +50,6 @@ class Form(Enum):
 # Python 3.11 takes longer to look up a member of an enum than to make a tuple.
 INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
 
-_make = tuple.__new__  # of a NamedTuple that every op needs: its own constructor takes twice the time
-
 SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
 LEAVES = (INPUT, *SLOTS)  # what is not computed
 
@@ -138,13 +136,12 @@ def needed_ops(program: Program) -> list[bool]:
 class _Mould(NamedTuple):
     """An op that became one new value, to be made again of other operands.
 
-    `head` and `tail` are the value's fields around origin and operands. `layouts[i]` is how it views operand i, None if
-    as that comes; `layout` how the op's result views the value, and `look` what it looks like.
+    `layouts[i]` is how the value views operand i, None if as that comes; `layout` how the op's result views the value,
+    and `look` what it looks like.
     """
 
-    head: tuple[Any, ...]
+    value: Value
     layouts: tuple[Layout | None, ...]
-    tail: tuple[Any, ...]
     layout: Layout
     look: int
 
@@ -219,20 +216,18 @@ class _Builder:
         value = self.values[result.value]
         is_of_given = given and [base for base, _ in value.operands] == [base for base, _ in given]
         if is_of_given and value.body != "cast":  # casts of one operand are one value
-            head, tail = value[:3], (*value[5:-1], len(self._moulds))
-            self.values[result.value] = _make(Value, (*head, value.origin, value.operands, *tail))
+            value = self.values[result.value] = value._replace(kind=len(self._moulds))
             views_of = zip(value.operands, given, strict=True)
             layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
-            self._moulds[likeness] = _Mould(head, layouts, tail, result.layout, look)
+            self._moulds[likeness] = _Mould(value, layouts, result.layout, look)
 
     def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
         """What an op becomes that is like another one."""
-        head, layouts, tail, layout, _ = mould
-        for position, view in enumerate(layouts):
+        for position, view in enumerate(mould.layouts):
             if view is not None:
-                operands[position] = _make(Operand, (operands[position][0], view))
-        self.values.append(_make(Value, (*head, self._origin, tuple(operands), *tail)))
-        return _make(Operand, (len(self.values) - 1, layout))
+                operands[position] = Operand(operands[position][0], view)
+        self.values.append(mould.value._replace(origin=self._origin, operands=tuple(operands)))
+        return Operand(len(self.values) - 1, mould.layout)
 
     def _look(self, operand: Operand) -> int:
         value = self.values[operand.value]
@@ -363,7 +358,7 @@ class _Builder:
 
     def _add(self, value: Value) -> Operand:
         self.values.append(value)
-        return _make(Operand, (len(self.values) - 1, views.dense(value.shape)))
+        return Operand(len(self.values) - 1, views.dense(value.shape))
 
     def _point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
@@ -393,9 +388,9 @@ class _Builder:
         number, layout = operand
         if self._is_slot(operand):
             number, layout = self._cast(Operand(number, views.dense(())), dtype)
-            return _make(Operand, (number, views.broadcast_to(layout, shape)))
+            return Operand(number, views.broadcast_to(layout, shape))
         if layout.shape != shape:
-            operand = _make(Operand, (number, views.broadcast_to(layout, shape)))
+            operand = Operand(number, views.broadcast_to(layout, shape))
         return self._cast(operand, dtype)
 
     def _constant(self, value: int | float, dtype: DType) -> Operand:

@@ -12,7 +12,6 @@ from fusewire_kernels.lower import Task
 from fusewire_kernels.schedule import Batch
 
 _ARRAY = ArgumentKind.ARRAY  # Python 3.11 takes long to look up a member of an enum
-_make = tuple.__new__  # of a NamedTuple that every task needs: its own constructor takes twice the time
 
 
 class Use(NamedTuple):
@@ -45,7 +44,7 @@ def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int
     values = graph.values
     for launch, batch in enumerate(batches):
         for group in batch.groups:
-            use = _make(Use, (launch, group))
+            use = Use(launch, group)
             _, operands, outputs = tasks[group]
             first_output = len(operands) - outputs
             for position, (value, _) in enumerate(operands):

@@ -31,8 +31,6 @@ from fusewire_kernels.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
-
 _CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # of strides; any other is ANY
 
 
@@ -156,7 +154,7 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task])
     if first is None:
         first = alike[outline] = _lowered_by_recipe(fusion, index)
     lowered, _, outputs = first
-    return _make(Task, (lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs))
+    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
 
 
 def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:

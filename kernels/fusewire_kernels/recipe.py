@@ -16,8 +16,6 @@ from fusewire_kernels.placement import Placement, Walk
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-_make = tuple.__new__  # of a NamedTuple that every value needs: its own constructor takes twice the time
-
 
 class Walked(NamedTuple):
     """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
@@ -90,7 +88,7 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
             outline.append(known)
         number_of[number] = position
         if is_stored[number]:
-            buffers.append(_make(Operand, (number, views.dense(value.shape))))
+            buffers.append(Operand(number, views.dense(value.shape)))
     return tuple(outline), buffers
 
 
@@ -137,8 +135,7 @@ class _RecipeWriter:
     def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
         axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
         is_reduction = value.form is REDUCTION
-        fields = (value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
-        self.steps.append(_make(Step, fields))
+        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
         return len(self.steps) - 1
 
     def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
@@ -171,7 +168,7 @@ class _RecipeWriter:
         number, layout = operand
         value = self._values[number]
         shape, strides, _, _ = layout
-        return _make(Walked, (self._buffer(operand), value.dtype, False, shape, strides, placement, gathered))
+        return Walked(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
         """The number of a place in memory: a value's buffer from an offset on."""
