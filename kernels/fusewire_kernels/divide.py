@@ -2,8 +2,8 @@
 
 Every point of the outer dimensions is computed by itself, so where a piece begins and ends changes no bit: an element
 of a product is one chain over k, whatever rows are computed with it. Loops are divided along the first dimension that
-gives as many pieces as are wanted, or else along that which gives most; a product along its first that is longer than
-1, for its result lies in that order. A piece is a step at least, so it takes longer than it is meant to where a step is
+gives as many pieces as are wanted, or else along that which gives most; a product along its first, for its result lies
+in that order. A piece is a step at least, so it takes longer than it is meant to where a step is
 long: a reduction of few long rows, a product of wide matrices. Not divided are kernels without dimensions (a reduction
 of all elements) and reductions to no more columns than are computed side by side; and none is along a dimension along
 which it asks where it is.
@@ -62,9 +62,7 @@ def _pieces(lowered: Lowered) -> int:
 def _dimensions(lowered: Lowered) -> Iterator[_Dimension]:
     kernel, sizes = lowered.kernel, lowered.sizes
     if isinstance(kernel, ProductKernel):
-        batch_and_rows = range(kernel.batch_rank + 1)
-        number = next((each for each in batch_and_rows if sizes[each] > 1), 0)
-        yield _Dimension(number, sizes[number], 1 if number < kernel.batch_rank else PRODUCT_ROWS)
+        yield _Dimension(0, sizes[0], 1 if kernel.batch_rank else PRODUCT_ROWS)
         return
     for number in range(kernel.rank):
         if not _asks_where(kernel, number):

@@ -13,19 +13,17 @@ each group that uses them, which costs less than memory.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels import placement as places
 from fusewire_kernels import views
-from fusewire_kernels.batch_axis import step_of
 from fusewire_kernels.graph import (
     ASSEMBLY,
     GATHER,
     INDEX,
-    INPUT,
     LEAVES,
     POINTWISE,
     PRODUCT,
@@ -37,9 +35,7 @@ from fusewire_kernels.graph import (
 )
 from fusewire_kernels.groups import Access, Group, Groups, Member
 from fusewire_kernels.needs import (
-    UNEVEN,
     Needs,
-    has_room,
     is_crowded,
     is_plain,
     meet,
@@ -48,7 +44,7 @@ from fusewire_kernels.needs import (
     positions_of,
     turned_of,
 )
-from fusewire_kernels.placement import Partial, Placement, Walk
+from fusewire_kernels.placement import Partial, Placement
 from fusewire_kernels.recomputation import MOST_RECOMPUTED, recomputed_weight
 from fusewire_kernels.views import Layout
 from fusewire_protos.shapes import Shape
@@ -108,19 +104,6 @@ class _Links(NamedTuple):
     blocked: dict[int, str]
 
 
-class _PlainOperands(NamedTuple):
-    """What a value reads: members `inside` of one group, which lie there as `placement` says, and `read` from memory.
-
-    `producers[group]` are the products among the latter.
-    """
-
-    group: Group | None
-    placement: Placement
-    inside: list[int]
-    read: list[Operand]
-    producers: dict[int, Group]
-
-
 class _Fuser:
     def __init__(self, graph: Graph, *, is_fusing: bool) -> None:
         self._graph, self._values = graph, graph.values
@@ -134,7 +117,7 @@ class _Fuser:
 
     def run(self) -> Fusion:
         for number, (value, is_needed) in enumerate(zip(self._values, self._graph.is_needed, strict=True)):
-            if is_needed and not (value.form is POINTWISE and self._is_fusing and self._place_plainly(number, value)):
+            if is_needed:
                 self._add(number, value)
         for number in self._graph.outputs:
             if self._nodes_inside[number]:
@@ -216,65 +199,6 @@ class _Fuser:
         for blocked, reason in links.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
-    def _place_plainly(self, number: int, value: Value) -> bool:
-        """Places a pointwise value of inputs, slots, products, and members of one group read whole and in their order.
-
-        So most values are placed: beside those members, or, without any, in a group of their own. They bring nothing to
-        a group without a walk but what they read from memory. Whatever is less plain is left for `_place`, which does
-        the same with these.
-        """
-        operands = self._plain_operands(value)
-        if operands is None:
-            return False
-        group, placement, inside, read, producers = operands
-        if group is None:
-            group, placement = self._groups.new(prod(value.shape)), views.dense_strides(value.shape)
-            group.breaks = places.breaks_of(value.shape, placement)
-        elif not has_room(group, len(read)) or (producers and _is_awaited(group, producers.values())):
-            return False
-        for operand in read:
-            group.accesses.add(Access(operand, placement))
-        self._groups.add(group, Member(number, placement))
-        self._placement[number] = placement
-        self._expose(group, number)
-        self._take_uses(group, inside)
-        if producers:
-            self._groups.wait(group, producers)
-            for producer in producers.values():
-                self._refuse(number, producer, _ALONE)
-        return True
-
-    def _plain_operands(self, value: Value) -> _PlainOperands | None:
-        """What a pointwise value reads, or None if an operand of it is not plain."""
-        values, group_of, placements = self._values, self._groups.of, self._placement
-        shape = value.shape
-        whole = views.dense(shape)
-        home: Group | None = None
-        placement: Placement = ()
-        inside: list[int] = []
-        read: list[Operand] = []
-        producers: dict[int, Group] = {}
-        for operand in value.operands:
-            base, layout = operand
-            group = group_of[base]
-            if group is None:
-                form = values[base].form
-                if form is INPUT:
-                    read.append(operand)
-                elif form not in SLOTS:
-                    return None
-            elif group.is_product:
-                read.append(operand)
-                producers[group.number] = group
-            elif layout is whole and values[base].shape == shape and (home is None or home is group):
-                if inside and placements[base] != placement:
-                    return None
-                home, placement = group, placements[base]
-                inside.append(base)
-            else:
-                return None
-        return _PlainOperands(home, placement, inside, read, producers) if inside or read else None
-
     def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
         """Makes the value a member of the latest group that takes it."""
         for candidate in sorted(links.partials, reverse=True):
@@ -301,7 +225,7 @@ class _Fuser:
             return needs
         if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
             return _CROWDED
-        return self._misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+        return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
         """Whether a group with one more value would compute much again."""
@@ -424,23 +348,6 @@ class _Fuser:
             return own is not group
         return self._values[operand.value].form not in SLOTS
 
-    def _misfit(self, group: Group, needs: Needs) -> str | None:
-        """Why a group cannot meet these needs, or could not if a batch of one were longer; or None."""
-        reason = misfit(group, needs)
-        if reason is None and self._is_uneven_for_many(needs.walk, (*group.accesses, *needs.accesses)):
-            return UNEVEN
-        return reason
-
-    def _is_uneven_for_many(self, walk: Walk | None, accesses: Iterable[Access]) -> bool:
-        """Whether arrays that are even along a walk would not be if it went on along a batch of more than one."""
-        if walk is None or not walk.is_open:
-            return False
-        return any(
-            step_of(self._values[value], layout)
-            != walk.extent * places.stride_along(layout.shape, placement, layout.strides, walk)
-            for (value, layout), placement in accesses
-        )
-
     # ---- merging ----
 
     def _merge_others(self, group: Group, number: int, links: _Links) -> None:
@@ -469,7 +376,7 @@ class _Fuser:
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return "it needs what itself waits for that"
         needs = needs_of(group, other)
-        return _CROWDED if is_crowded(needs.walk, group.elements) else self._misfit(group, needs)
+        return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""
@@ -543,8 +450,3 @@ def _read_from_memory(graph: Graph, group: Group) -> list[int]:
     if group.is_product:
         return [base for base, _ in graph.values[group.members[0].value].operands]
     return [operand.value for operand, _ in group.accesses]
-
-
-def _is_awaited(group: Group, others: Iterable[Group]) -> bool:
-    """Whether one of the others waits for a group."""
-    return any(other.ancestors >> group.number & 1 for other in others)

@@ -50,7 +50,6 @@ class Form(Enum):
 # Python 3.11 takes longer to look up a member of an enum than to make a tuple.
 INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
 
-
 SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
 LEAVES = (INPUT, *SLOTS)  # what is not computed
 

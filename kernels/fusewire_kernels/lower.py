@@ -11,7 +11,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels import views
-from fusewire_kernels.batch_axis import step_of
 from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Operand
 from fusewire_kernels.groups import Group
@@ -84,18 +83,15 @@ def _lower_product(fusion: Fusion, group: Group) -> Task:
     number = group.members[0].value
     value = fusion.graph.values[number]
     a, b = value.operands
-    values = fusion.graph.values
-    steps = step_of(values[a.value], a.layout), step_of(values[b.value], b.layout)
-    lowered = _lowered_product(a.layout, b.layout, steps, value.dtype)
+    lowered = _lowered_product(a.layout, b.layout, value.dtype)
     return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
 
 
 @lru_cache(1024)
-def _lowered_product(a: Layout, b: Layout, steps: tuple[int, int], dtype: DType) -> Lowered:
-    """`steps`: what the operands move along the axis of a batch of one."""
+def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
     results = prod(a.shape[:-1]) * b.shape[-1]
     operations = 2 * results * a.shape[-1]
-    batch = _merge_batch(a, b, steps)
+    batch = _merge_batch(a, b)
     kernel, sizes = _product_kernel(a, b, batch, dtype)
     moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
     moved_bytes = sum(moved) * dtype.itemsize_bytes
@@ -127,11 +123,9 @@ def _product_kernel(
 _BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
 
 
-def _merge_batch(a: Layout, b: Layout, steps: tuple[int, int]) -> list[_BatchLoop]:
+def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
     """The fewest batch dimensions."""
     merged: list[_BatchLoop] = []
-    if len(a.shape) > 2 and all(steps):
-        merged.append((1, *steps))
     for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
         if extent == 1:
             continue
@@ -192,9 +186,7 @@ class _KernelWriter:
         axes = {step.axis for step in recipe.steps if step.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
         loops = _loops(recipe)
-        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes | _batch_loop(recipe))
-        if recipe.walk is None:
-            merged = _in_two_loops(merged, axes, recipe.elements)
+        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
         assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
@@ -264,9 +256,7 @@ class _KernelWriter:
     def _moves_inside(self, argument: Walked) -> bool:
         if not self._inner or argument.is_slot:
             return False
-        batch = self._recipe.batch
-        is_open = argument.is_repeated and batch is not None and batch.is_reduced
-        return is_open or self._moves[argument][-1] != 0
+        return self._moves[argument][-1] != 0
 
     def _dimension(self, axis: Walk) -> int:
         for dimension, loop in enumerate((*self._outer, *self._inner)):
@@ -284,8 +274,6 @@ class _KernelWriter:
         first = self._first_classed
         moves = self._moves[argument]
         classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
-        if self._moves_inside(argument) and not moves[-1]:
-            classes[-1] = Stride.ANY
         if self._recipe.walk is not None and not self._inner:
             classes.append(Stride.ZERO)  # one element is reduced to one
         return tuple(classes)
@@ -323,19 +311,11 @@ def _inputs_of(recipe: Recipe) -> list[Walked]:
 
 
 def _loops(recipe: Recipe) -> list[_Loop]:
-    """The loops between neighbouring breaks, outermost first, and around them the one step along a batch of one."""
+    """The loops between neighbouring breaks, outermost first."""
     cuts = sorted(recipe.breaks | {1, recipe.elements})
     walk = recipe.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
-    if recipe.batch is not None and recipe.batch.length == 1:
-        loops.append(_Loop(1, recipe.elements, recipe.batch.is_reduced))
     return loops[::-1]
-
-
-def _batch_loop(recipe: Recipe) -> set[Walk]:
-    """The axis of the batch, if it is a loop of its own."""
-    batch = recipe.batch
-    return set() if batch is None or batch.is_reduced else {Walk(batch.length, recipe.elements // batch.length)}
 
 
 def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
@@ -343,9 +323,6 @@ def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
-        if loop.extent == 1:
-            found.append(argument.step)
-            continue
         around = [axis for axis in axes if axis[1] <= loop.stride < axis[1] * axis[0]]
         found.append(around[0][2] * (loop.stride // around[0][1]) if around else 0)
     return found
@@ -367,25 +344,6 @@ def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _M
             kept.append(loop)
             columns.append(column)
     return _Merged(kept, [list(moves) for moves in zip(*columns, strict=True)] if kept else [[] for _ in strides])
-
-
-def _in_two_loops(merged: _Merged, axes: set[Walk], elements: int) -> _Merged:
-    """The outermost two loops as one, as far as sizes tell, with one of one step around it.
-
-    So what is contiguous has the kernel of what broadcasts along the outer one, and takes no longer for that.
-    """
-    loops, strides = merged
-    if not loops:
-        return merged
-    if len(loops) > 1:
-        outer, inner = loops[:2]
-        is_free = _axis(outer) not in axes and _axis(inner) not in axes
-        around, within = ([moves[loop] for moves in strides] for loop in (0, 1))
-        if not is_free or not _is_continued(around, within, inner.extent):
-            return merged
-        loops = [_Loop(outer.extent * inner.extent, inner.stride, is_inner=False), *loops[2:]]
-        strides = [moves[1:] for moves in strides]
-    return _Merged([_Loop(1, elements, is_inner=False), *loops], [[0, *moves] for moves in strides])
 
 
 def _axis(loop: _Loop) -> Walk:

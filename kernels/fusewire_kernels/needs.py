@@ -16,8 +16,6 @@ from fusewire_kernels.graph import INDEX, REDUCTION, Operand, Value
 from fusewire_kernels.groups import Access, Group, Member
 from fusewire_kernels.placement import Placement, Walk
 
-UNEVEN = "an array is not evenly apart along what is reduced"
-
 MOST_NODES = 200  # of a kernel: longer ones gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays of a kernel, read or stored
 MOST_REDUCTIONS = 8  # of a kernel: each keeps partial results beside those of the others
@@ -55,14 +53,6 @@ def is_plain(needs: Needs) -> bool:
     return needs.walk is None and not needs.inlined and not needs.uncut
 
 
-def has_room(group: Group, accesses: int) -> bool:
-    """Whether a group that has no walk takes one more value, which may be stored, and so many arrays that it reads."""
-    if group.walk is not None or group.is_product:
-        return False
-    has_nodes = len(group.members) + len(group.inlined) < MOST_NODES
-    return has_nodes and len(group.accesses) + group.exposed + accesses < MOST_ARGUMENTS
-
-
 def misfit(group: Group, needs: Needs) -> str | None:
     """Why a group cannot meet these needs, or None."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
@@ -91,7 +81,7 @@ def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
         return None
     for (_, layout), placement in chain(*accesses):
         if not places.walks_evenly(layout.shape, placement, layout.strides, walk):
-            return UNEVEN
+            return "an array is not evenly apart along what is reduced"
     return None
 
 

@@ -27,14 +27,10 @@ Partial = tuple[int | None, ...]  # a placement of which axes along which a view
 
 
 class Walk(NamedTuple):
-    """Points of a space `stride` apart, `extent` of them: what is reduced to one.
-
-    `is_open`: a batch of one is reduced with them, and with a batch of many the walk would go on.
-    """
+    """Points of a space `stride` apart, `extent` of them: what is reduced to one."""
 
     extent: int
     stride: int
-    is_open: bool = False
 
 
 @lru_cache(_CACHED)
@@ -131,13 +127,6 @@ def walks_evenly(shape: Shape, placement: Placement, strides: Shape, walk: Walk)
 
 
 @lru_cache(_CACHED)
-def stride_along(shape: Shape, placement: Placement, strides: Shape, walk: Walk) -> int:
-    """By how much an argument with these strides, which walks evenly, moves a step of the walk."""
-    pieces = _pieces_along(tuple(zip(shape, placement, strides, strict=True)), walk)
-    return pieces[-1].stride if pieces else 0
-
-
-@lru_cache(_CACHED)
 def walk_of_axes(shape: Shape, placement: Placement, axes: Shape) -> Walk | None:
     """The walk in row-major order over `axes`, or None if their elements are not evenly apart."""
     dims = tuple([shape[axis] for axis in axes])
@@ -145,7 +134,7 @@ def walk_of_axes(shape: Shape, placement: Placement, axes: Shape) -> Walk | None
     if not views.is_one_walk(dims, places):
         return None
     moving = [place for dim, place in zip(dims, places, strict=True) if dim != 1]
-    return Walk(prod(dims), moving[-1] if moving else 0, bool(moving) and shape[0] == 1 and 0 in axes)
+    return Walk(prod(dims), moving[-1] if moving else 0)
 
 
 def _shows_everything(layout: Layout, shape: Shape) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from fusewire_kernels import views
-from fusewire_kernels.batch_axis import BatchAxis, batch_axis, is_repeated, step_of
 from fusewire_kernels.fuse import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
 from fusewire_kernels.groups import Group, Member
@@ -19,11 +18,7 @@ from fusewire_protos.shapes import Shape
 
 
 class Walked(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape.
-
-    `step` is what it moves along the axis of a batch of one, for which it has no stride; `is_repeated`: along that of a
-    batch of many it does not move, though a batch of one would not tell that.
-    """
+    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
 
     buffer: int
     dtype: DType
@@ -32,8 +27,6 @@ class Walked(NamedTuple):
     strides: Shape = ()
     placement: Placement = ()
     gathered: Gathered | None = None
-    step: int = 0
-    is_repeated: bool = False
 
 
 class Step(NamedTuple):
@@ -53,7 +46,6 @@ class Recipe(NamedTuple):
     elements: int
     walk: Walk | None
     breaks: frozenset[int]
-    batch: BatchAxis | None
     steps: tuple[Step, ...]
     stores: tuple[tuple[int | Walked, Walked], ...]
 
@@ -63,11 +55,7 @@ def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
     writer.write()
-    members = [(fusion.graph.values[number], placement) for number, placement in group.members]
-    batch = batch_axis(members, group.walk, group.elements)
-    recipe = Recipe(group.elements, group.walk, group.breaks, batch, tuple(writer.steps), tuple(writer.stores))
-    if batch is not None and batch.is_reduced:
-        recipe = _of_reduced_batch(fusion, recipe, writer.buffers)
+    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
     return recipe, writer.buffers
 
 
@@ -75,9 +63,9 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
     """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
 
     It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
-    0 on) and buffers (from -1 down, as they are first used) it reads. What moves along a batch of one it does not tell.
+    0 on) and buffers (from -1 down, as they are first used) it reads.
     """
-    if group.inlined or _is_open(fusion, group):
+    if group.inlined:
         return None
     values, is_stored = fusion.graph.values, fusion.is_stored
     outline: list[Any] = [group.elements, group.walk, group.breaks]
@@ -102,15 +90,6 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
         if is_stored[number]:
             buffers.append(Operand(number, views.dense(value.shape)))
     return tuple(outline), buffers
-
-
-def _is_open(fusion: Fusion, group: Group) -> bool:
-    """Whether the kernel depends on what moves along a batch, and that on more than the layouts of operands."""
-    if group.walk is None and group.elements > 1:
-        return False
-    values = fusion.graph.values
-    operands = [operand for operand, _ in group.accesses]
-    return any(layout.shape[:1] == (1,) or is_repeated(values[value], layout) for value, layout in operands)
 
 
 def _whole_slot(value: int) -> Operand:
@@ -156,8 +135,7 @@ class _RecipeWriter:
     def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
         axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
         is_reduction = value.form is REDUCTION
-        fields = (value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis)
-        self.steps.append(Step(*fields))
+        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
         return len(self.steps) - 1
 
     def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
@@ -190,9 +168,7 @@ class _RecipeWriter:
         number, layout = operand
         value = self._values[number]
         shape, strides, _, _ = layout
-        step, is_open = step_of(value, layout, is_gathered=gathered is not None), is_repeated(value, layout)
-        fields = (self._buffer(operand), value.dtype, False, shape, strides, placement, gathered, step, is_open)
-        return Walked(*fields)
+        return Walked(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
         """The number of a place in memory: a value's buffer from an offset on."""
@@ -203,65 +179,3 @@ class _RecipeWriter:
             known = self._buffer_of[key] = len(self.buffers)
             self.buffers.append(operand)
         return known
-
-
-def _of_reduced_batch(fusion: Fusion, recipe: Recipe, buffers: list[Operand]) -> Recipe:
-    """What moves along a batch that is reduced, where sizes leave that open: what the reductions read and what rests on
-    it. Nothing else does (a bias, from which its gradient is taken), nor what is made of that alone.
-    """
-    read = _read_before_reductions(recipe.steps)
-    of_batch = {buffers[argument.buffer].value for argument in read}
-
-    def settled(operand: int | Walked) -> int | Walked:
-        if isinstance(operand, int) or operand.is_slot or operand in read:
-            return operand
-        is_of_batch = _rests_on(fusion, buffers[operand.buffer].value, of_batch)
-        return operand if is_of_batch else operand._replace(step=0, is_repeated=False)
-
-    steps = tuple([step._replace(operands=tuple(map(settled, step.operands))) for step in recipe.steps])
-    is_inner = _inner_steps(steps)
-    stores: list[tuple[int | Walked, Walked]] = []
-    for source, target in recipe.stores:
-        stored = settled(source)
-        stores.append((stored, target if _moves(stored, is_inner) else target._replace(step=0)))
-    return recipe._replace(steps=steps, stores=tuple(stores))
-
-
-def _inner_steps(steps: tuple[Step, ...]) -> list[bool]:
-    """Which steps have a value for each of a batch of one that is reduced."""
-    is_inner: list[bool] = []
-    for step in steps:
-        moves = any(_moves(operand, is_inner) for operand in step.operands)
-        is_inner.append(moves and not step.is_reduction)
-    return is_inner
-
-
-def _moves(operand: int | Walked, is_inner: list[bool]) -> bool:
-    return is_inner[operand] if isinstance(operand, int) else operand.step != 0
-
-
-def _read_before_reductions(steps: tuple[Step, ...]) -> set[Walked]:
-    """The arguments that some reduction rests on."""
-    is_needed = [step.is_reduction for step in steps]
-    read: set[Walked] = set()
-    for number in reversed(range(len(steps))):
-        for operand in steps[number].operands if is_needed[number] else ():
-            if isinstance(operand, int):
-                is_needed[operand] = True
-            else:
-                read.add(operand)
-    return read
-
-
-def _rests_on(fusion: Fusion, value: int, others: set[int]) -> bool:
-    """Whether some of the other values are needed for a value, or are that value."""
-    seen, pending = set[int](), [value]
-    while pending:
-        number = pending.pop()
-        if number in others:
-            return True
-        if number not in seen:
-            seen.add(number)
-            pending += [operand.value for operand in fusion.graph.values[number].operands]
-            pending += fusion.writers.get(number, ())
-    return False

@@ -173,9 +173,9 @@ def test_only_the_state_of_a_loop_becomes_a_buffer(service: Service, written: _W
 
 @pytest.mark.parametrize("loop", [loops.recurrence, loops.halves])
 def test_a_known_program_with_another_batch_size_compiles_nothing(service: Service, loop: _Batched) -> None:
-    known, *others = [_kernels_of(service, loop, batch) for batch in (5, 9, 64, 1)]
+    known, *others = [_kernels_of(service, loop, batch) for batch in (5, 9, 64)]
     assert known
-    assert others == [known, known, known]
+    assert others == [known, known]
 
 
 # ---- lives ----

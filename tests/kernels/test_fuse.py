@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 import pytest
 
 from fusewire_kernels.build import design, design_separately
-from fusewire_kernels.fuse import Fusion, _Fuser
+from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form
-from fusewire_kernels.needs import UNEVEN
 from fusewire_kernels.placement import Walk
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
-from tests.kernels.programs import Writer, random_program
+from tests.kernels.programs import Writer
 
 
 def _groups(program: Program) -> list[list[str]]:
@@ -117,27 +114,9 @@ def test_an_argument_that_repeats_over_a_part_of_what_is_reduced_keeps_the_reduc
     assert "an array is not evenly apart along what is reduced" in _reasons(program)
 
 
-@pytest.mark.parametrize("batch", [1, 2])
-def test_so_it_does_where_a_batch_of_one_is_reduced_with_more(batch: int) -> None:
+def test_a_sum_of_rows_and_one_of_everything_are_two_groups() -> None:
     writer = Writer()
-    x, bias = writer.input(batch, 3), writer.input(3)
-    program = writer.program(writer.sum(writer.add(x, bias), axes=(0, 1), keepdims=False))
-    assert _groups(program) == [["add"], ["sum"]]
-    assert _reasons(program) == {UNEVEN}
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_groups_are_not_merged_for_a_reduction_that_only_a_batch_of_one_makes_even(batch: int) -> None:
-    writer = Writer()
-    x, y, bias = writer.input(batch, 3), writer.input(batch, 3), writer.input(3)
-    total = writer.sum(x, axes=(0, 1), keepdims=True)
-    assert _groups(writer.program(writer.multiply(writer.add(y, bias), total))) == [["sum"], ["add", "multiply"]]
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_a_sum_of_rows_and_one_of_everything_are_two_groups(batch: int) -> None:
-    writer = Writer()
-    x = writer.input(batch, 3)
+    x = writer.input(2, 3)
     of_rows, of_all = (writer.sum(x, axes=axes, keepdims=True) for axes in ((1,), (0, 1)))
     assert len(_groups(writer.program(writer.add(writer.add(x, of_rows), of_all)))) == 2
 
@@ -223,17 +202,6 @@ def test_one_element_is_reduced_like_many(rows: int) -> None:
     fusion = _fusion(writer.program(writer.exp(writer.sum(writer.tanh(x), axes=(1,), keepdims=True))))
     (group,) = fusion.groups
     assert group.walk == Walk(1, 0)
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_plain_values_are_placed_like_any_other(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = random_program(seed, most_ops=100).program
-    plainly = _fusion(program)
-    monkeypatch.setattr(_Fuser, "_place_plainly", lambda *_: False)
-    fusion = _fusion(program)
-    asked = attrgetter("members", "walk", "breaks", "accesses", "turned", "inlined", "exposed", "ancestors")
-    assert [asked(group) for group in fusion.groups] == [asked(group) for group in plainly.groups]
-    assert fusion._replace(groups=()) == plainly._replace(groups=())
 
 
 def test_separated_values_are_alone() -> None:

@@ -92,21 +92,6 @@ def test_an_array_that_repeats_over_a_part_of_the_walk_is_not_even() -> None:
     assert places.walks_evenly((24,), (1,), (1,), walk)
 
 
-def test_an_array_that_is_even_moves_by_one_stride_along_the_walk() -> None:
-    shape, placement, walk = (4, 2, 3), (6, 3, 1), Walk(6, 1)
-    assert places.stride_along(shape, placement, (6, 3, 1), walk) == 1
-    assert places.stride_along(shape, placement, (12, 6, 2), walk) == 2
-    assert places.stride_along(shape, placement, (1, 0, 0), walk) == 0
-    assert places.stride_along((4, 1, 1), (6, 0, 0), (1, 0, 0), walk) == 0
-
-
-def test_a_walk_along_a_batch_of_one_and_more_would_go_on() -> None:
-    assert places.walk_of_axes((1, 2, 3), (0, 3, 1), (0, 1, 2)) == Walk(6, 1, is_open=True)
-    assert places.walk_of_axes((1, 2, 3), (0, 3, 1), (1, 2)) == Walk(6, 1)
-    assert places.walk_of_axes((2, 1, 3), (3, 0, 1), (1, 2)) == Walk(3, 1)
-    assert places.walk_of_axes((1, 2, 3), (0, 3, 1), (0,)) == Walk(1, 0)
-
-
 def test_reduced_axes_are_a_walk_in_their_own_order() -> None:
     assert places.walk_of_axes((4, 2, 3), (6, 3, 1), (1, 2)) == Walk(6, 1)
     assert places.walk_of_axes((4, 2, 3), (6, 3, 1), (0,)) == Walk(4, 6)
