@@ -42,27 +42,32 @@ class Layout(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An entry point of a product kernel: the part of the result that a block computes, and a thread of it."""
+    """An entry point of a product kernel: each of a block's threads computes `side` × `side` elements of the result.
 
-    entry: str
-    height: int
-    width: int
-    thread_height: int
-    thread_width: int
+    A slice of the operands is `depth` steps of k, of which a thread reads `steps` at a time.
+    """
+
+    side: int
     depth: int
+    steps: int
 
     @property
-    def threads(self) -> int:
-        return self.height // self.thread_height * (self.width // self.thread_width)
+    def height(self) -> int:
+        return THREADS_DOWN * self.side
+
+    @property
+    def width(self) -> int:
+        return THREADS_ACROSS * self.side
+
+    @property
+    def entry(self) -> str:
+        return f"{self.height}x{self.width}"
 
 
-# From the one that wastes least on few rows to the one that reads least of memory.
-TILES = (
-    Tile("thin", 4, 32, 1, 1, 64),
-    Tile("small", 16, 32, 1, 2, 32),
-    Tile("medium", 64, 64, 4, 4, 16),
-    Tile("large", 128, 128, 8, 8, 8),
-)
+THREADS_DOWN = 8
+THREADS_ACROSS = 16
+
+TILES = (Tile(1, 128, 16), Tile(2, 64, 8), Tile(4, 32, 4), Tile(8, 16, 4))
 
 
 class Grid(NamedTuple):
@@ -114,14 +119,12 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """The largest tile that leaves enough blocks; thin ones for few rows."""
-    for tile in reversed(TILES[1:]):
+    """The largest tile that leaves enough blocks and of which a good part is rows."""
+    for tile in reversed(TILES):
         blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
-        if rows > tile.height // 2 and blocks * copies >= _ENOUGH_BLOCKS:
-            return _grid(blocks, tile.threads, tile.entry)
-    tile = TILES[0] if rows <= TILES[0].height else TILES[1]
-    blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
-    return _grid(blocks, tile.threads, tile.entry)
+        if tile is TILES[0] or (rows > tile.height // 2 and blocks * copies >= _ENOUGH_BLOCKS):
+            break
+    return _grid(blocks, THREADS_DOWN * THREADS_ACROSS, tile.entry)
 
 
 def _grid(blocks: int, threads: int, entry: str = "") -> Grid:
