@@ -22,7 +22,6 @@ _MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once: to walk 
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
-_ENOUGH_BLOCKS = 96  # about a block for every multiprocessor of a large device
 
 
 class Schedule(Enum):
@@ -42,14 +41,16 @@ class Layout(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An entry point of a product kernel: each of a block's threads computes `side` × `side` elements of the result.
+    """An entry point of a product kernel, named for the part of the result that a block computes.
 
-    A slice of the operands is `depth` steps of k, of which a thread reads `steps` at a time.
+    A thread computes `side` × `side` elements of it. A slice of the operands is `depth` steps of k; a thread reads
+    `steps` of them at a time. With fewer than `least_blocks` blocks the next smaller tile is faster.
     """
 
     side: int
     depth: int
     steps: int
+    least_blocks: int
 
     @property
     def height(self) -> int:
@@ -67,7 +68,10 @@ class Tile(NamedTuple):
 THREADS_DOWN = 8
 THREADS_ACROSS = 16
 
-TILES = (Tile(1, 128, 16), Tile(2, 64, 8), Tile(4, 32, 4), Tile(8, 16, 4))
+# A larger tile reads less memory for each product, but it has fewer blocks, and a device is full only if most of its
+# multiprocessors have one: an H200 has 132. A thread loads 24 elements of each slice, whatever the tile; to compute on
+# them takes at least as long as it takes the next 24 to arrive.
+TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
 class Grid(NamedTuple):
@@ -119,12 +123,17 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """The largest tile that leaves enough blocks and of which a good part is rows."""
-    for tile in reversed(TILES):
-        blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
-        if tile is TILES[0] or (rows > tile.height // 2 and blocks * copies >= _ENOUGH_BLOCKS):
-            break
-    return _grid(blocks, THREADS_DOWN * THREADS_ACROSS, tile.entry)
+    """The largest tile with enough blocks, of which the result fills more than half in height and in width."""
+
+    def blocks(tile: Tile) -> int:
+        return batches * -(-rows // tile.height) * -(-columns // tile.width)
+
+    def is_worth_it(tile: Tile) -> bool:
+        is_filled = rows > tile.height // 2 and columns > tile.width // 2
+        return is_filled and blocks(tile) * copies >= tile.least_blocks
+
+    tile = next(filter(is_worth_it, reversed(TILES)), TILES[0])
+    return _grid(blocks(tile), THREADS_DOWN * THREADS_ACROSS, tile.entry)
 
 
 def _grid(blocks: int, threads: int, entry: str = "") -> Grid:

@@ -19,6 +19,7 @@ from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("side", "depth", "steps")
+_BLOCKS_AT_ONCE = 2  # on a multiprocessor: one computes while the other waits
 
 
 def cuda_product_text(kernel: ProductKernel) -> str:
@@ -33,17 +34,18 @@ def cuda_product_text(kernel: ProductKernel) -> str:
 
 
 def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
-    threads = THREADS_DOWN * THREADS_ACROSS
-    with lines.block(f'extern "C" __global__ void __launch_bounds__({threads}) {kernel.key}_{tile.entry}({PARAMETERS})'):
-        numbers = ", ".join(map(str, _tile_for(kernel.dtype, tile)))
+    bounds = f"__launch_bounds__({THREADS_DOWN * THREADS_ACROSS}, {_BLOCKS_AT_ONCE})"
+    with lines.block(f'extern "C" __global__ void {bounds} {kernel.key}_{tile.entry}({PARAMETERS})'):
+        fitting = _fitting(kernel.dtype, tile)
+        numbers = ", ".join(str(getattr(fitting, name)) for name in _TILE_PARAMETERS)
         lines.add(f"{kernel.key}_any<{numbers}>(sizes, operands, slots, columns);")
 
 
-def _tile_for(dtype: DType, tile: Tile) -> Tile:
-    """What fits into registers and shared memory. A smaller tile is right as well: blocks walk on by the grid."""
+def _fitting(dtype: DType, tile: Tile) -> Tile:
+    """The tile, made small enough for registers and shared memory. Blocks walk on by the grid, so it may be smaller."""
     if dtype.itemsize_bytes < 8:
         return tile
-    return Tile(min(tile.side, 4), max(tile.depth // 2, 16), max(tile.steps // 2, 4))
+    return tile._replace(side=min(tile.side, 4), depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
 
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
@@ -74,8 +76,10 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     t = TYPES[kernel.dtype].suffix
     lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
-    b_lines = "column, b_inner, 1, result_columns" if kernel.b_is_unit else "column * b_column, b_column, b_inner, inner"
-    lines.add(f"fw_matrix_{t} right = {{b + {b_lines}}};")
+    if kernel.b_is_unit:
+        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1, result_columns}};")
+    else:
+        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner, inner}};")
     for dim in reversed(range(kernel.batch_rank)):
         lines.add(f"const int64_t i{dim} = fw_split_index(&batch, n{dim});")
         lines.add(f"left.start += i{dim} * as{dim}, right.start += i{dim} * bs{dim};")

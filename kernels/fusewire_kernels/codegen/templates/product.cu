@@ -2,8 +2,8 @@
 #define FW_PRODUCT
 #define FW_METHOD __device__ __forceinline__
 
-/* Reads a value that is needed soon. A plain read is put off to where its value is used, and so sizes, operands and
- * slots would be waited for one after another. */
+/* Begins to read a value here. The compiler moves a plain read to where the value is used; then the kernel waits for
+ * sizes, operands and slots one after another. */
 FW_FN int64_t fw_read_now(const int64_t *address) {
     int64_t value;
     asm volatile("ld.global.b64 %0, [%1];" : "=l"(value) : "l"(__cvta_generic_to_global(address)));
@@ -16,7 +16,7 @@ struct __align__(count * sizeof(T) < 16 ? count * sizeof(T) : 16) fw_pack {
     T values[count];
 };
 
-/* Where a thread begins in a slice, and how far on its next elements are. */
+/* The place of a thread's first load in a slice, and how many lines and places further each next load is. */
 struct fw_walk {
     unsigned line, place, lines_apart, places_apart;
 };
@@ -25,45 +25,48 @@ struct fw_walk {
 #ifndef FW_PRODUCT_$t
 #define FW_PRODUCT_$t
 
-/* A block computes a tile of the result, a thread side × side elements of it, each as one chain of fma over ascending k.
- * Both operands pass through shared memory in slices of `depth` steps of k. All loads of a slice are under way together,
- * into registers, while the slice before is computed on. Their number is a constant, or else the compiler would put a
- * store to shared memory behind each load, and every store would wait for its load.
+/* A block computes a tile of the result, and a thread side × side elements of it, each as one chain of fma over
+ * ascending k. Both operands pass through shared memory in slices of `depth` steps of k. A thread begins all its loads of
+ * a slice, into registers, and computes on the slice before while they arrive. The number of loads is a constant: with
+ * any other loop the compiler puts a store to shared memory behind each load, and each store waits for its load.
  *
- * Beyond the last k, a is -0 and b is 0: their product is -0, and to add that changes no sum, not even one of -0. */
+ * Beyond the last k, a is -0 and b is 0. Their product is -0, and adding -0 changes no sum, not even one that is -0. */
 
-/* A matrix from some element on: lines of `length` elements, along k or across it. */
+/* A matrix from some element on, as lines of `length` elements. The lines lie along k or across it. */
 struct fw_matrix_$t {
     const $S *start;
     int64_t line_stride, stride, length;
 
-    /* Whether four neighbours of a line can be loaded at once. */
+    /* Whether a thread can load four neighbours of a line at once. */
     FW_METHOD bool is_in_fours() const {
         return stride == 1 && (((uint64_t)start / sizeof($S) | line_stride | length) & 3) == 0;
     }
 };
 
-/* A slice of an operand: what a thread has loaded of it, `unit` elements at once, and how it lies in shared memory. */
+/* A slice of an operand, and what a thread has loaded of it: `unit` elements at a time, 4 or 1. In shared memory `gap`
+ * elements lie between lines, so that threads which read different lines use different banks. */
 template <int lines, int length, int gap, int threads, int unit>
 struct fw_slice_$t {
     static const unsigned pitch = length + gap, size = lines * pitch, units_a_line = length / unit;
     static const int count = lines * length / threads / unit;
-    static_assert(threads % units_a_line == 0 && threads % lines == 0, "threads walk side by side");
+    static_assert(count * threads * unit == lines * length, "every thread loads as many elements");
+    static_assert(threads % units_a_line == 0 && threads % lines == 0, "a walk moves along one dimension only");
 
     fw_pack<$S, unit> held[count];
 
-    /* Neighbouring threads load neighbours in memory. */
+    /* The walk by which neighbouring threads load neighbours in memory. */
     static FW_METHOD fw_walk walk(const fw_matrix_$t &m) {
         const unsigned thread = threadIdx.x;
         if (unit == 1 && m.stride != 1) return {thread % lines, thread / lines, 0, threads / lines};
         return {thread / units_a_line, thread % units_a_line * unit, threads / units_a_line, 0};
     }
 
-    /* Begins to load the slice that a matrix starts with. From its last line and place on all is `outside`. */
+    /* Begins to load the first slice of a matrix. Lines from `last_line` on, and places from `last_place` on, are
+     * `outside`. */
     FW_METHOD void fetch(const fw_matrix_$t &m, fw_walk walk, unsigned last_line, unsigned last_place, $S outside) {
         const $S *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
         int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
-        asm volatile("" : "+l"(step)); /* or else its multiples are computed once, and fill registers */
+        asm volatile("" : "+l"(step)); /* stops the compiler from keeping all its multiples in registers */
 #pragma unroll
         for (int n = 0; n < count; n++) {
 #pragma unroll
@@ -73,7 +76,7 @@ struct fw_slice_$t {
         }
     }
 
-    /* Puts what was loaded into shared memory, in the type of sums. */
+    /* Stores what was loaded to shared memory, in the type of the sums. */
     FW_METHOD void keep(const fw_walk &walk, $A *memory) const {
         memory += walk.line * pitch + walk.place;
         unsigned step = walk.lines_apart * pitch + walk.places_apart;
@@ -91,13 +94,13 @@ struct fw_slice_$t {
     }
 };
 
-/* Which row or column of a tile is a thread's e-th: packs of neighbours, a thread's next one behind those of all. */
+/* The row or column of a tile that is a thread's e-th. Threads have packs of neighbours in turn. */
 template <int threads, int pack>
 FW_FN unsigned fw_place_$t(unsigned thread, unsigned e) {
     return (e / pack * threads + thread) * pack + e % pack;
 }
 
-/* The elements of a thread for some steps of k, from a slice whose lines lie along k. */
+/* Reads a thread's elements for the steps of k from `k` on, in a slice whose lines lie along k. */
 template <int threads, int pitch, int steps, int side>
 FW_FN void fw_read_along_$t(const $A *memory, unsigned thread, unsigned k, $A (&values)[steps][side]) {
 #pragma unroll
@@ -111,7 +114,7 @@ FW_FN void fw_read_along_$t(const $A *memory, unsigned thread, unsigned k, $A (&
         }
 }
 
-/* The same from a slice whose lines lie across k. */
+/* The same in a slice whose lines lie across k. */
 template <int threads, int pack, int pitch, int steps, int side>
 FW_FN void fw_read_across_$t(const $A *memory, unsigned thread, unsigned k, $A (&values)[steps][side]) {
 #pragma unroll
@@ -125,8 +128,8 @@ FW_FN void fw_read_across_$t(const $A *memory, unsigned thread, unsigned k, $A (
         }
 }
 
-/* The tile of `out` from (row, column) on. The lines of a, which begins at that row, lie along k; so do those of b,
- * which begins at that column, if `b_is_along`. `memory` holds two slices of each. */
+/* Computes the tile of `out` from (row, column) on. `a` starts at that row, `b` at that column. The lines of a lie along
+ * k; those of b do if `b_is_along`. `memory` has room for two slices of each. */
 template <int side, int depth, int steps, bool b_is_along, int unit>
 FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, int64_t columns, int64_t row,
                          int64_t column, $A *memory) {
@@ -140,7 +143,7 @@ FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, 
     right_slice right;
     $A sums[side][side] = {}, lefts[2][steps][side], rights[2][steps][side];
 
-    /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: then both halves of a warp have their wide reads at once. */
+    /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: shared memory then serves wide reads of a whole warp at once. */
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned x = warp % (across / 8) * 8 + lane / 2 % 8, y = warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
 
@@ -182,10 +185,10 @@ FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, 
         $A *slices = memory + offset;
         left.keep(a_walk, slices);
         right.keep(b_walk, slices + left_slice::size);
-        __syncthreads(); /* every thread has also read the slices before these, so the next may take their place */
+        __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
         read(0, slices, 0);
         fetch();
-        compute(1); /* the last steps of the slice before; at first, nothing */
+        compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll
         for (int batch = 1; batch < batches; batch++) {
             read(batch % 2, slices, batch * steps);
@@ -203,10 +206,10 @@ FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, 
             const $A value = sums[r][c];
             if (i < rows && j < columns) out[i * columns + j] = $finished;
         }
-    __syncthreads(); /* the block's next tile begins with the same memory */
+    __syncthreads(); /* the block's next tile uses the same memory */
 }
 
-/* Each way to load has a loop of its own: beside the other, even one that is never taken, it is a fifth slower. */
+/* Chooses how to load once a tile. A choice at every slice costs up to a fifth of the time. */
 template <int side, int depth, int steps, bool b_is_along>
 FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, int64_t columns, int64_t row,
                       int64_t column) {
