@@ -19,17 +19,22 @@ from tests.kernels.codegen.kernels_of_note import NOTED
 
 @pytest.fixture
 def compiler(tmp_path: Path) -> CudaCompiler:
+    return _compiler("sm_90", tmp_path)
+
+
+def _compiler(architecture: str, cache_folder: Path) -> CudaCompiler:
     try:
-        return CudaCompiler("sm_90", tmp_path)
+        return CudaCompiler(architecture, cache_folder)
     except ConfigurationError as reason:
         if os.environ.get("CI"):
             pytest.fail(f"CI compiles every CUDA kernel: {reason}")
         pytest.skip(str(reason))
 
 
-def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(compiler: CudaCompiler) -> None:
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
+def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: str, tmp_path: Path) -> None:
     sources = [generate(kernel, "cuda") for kernel in NOTED.values()]
-    compiled = compiler.compile(sources)
+    compiled = _compiler(architecture, tmp_path).compile(sources)
     assert compiled.fresh == len(sources)
     for source, path in zip(sources, compiled.paths, strict=True):
         assert source.key.encode() in Path(path).read_bytes()

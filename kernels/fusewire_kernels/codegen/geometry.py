@@ -22,7 +22,6 @@ _MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once: to walk 
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
-_ENOUGH_BLOCKS = 96  # about a block for every multiprocessor of a large device
 
 
 class Schedule(Enum):
@@ -42,27 +41,37 @@ class Layout(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An entry point of a product kernel: the part of the result that a block computes, and a thread of it."""
+    """An entry point of a product kernel, named for the part of the result that a block computes.
 
-    entry: str
-    height: int
-    width: int
-    thread_height: int
-    thread_width: int
+    A thread computes `side` × `side` elements of it. A slice of the operands is `depth` steps of k; a thread reads
+    `steps` of them at a time. With fewer than `least_blocks` blocks the next smaller tile is faster.
+    """
+
+    side: int
     depth: int
+    steps: int
+    least_blocks: int
 
     @property
-    def threads(self) -> int:
-        return self.height // self.thread_height * (self.width // self.thread_width)
+    def height(self) -> int:
+        return THREADS_DOWN * self.side
+
+    @property
+    def width(self) -> int:
+        return THREADS_ACROSS * self.side
+
+    @property
+    def entry(self) -> str:
+        return f"{self.height}x{self.width}"
 
 
-# From the one that wastes least on few rows to the one that reads least of memory.
-TILES = (
-    Tile("thin", 4, 32, 1, 1, 64),
-    Tile("small", 16, 32, 1, 2, 32),
-    Tile("medium", 64, 64, 4, 4, 16),
-    Tile("large", 128, 128, 8, 8, 8),
-)
+THREADS_DOWN = 8
+THREADS_ACROSS = 16
+
+# A larger tile reads less memory for each product, but it has fewer blocks, and a device is full only if most of its
+# multiprocessors have one: an H200 has 132. A thread loads 24 elements of each slice, whatever the tile; to compute on
+# them takes at least as long as it takes the next 24 to arrive.
+TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
 class Grid(NamedTuple):
@@ -114,14 +123,17 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """The largest tile that leaves enough blocks; thin ones for few rows."""
-    for tile in reversed(TILES[1:]):
-        blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
-        if rows > tile.height // 2 and blocks * copies >= _ENOUGH_BLOCKS:
-            return _grid(blocks, tile.threads, tile.entry)
-    tile = TILES[0] if rows <= TILES[0].height else TILES[1]
-    blocks = batches * -(-rows // tile.height) * -(-columns // tile.width)
-    return _grid(blocks, tile.threads, tile.entry)
+    """The largest tile with enough blocks, of which the result fills more than half in height and in width."""
+
+    def blocks(tile: Tile) -> int:
+        return batches * -(-rows // tile.height) * -(-columns // tile.width)
+
+    def is_worth_it(tile: Tile) -> bool:
+        is_filled = rows > tile.height // 2 and columns > tile.width // 2
+        return is_filled and blocks(tile) * copies >= tile.least_blocks
+
+    tile = next(filter(is_worth_it, reversed(TILES)), TILES[0])
+    return _grid(blocks(tile), THREADS_DOWN * THREADS_ACROSS, tile.entry)
 
 
 def _grid(blocks: int, threads: int, entry: str = "") -> Grid:

@@ -54,6 +54,7 @@ def instance_lines(arity: int) -> list[str]:
 def _write_pointwise(lines: Lines, body: LoopBody) -> None:
     lines.add(f"const int64_t points = {_product(range(body.dims))};")
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
+    lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
     with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
         _write_positions(lines, range(body.dims), "point")
         lines.add(*(body.declaration(value) for value in body.all_needed))

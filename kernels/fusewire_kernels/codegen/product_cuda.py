@@ -1,7 +1,7 @@
 """A product kernel as CUDA: one entry point for each size of tile, all with the same bits.
 
-Every element is one chain of fma over ascending k, in one thread. The threads of a block bring parts of a and b into
-shared memory, as deep as a tile says, and each keeps its elements of the tile in registers.
+Every element is one chain of fma over ascending k, in one thread. The threads of a block bring slices of a and b into
+shared memory, and each keeps its elements of the tile in registers.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from string import Template
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.geometry import TILES, Tile
+from fusewire_kernels.codegen.geometry import THREADS_ACROSS, THREADS_DOWN, TILES, Tile
 from fusewire_kernels.codegen.loops_cuda import PARAMETERS, instance_lines
 from fusewire_kernels.codegen.product import accumulator_of, finished, multiply_add, product_size_names
 from fusewire_kernels.codegen.text import Lines
 from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos.dtypes import DType
 
-_TILE_PARAMETERS = ("height", "width", "thread_height", "thread_width", "depth")
+_TILE_PARAMETERS = ("side", "depth", "steps")
+_BLOCKS_AT_ONCE = 2  # on a multiprocessor: one computes while the other waits
 
 
 def cuda_product_text(kernel: ProductKernel) -> str:
@@ -33,10 +34,18 @@ def cuda_product_text(kernel: ProductKernel) -> str:
 
 
 def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
-    head = f'extern "C" __global__ void __launch_bounds__({tile.threads}) {kernel.key}_{tile.entry}({PARAMETERS})'
-    with lines.block(head):
-        numbers = ", ".join(str(getattr(tile, name)) for name in _TILE_PARAMETERS)
+    bounds = f"__launch_bounds__({THREADS_DOWN * THREADS_ACROSS}, {_BLOCKS_AT_ONCE})"
+    with lines.block(f'extern "C" __global__ void {bounds} {kernel.key}_{tile.entry}({PARAMETERS})'):
+        fitting = _fitting(kernel.dtype, tile)
+        numbers = ", ".join(str(getattr(fitting, name)) for name in _TILE_PARAMETERS)
         lines.add(f"{kernel.key}_any<{numbers}>(sizes, operands, slots, columns);")
+
+
+def _fitting(dtype: DType, tile: Tile) -> Tile:
+    """The tile, made small enough for registers and shared memory. Blocks walk on by the grid, so it may be smaller."""
+    if dtype.itemsize_bytes < 8:
+        return tile
+    return tile._replace(side=min(tile.side, 4), depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
 
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
@@ -44,30 +53,38 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     text_type = TYPES[kernel.dtype]
     lines.add(*instance_lines(arity=3))
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
-    lines.add(*(f"const int64_t {name} = sizes[{position}];" for position, name in enumerate(names)))
-    for number, (name, constant) in enumerate((("a", "const "), ("b", "const "), ("out", ""))):
-        address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
-        lines.add(f"{constant}{text_type.stored} *{name} = ({constant}{text_type.stored} *)({address});")
-    lines.add("const int64_t down = (rows + height - 1) / height, across = (result_columns + width - 1) / width;")
+    lines.add(*(f"const int64_t {name} = fw_read_now(sizes + {position});" for position, name in enumerate(names)))
+    for number, name in enumerate(("a", "b", "out")):
+        fields = ", ".join(f"fw_read_now(&operands[{number}].{field})" for field in ("column", "byte_offset"))
+        lines.add(f"const fw_operand {name}_at = {{{fields}}};")
+    for name in ("a", "b", "out"):
+        address = f"fw_read_now(slots + {name}_at.column) + {name}_at.byte_offset"
+        lines.add(f"{text_type.stored} *{name} = ({text_type.stored} *)__cvta_global_to_generic({address});")
+    lines.add(f"const int height = {THREADS_DOWN} * side, width = {THREADS_ACROSS} * side;")
+    lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
+    lines.add("const int64_t tiles_across = (result_columns + width - 1) / width;")
     batches = " * ".join([f"n{dim}" for dim in range(kernel.batch_rank)] or ["1"])
-    lines.add(f"const int64_t tiles = down * across * {batches};")
+    lines.add(f"const int64_t tiles = tiles_down * tiles_across * {batches};")
     with lines.block("for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x)"):
         lines.add("int64_t batch = tile;")
-        lines.add("const int64_t column = fw_split_index(&batch, across) * width;")
-        lines.add("const int64_t row = fw_split_index(&batch, down) * height;")
+        lines.add("const int64_t column = fw_split_index(&batch, tiles_across) * width;")
+        lines.add("const int64_t row = fw_split_index(&batch, tiles_down) * height;")
         lines.add(f"{text_type.stored} *result = out + batch * rows * result_columns;")
         _write_tile(lines, kernel)
 
 
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     t = TYPES[kernel.dtype].suffix
-    lines.add(f"fw_matrix_{t} left = {{a, a_row, a_inner}};")
-    lines.add(f"fw_matrix_{t} right = {{b, b_inner, {'1' if kernel.b_is_unit else 'b_column'}}};")
+    lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
+    if kernel.b_is_unit:
+        lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1, result_columns}};")
+    else:
+        lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner, inner}};")
     for dim in reversed(range(kernel.batch_rank)):
         lines.add(f"const int64_t i{dim} = fw_split_index(&batch, n{dim});")
         lines.add(f"left.start += i{dim} * as{dim}, right.start += i{dim} * bs{dim};")
-    parameters = ", ".join(_TILE_PARAMETERS)
-    lines.add(f"fw_tile_{t}<{parameters}>(left, right, result, rows, result_columns, inner, row, column);")
+    parameters = ", ".join((*_TILE_PARAMETERS, "false" if kernel.b_is_unit else "true"))
+    lines.add(f"fw_tile_{t}<{parameters}>(left, right, result, rows, result_columns, row, column);")
 
 
 def _machinery(dtype: DType) -> str:
@@ -77,7 +94,10 @@ def _machinery(dtype: DType) -> str:
         t=text_type.suffix,
         S=text_type.stored,
         A=accumulator.name,
-        loaded=loaded("*element", dtype),
+        down=THREADS_DOWN,
+        across=THREADS_ACROSS,
+        minus_zero="0x8000" if dtype.is_half else "-0.0" if dtype.is_floating else "0",
+        loaded=loaded("element", dtype),
         finished=finished("value", dtype),
         multiply_add=multiply_add(dtype, "left", "right", "sums[r][c]"),
     )

@@ -12,6 +12,7 @@ extern "C" __global__ void __launch_bounds__(1024) fw_2dd8e214d587278fe234(const
     uint8_t *o1 = (uint8_t *)(slots[operands[3].column] + operands[3].byte_offset);
     const int64_t o1s0 = sizes[4];
     const int64_t points = n0 * n1;
+    #pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */
     for (int64_t point = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; point < points; point += gridDim.x * (int64_t)blockDim.x) {
         int64_t rest = point;
         const int64_t i1 = fw_split_index(&rest, n1);

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import TILES, Layout, Schedule, grid, layout, layout_of
+from fusewire_kernels.codegen.geometry import TILES, Grid, Layout, Schedule, Tile, grid, layout, layout_of
 from fusewire_kernels.codegen.preludes import prelude
 from tests.kernels.codegen.kernels_of_note import NOTED
 
@@ -60,20 +58,38 @@ def test_a_row_beyond_one_chunk_gets_a_whole_block() -> None:
 @pytest.mark.parametrize(
     ("rows", "columns", "copies", "entry"),
     [
-        (1, 4096, 1, "_thin"),
-        (1, 4096, 64, "_thin"),
-        (64, 256, 1, "_small"),
-        (64, 256, 64, "_medium"),
-        (4096, 4096, 1, "_large"),
+        (1, 4096, 64, "_8x16"),
+        (64, 256, 1, "_8x16"),
+        (64, 1024, 1, "_16x32"),
+        (256, 1024, 1, "_32x64"),
+        (64, 256, 16, "_32x64"),
+        (1024, 1024, 1, "_64x128"),
     ],
 )
 def test_a_product_takes_the_largest_tile_that_fills_the_device(
     rows: int, columns: int, copies: int, entry: str
 ) -> None:
-    assert grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), copies).entry == entry
+    assert _product_grid(rows, columns, copies).entry == entry
 
 
-def test_the_threads_of_a_tile_cover_it() -> None:
-    for tile in TILES:
-        assert tile.threads * tile.thread_height * tile.thread_width == prod((tile.height, tile.width))
-        assert tile.threads % 32 == 0
+@pytest.mark.parametrize(("rows", "columns"), [(100_000, 10), (10, 100_000)])
+def test_a_narrow_product_takes_no_tile_of_which_it_fills_half_or_less(rows: int, columns: int) -> None:
+    tile = _tile(_product_grid(rows, columns, 1))
+    assert tile.height < 2 * rows
+    assert tile.width < 2 * columns
+
+
+@pytest.mark.parametrize("rows", [1, 8, 9, 63, 64, 65, 1000])
+@pytest.mark.parametrize("columns", [1, 16, 17, 127, 128, 129, 1000])
+def test_the_tiles_of_a_product_cover_its_result(rows: int, columns: int) -> None:
+    chosen = _product_grid(rows, columns, 1)
+    tile = _tile(chosen)
+    assert chosen.blocks == -(-rows // tile.height) * -(-columns // tile.width)
+
+
+def _product_grid(rows: int, columns: int, copies: int) -> Grid:
+    return grid(Layout(Schedule.PRODUCT, 0), (rows, columns, 256), copies)
+
+
+def _tile(chosen: Grid) -> Tile:
+    return next(tile for tile in TILES if f"_{tile.entry}" == chosen.entry)
