@@ -38,7 +38,7 @@ _MODERATE = (Category.REDUCTION, Category.COMPOSITE, Category.PRODUCT)
 
 
 class Work(NamedTuple):
-    """A program with one row of bindings for it: what `interpreter.run` takes."""
+    """A program with one row of bindings for it: what `run_op_by_op` takes."""
 
     program: Program
     inputs: tuple[Array, ...]

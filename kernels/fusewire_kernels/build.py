@@ -20,7 +20,7 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.divide import division
 from fusewire_kernels.donate import donations
 from fusewire_kernels.explain import explain
-from fusewire_kernels.fuse import Fusion, fuse, separate
+from fusewire_kernels.fuse import Fusion, fuse
 from fusewire_kernels.graph import CONSTANT, Graph, build_graph
 from fusewire_kernels.kernel import Kernel
 from fusewire_kernels.lifetimes import Lifetime, lifetimes
@@ -40,7 +40,7 @@ from fusewire_kernels.plan import (
     ScalarColumn,
     ViewColumn,
 )
-from fusewire_kernels.schedule import Batch, one_by_one, schedule
+from fusewire_kernels.schedule import Batch, schedule
 from fusewire_protos.program import Program
 
 # Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the
@@ -80,12 +80,18 @@ def written_in(dialect: str, plan: Design) -> Plan:
 
 def design(program: Program) -> Design:
     """What a plan computes and where, fused."""
-    return _design(program, fuse, schedule)
-
-
-def design_separately(program: Program) -> Design:
-    """What a plan computes and where, one value a launch: the same bits, as slowly as can be."""
-    return _design(program, separate, lambda _, tasks: one_by_one(tasks))
+    graph = build_graph(program)
+    _show("graph", graph)
+    fusion = fuse(graph)
+    _show("fusion", fusion)
+    tasks = lower(fusion)
+    _show("tasks", fusion, tasks)
+    batches = schedule(fusion, tasks)
+    _show("batches", fusion, batches)
+    lives = lifetimes(graph, tasks, batches)
+    arena = arrange(graph, tasks, lives)
+    _show("arena", graph, tasks, lives, arena)
+    return Design(program, fusion, tasks, batches, lives, arena)
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
@@ -113,25 +119,6 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
         _cost(plan),
         explain(plan.program, plan.fusion, plan.batches, plan.lifetimes),
     )
-
-
-def _design(
-    program: Program,
-    group: Callable[[Graph], Fusion],
-    batch: Callable[[Fusion, list[Task]], list[Batch]],
-) -> Design:
-    graph = build_graph(program)
-    _show("graph", graph)
-    fusion = group(graph)
-    _show("fusion", fusion)
-    tasks = lower(fusion)
-    _show("tasks", fusion, tasks)
-    batches = batch(fusion, tasks)
-    _show("batches", fusion, batches)
-    lives = lifetimes(graph, tasks, batches)
-    arena = arrange(graph, tasks, lives)
-    _show("arena", graph, tasks, lives, arena)
-    return Design(program, fusion, tasks, batches, lives, arena)
 
 
 def _show(name: str, *made: object) -> None:

@@ -86,12 +86,7 @@ class Fusion(NamedTuple):
 
 def fuse(graph: Graph) -> Fusion:
     """The graph's values in as few groups as the rules allow."""
-    return _Fuser(graph, is_fusing=True).run()
-
-
-def separate(graph: Graph) -> Fusion:
-    """Each value in a group of its own: the plainest plan, which computes the same bits."""
-    return _Fuser(graph, is_fusing=False).run()
+    return _Fuser(graph).run()
 
 
 class _Links(NamedTuple):
@@ -105,9 +100,8 @@ class _Links(NamedTuple):
 
 
 class _Fuser:
-    def __init__(self, graph: Graph, *, is_fusing: bool) -> None:
+    def __init__(self, graph: Graph) -> None:
         self._graph, self._values = graph, graph.values
-        self._is_fusing = is_fusing
         self._groups = Groups(len(graph.values))
         self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
@@ -132,7 +126,7 @@ class _Fuser:
             self._writers[number] = []
         elif form is PRODUCT:
             self._begin_product(number, value)
-        elif self._is_fusing and self._can_inline(value):
+        elif self._can_inline(value):
             self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
         else:
             self._place(number, value)
@@ -188,7 +182,7 @@ class _Fuser:
 
     def _place(self, number: int, value: Value) -> None:
         links = self._links(value)
-        group = self._join_one(number, value, links) if self._is_fusing and links.partials else None
+        group = self._join_one(number, value, links) if links.partials else None
         if group is None:
             group = self._begin(number, value)
         elif len(links.partials) > 1:

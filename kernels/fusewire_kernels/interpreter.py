@@ -16,8 +16,6 @@ from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
-
 from fusewire_kernels import conversions, reference
 from fusewire_kernels.expand import expand
 from fusewire_protos import nans
@@ -31,9 +29,6 @@ MOST_OPS = 1024  # that a repertoire remembers, with the plans of their kernels
 MOST_SCALARS = 256  # that a repertoire remembers
 
 T = TypeVar("T")
-
-# (op, operand specs, attributes, operand arrays in C order) → the result in C order.
-RunInexact = Callable[[Op, Sequence[Spec], Attributes, Sequence[Any]], Any]
 
 Kernel = Callable[..., Any]  # (*operand arrays, in any order) → the result in C order
 KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes an op on operands of these specs
@@ -147,9 +142,10 @@ class Repertoire:
 def execute(
     steps: Steps, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
 ) -> Generator[None, None, list[Any]]:
-    """Runs a row, one op each time it is resumed; returns what `run` does.
+    """Runs a row, one op each time it is resumed; returns the live results in order, each in C order.
 
-    Floating-point errors may warn: whoever resumes it ignores them.
+    `inputs` are arrays of the repertoire's library in C order, with which a result may share memory. Bindings fit the
+    program: the caller has checked them. Floating-point errors may warn: whoever resumes it ignores them.
     """
     program, repertoire = steps.program, steps.repertoire
     values = [*inputs, *repertoire.scalars(scalars, program.scalars)]
@@ -184,28 +180,6 @@ def _run_program(
     values = [*operands, *constants]
     yield from _run_steps(steps, values, starts)
     return values[-1]
-
-
-def run(
-    program: Program,
-    library: Any,
-    inputs: Sequence[Any],
-    scalars: Sequence[int | float],
-    starts: Sequence[int],
-    run_inexact: RunInexact | None,
-    *,
-    is_library_exact: bool = True,
-) -> list[Any]:
-    """The live results in order, each in C order; one may share memory with an input or with another.
-
-    `library` is NumPy or has its interface, `inputs` are its arrays in C order. Bindings fit the program: the caller
-    has checked them. `run_inexact` None stands for a device without a compiler; `is_library_exact` is the device's.
-    """
-    kernel_of = None if run_inexact is None else partial(_of_dense, library, run_inexact)
-    repertoire = Repertoire(library, is_library_exact=is_library_exact)
-    steps = ended(repertoire.prepare(program, kernel_of))
-    with np.errstate(all="ignore"):
-        return ended(execute(steps, inputs, scalars, starts))
 
 
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
@@ -243,11 +217,6 @@ def _behind(casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, .
         operands[position] = number
     ops = [cast for _, cast in casts]
     return build(specs, (), [*ops, ProgramOp(op, tuple(operands), attributes)], (len(ops),))
-
-
-def _of_dense(library: Any, run_inexact: RunInexact, op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Kernel:
-    dense = partial(library.asarray, order="C")
-    return lambda *operands: run_inexact(op, specs, attributes, [*map(dense, operands)])
 
 
 def _dying(program: Program) -> list[tuple[int, ...]]:

@@ -29,11 +29,6 @@ def schedule(fusion: Fusion, tasks: list[Task]) -> list[Batch]:
     return [Batch(tasks[groups[0]].lowered, tuple(groups)) for groups in ordered]
 
 
-def one_by_one(tasks: list[Task]) -> list[Batch]:
-    """Each group in a launch of its own."""
-    return [Batch(task.lowered, (group,)) for group, task in enumerate(tasks)]
-
-
 def _levels(fusion: Fusion) -> list[int]:
     levels: list[int] = []
     for waits_for in fusion.waits_for:

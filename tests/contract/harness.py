@@ -14,8 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels import interpreter
-from fusewire_kernels.build import design, design_separately, written_in
+from fusewire_kernels.build import design, written_in
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan import Plan
 from fusewire_kernels.slots import SlotLayout
@@ -30,6 +29,8 @@ from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.contract.pieces import Piece, pieces_of, run_in_pieces
 from tests.contract.rows import random_rows
 from tests.kernels.divided import divided_finely
+from tests.kernels.op_by_op import run_op_by_op
+from tests.kernels.separate import design_separately
 from tests.strategies import Work
 from tests.tolerances import assert_same_bytes
 
@@ -139,7 +140,7 @@ class Runner:
                 self.device.array(buffers.filled(array), spec)
                 for array, spec in zip(work.inputs, work.program.inputs, strict=True)
             ]
-            results = interpreter.run(
+            results = run_op_by_op(
                 work.program,
                 self.device.array_library,
                 inputs,

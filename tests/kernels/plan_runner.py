@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.build import Design, design, design_separately, write
+from fusewire_kernels.build import Design, design, write
 from fusewire_kernels.conversions import cast
 from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Stride
 from fusewire_kernels.plan import Donation, KernelSource, Launch, Plan
@@ -21,6 +21,7 @@ from fusewire_kernels.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program
+from tests.kernels.separate import design_separately
 
 Array = npt.NDArray[Any]
 

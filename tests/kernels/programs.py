@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.interpreter import run
 from fusewire_protos import catalogue, dtypes, program
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import RequestError
 from fusewire_protos.program import Program, ProgramOp
 from fusewire_protos.shapes import Shape, Spec
+from tests.kernels.op_by_op import run_op_by_op
 
 Array = npt.NDArray[Any]
 
@@ -61,7 +61,7 @@ def meaning(
     subject: Program, inputs: Sequence[Array], scalars: Sequence[int | float] = (), starts: Sequence[int] = ()
 ) -> list[Array]:
     """The live results by the NumPy twin of every op."""
-    return [np.asarray(result) for result in run(subject, np, inputs, scalars, starts, None)]
+    return [np.asarray(result) for result in run_op_by_op(subject, np, inputs, scalars, starts, None)]
 
 
 def random_inputs(subject: Program, seed: int = 0) -> list[Array]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fusewire_kernels.build import Design, build_plan, design, design_separately
+from fusewire_kernels.build import Design, build_plan, design
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.lower import Task
 from fusewire_kernels.plan import Donation
@@ -20,6 +20,7 @@ from fusewire_protos.program import Program
 from tests import strategies
 from tests.kernels.plan_runner import plan_without_text, run_program
 from tests.kernels.programs import Writer, meaning, random_inputs, random_program
+from tests.kernels.separate import design_separately
 from tests.tolerances import assert_same_numbers
 
 Array = npt.NDArray[Any]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from fusewire_kernels.expand import expand
-from fusewire_kernels.interpreter import run
 from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
+from tests.kernels.op_by_op import run_op_by_op
 from tests.roundings import allowance
 from tests.tolerances import assert_close
 
@@ -35,7 +35,7 @@ _CASES: list[tuple[str, tuple[Any, ...], tuple[float, ...]]] = [
 def _run(name: str, attributes: tuple[Any, ...], operands: list[Any]) -> Any:
     specs = tuple(Spec(dtypes.from_numpy(operand.dtype), operand.shape) for operand in operands)
     expansion = expand(catalogue.BY_NAME[name], specs, attributes)
-    return run(expansion.program, np, operands, expansion.constants, (), None)[0]
+    return run_op_by_op(expansion.program, np, operands, expansion.constants, (), None)[0]
 
 
 def _operands(dtype: DType, scalars: tuple[float, ...]) -> list[Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from fusewire_kernels.build import design, design_separately
+from fusewire_kernels.build import design
 from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form
 from fusewire_kernels.placement import Walk
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
+from tests.kernels.separate import design_separately
 
 
 def _groups(program: Program) -> list[list[str]]:

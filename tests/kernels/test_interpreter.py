@@ -23,6 +23,7 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from tests import strategies
+from tests.kernels.op_by_op import RunInexact, run_op_by_op
 from tests.roundings import allowance
 from tests.tolerances import assert_close, assert_same_bytes
 
@@ -40,8 +41,8 @@ def _program(
     return build(inputs, scalars, listed, live)
 
 
-def _run(work: strategies.Work, run_inexact: interpreter.RunInexact | None = None) -> list[Array]:
-    return interpreter.run(work.program, np, work.inputs, work.scalars, work.starts, run_inexact)
+def _run(work: strategies.Work, run_inexact: RunInexact | None = None) -> list[Array]:
+    return run_op_by_op(work.program, np, work.inputs, work.scalars, work.starts, run_inexact)
 
 
 def _by_twin(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Sequence[Array]) -> Array:
@@ -96,7 +97,7 @@ def _one_op_at_a_time(work: strategies.Work) -> list[Array]:
         own_starts, starts = starts[:count], starts[count:]
         specs = [program.specs[operand] for operand in op.operands]
         single = build(specs, (), [ProgramOp(op.op, tuple(range(len(specs))), op.attributes)], [0])
-        values += interpreter.run(single, np, [values[operand] for operand in op.operands], (), own_starts, None)
+        values += run_op_by_op(single, np, [values[operand] for operand in op.operands], (), own_starts, None)
     return [values[program.first_result + index] for index in program.live]
 
 
@@ -167,7 +168,7 @@ def test_a_value_is_let_go_after_its_last_use() -> None:
 
     gc.disable()
     try:
-        interpreter.run(program, np, [np.zeros(8, np.float32)], (), (), run_inexact)
+        run_op_by_op(program, np, [np.zeros(8, np.float32)], (), (), run_inexact)
     finally:
         gc.enable()
     # While an op runs: its operand, and the first result, which is needed until the sum.
@@ -184,14 +185,14 @@ def test_a_result_that_nothing_uses_is_let_go_at_once() -> None:
         results.append(weakref.ref(result))
         return result
 
-    interpreter.run(program, np, [np.ones(8, np.float32)], (), (), run_inexact)
+    run_op_by_op(program, np, [np.ones(8, np.float32)], (), (), run_inexact)
     assert len(results) == 3
 
 
 def test_a_live_result_may_be_used_by_later_ops() -> None:
     program = _program([VECTOR], [("negative", (0,), ()), ("negative", (1,), ())], [0, 1])
     array = np.arange(8, dtype=np.float32)
-    first, second = interpreter.run(program, np, [array], (), (), None)
+    first, second = run_op_by_op(program, np, [array], (), (), None)
     assert_same_bytes(first, -array)
     assert_same_bytes(second, array)
 
@@ -199,7 +200,7 @@ def test_a_live_result_may_be_used_by_later_ops() -> None:
 def test_views_of_whole_rows_are_not_copied() -> None:
     array = np.arange(64, dtype=np.float32)
     ops = [("reshape", (0,), ((8, 8),)), ("slice", (1,), ((0,), (2,), (1,), ()))]
-    (result,) = interpreter.run(_program([Spec(dtypes.float32, (64,))], ops, [1]), np, [array], (), (3,), None)
+    (result,) = run_op_by_op(_program([Spec(dtypes.float32, (64,))], ops, [1]), np, [array], (), (3,), None)
     assert np.shares_memory(result, array)
     assert result.tolist() == array.reshape(8, 8)[3:5].tolist()
 
@@ -207,7 +208,7 @@ def test_views_of_whole_rows_are_not_copied() -> None:
 def test_starts_are_taken_in_the_order_of_ops() -> None:
     ops = [("slice", (0,), ((0,), (2,), (1,), ())), ("assign_slice", (0, 1), ((0,), (2,), (1,), ()))]
     array = np.arange(8, dtype=np.float32)
-    (result,) = interpreter.run(_program([VECTOR], ops, [1]), np, [array], (), (5, 0), None)
+    (result,) = run_op_by_op(_program([VECTOR], ops, [1]), np, [array], (), (5, 0), None)
     assert result.tolist() == [5, 6, 2, 3, 4, 5, 6, 7]
 
 
@@ -225,7 +226,7 @@ def test_a_library_that_is_not_exact_moves_floats_only_in_the_dtype_they_have() 
         given.append((op.name, specs[0].dtype))
         return _by_twin(op, specs, attributes, operands)
 
-    joined, assigned = interpreter.run(program, np, inputs, (), (0,), run_inexact, is_library_exact=False)
+    joined, assigned = run_op_by_op(program, np, inputs, (), (0,), run_inexact, is_library_exact=False)
     assert given == [("astype", dtypes.float32), ("astype", dtypes.float64)]
     assert_same_bytes(joined, np.concatenate(inputs))
     assert_same_bytes(assigned, inputs[1].astype(np.float32))
@@ -236,7 +237,7 @@ _TINY = ([1e-40, -1e-45], [1e-40, 1.5], [3, -1])
 
 def test_scalars_take_the_programs_dtype() -> None:
     program = _program([VECTOR], [("multiply", (0, 1), ())], [0], scalars=[dtypes.float32])
-    (result,) = interpreter.run(program, np, [np.ones(8, np.float32)], (0.1,), (), None)
+    (result,) = run_op_by_op(program, np, [np.ones(8, np.float32)], (0.1,), (), None)
     assert_same_bytes(result, np.full(8, 0.1, np.float32))
 
 
@@ -299,7 +300,7 @@ def test_a_program_keeps_the_kernels_that_are_forgotten_meanwhile() -> None:
     _prepare(repertoire, _of_vectors("tanh"), kernels)
     assert kernels.held == ["exp", "log", "tanh"]
     array = np.linspace(-1, 1, 8, dtype=np.float32)
-    (expected,) = interpreter.run(steps.program, np, [array], (), (), None)
+    (expected,) = run_op_by_op(steps.program, np, [array], (), (), None)
     assert_same_bytes(_execute(steps, [array])[0], expected)
 
 

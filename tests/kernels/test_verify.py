@@ -13,7 +13,7 @@ from fusewire_kernels.build import Design, design, written_in
 from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form, Graph, Operand
 from fusewire_kernels.plan import Donation
-from fusewire_kernels.schedule import Batch, one_by_one
+from fusewire_kernels.schedule import Batch
 from fusewire_kernels.verify import verify, verify_donations
 from fusewire_kernels.views import Layout
 from fusewire_protos import dtypes
@@ -230,12 +230,6 @@ def test_a_pass_that_breaks_a_rule_is_named_before_the_next_begins(
     monkeypatch.setattr(build, function, lambda *operands: spoil(made_by(*operands)))
     with pytest.raises(ServerFault, match=rf"\(pass: {name}\)"):
         written_in("c", design(_of_products()))
-
-
-def test_plans_of_one_value_a_launch_are_judged_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "one_by_one", lambda tasks: one_by_one(tasks)[:-1])
-    with pytest.raises(ServerFault, match="pass: batches"):
-        build.design_separately(_of_products())
 
 
 def _of_products() -> Program:

@@ -7,12 +7,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from fusewire_kernels.interpreter import run
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Attributes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
+from tests.kernels.op_by_op import run_op_by_op
 
 SIDE = 256
 SQUARE = Spec(dtypes.float32, (SIDE, SIDE))
@@ -92,9 +92,9 @@ def test_the_quick_count_knows_what_composite_ops_take() -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=PROGRAM_NAMES)
 def test_a_run_takes_no_more(program: Program) -> None:
     inputs = [np.ones((SIDE, SIDE), np.float32) for _ in program.inputs]
-    run(program, np, inputs, [1.0] * len(program.scalars), (), None)  # imports and caches
+    run_op_by_op(program, np, inputs, [1.0] * len(program.scalars), (), None)  # imports and caches
     tracemalloc.start()
-    run(program, np, inputs, [1.0] * len(program.scalars), (), None)
+    run_op_by_op(program, np, inputs, [1.0] * len(program.scalars), (), None)
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes <= intermediate_bytes(program) + SLACK_BYTES

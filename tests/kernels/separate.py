@@ -1,0 +1,41 @@
+"""Plans of one value a launch: the same bits as fused plans, as slowly as can be."""
+
+from __future__ import annotations
+
+from fusewire_kernels.arena import arrange
+from fusewire_kernels.build import Design
+from fusewire_kernels.fuse import Fusion, _Fuser, _Links
+from fusewire_kernels.graph import Graph, Value, build_graph
+from fusewire_kernels.groups import Group
+from fusewire_kernels.lifetimes import lifetimes
+from fusewire_kernels.lower import lower
+from fusewire_kernels.schedule import Batch
+from fusewire_kernels.verify import verify
+from fusewire_protos.program import Program
+
+
+def design_separately(program: Program) -> Design:
+    """What a plan computes and where, one value a launch. Raises ServerFault if a rule of plans is broken."""
+    graph = build_graph(program)
+    fusion = separate(graph)
+    tasks = lower(fusion)
+    batches = [Batch(task.lowered, (group,)) for group, task in enumerate(tasks)]
+    lives = lifetimes(graph, tasks, batches)
+    made = Design(program, fusion, tasks, batches, lives, arrange(graph, tasks, lives))
+    verify(made)
+    return made
+
+
+def separate(graph: Graph) -> Fusion:
+    """Each value in a group of its own."""
+    return _Separator(graph).run()
+
+
+class _Separator(_Fuser):
+    """Fusion in which no value joins the group of another, and none is computed again."""
+
+    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
+        return None
+
+    def _can_inline(self, value: Value) -> bool:
+        return False
