@@ -37,7 +37,6 @@ from fusewire_kernels.groups import Access, Group, Groups, Member
 from fusewire_kernels.needs import (
     Needs,
     is_crowded,
-    is_plain,
     meet,
     misfit,
     needs_of,
@@ -238,7 +237,7 @@ class _Fuser:
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str) or not (is_plain(needs) or misfit(group, needs) is None):
+        if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
             self._groups.wait(group, self._links(value).partials)
             self._groups.wait(group, self._links(value).blocked)
