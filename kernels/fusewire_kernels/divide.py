@@ -3,10 +3,10 @@
 Every point of the outer dimensions is computed by itself, so where a piece begins and ends changes no bit: an element
 of a product is one chain over k, whatever rows are computed with it. Loops are divided along the first dimension that
 gives as many pieces as are wanted, or else along that which gives most; a product along its first, for its result lies
-in that order. A piece is a step at least, so it takes longer than it is meant to where a step is
-long: a reduction of few long rows, a product of wide matrices. Not divided are kernels without dimensions (a reduction
-of all elements) and reductions to no more columns than are computed side by side; and none is along a dimension along
-which it asks where it is.
+in that order. A piece is a step at least, so it takes longer than it is meant to where a step is long: a reduction of
+few long rows, a product of wide matrices. Not divided are kernels without dimensions (a reduction of all elements) and
+reductions to no more columns than are computed side by side; and none is along a dimension along which it asks where it
+is.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
     """By how much a step along a dimension moves each argument."""
     kernel = lowered.kernel
     if isinstance(kernel, ProductKernel):
-        return tuple([move * kernel.dtype.itemsize_bytes for move in _product_moves(kernel, lowered.sizes, dimension)])
+        return tuple([move * kernel.dtype.itemsize_bytes for move in _product_moves(kernel, lowered.sizes)])
     arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
     return tuple(
         [
@@ -95,9 +95,9 @@ def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
     )
 
 
-def _product_moves(kernel: ProductKernel, sizes: tuple[int, ...], dimension: int) -> tuple[int, ...]:
-    """Of a, b and the result, along a dimension of the batch or along the rows."""
+def _product_moves(kernel: ProductKernel, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Of a, b and the result, along the first dimension: the first of the batch, or the rows."""
     rank = kernel.batch_rank
     extents, a_strides, b_strides = sizes[: rank + 3], sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
-    results = prod(extents[dimension + 1 : -1])  # behind one step: `inner` is the last of the extents
-    return a_strides[dimension], b_strides[dimension] if dimension < rank else 0, results
+    results = prod(extents[1:-1])  # behind one step: `inner` is the last of the extents
+    return a_strides[0], b_strides[0] if rank else 0, results

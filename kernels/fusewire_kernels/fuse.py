@@ -37,7 +37,6 @@ from fusewire_kernels.groups import Access, Group, Groups, Member
 from fusewire_kernels.needs import (
     Needs,
     is_crowded,
-    is_plain,
     meet,
     misfit,
     needs_of,
@@ -238,7 +237,7 @@ class _Fuser:
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
-        if isinstance(needs, str) or not (is_plain(needs) or misfit(group, needs) is None):
+        if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
             self._groups.wait(group, self._links(value).partials)
             self._groups.wait(group, self._links(value).blocked)
@@ -250,7 +249,7 @@ class _Fuser:
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
         meet(group, needs)
-        self._expose(group, number)
+        group.exposed += self._outer_uses[number] > 0
         self._take_uses(group, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
         self._placement[number] = placement_of_result(value, placement)
@@ -258,11 +257,6 @@ class _Fuser:
     def _read_of(self, group: Group, value: Value) -> list[int]:
         """The members of a group that a value reads."""
         return [base for base, _ in value.operands if self._groups.of[base] is group]
-
-    def _expose(self, group: Group, number: int) -> None:
-        """`number` becomes a member of the group, for others to read."""
-        if self._outer_uses[number]:
-            group.exposed += 1
 
     def _take_uses(self, group: Group, inside: list[int]) -> None:
         """A use of each of the members `inside` of a group is now one of its own."""

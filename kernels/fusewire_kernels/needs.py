@@ -48,11 +48,6 @@ def positions_of(value: Value, placement: Placement) -> frozenset[Walk]:
     return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is INDEX else frozenset()
 
 
-def is_plain(needs: Needs) -> bool:
-    """Whether a value with these needs is one that reads arrays at the points at which it is computed."""
-    return needs.walk is None and not needs.inlined and not needs.uncut
-
-
 def misfit(group: Group, needs: Needs) -> str | None:
     """Why a group cannot meet these needs, or None."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
@@ -62,8 +57,6 @@ def misfit(group: Group, needs: Needs) -> str | None:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
     if group.reductions + needs.reductions > MOST_REDUCTIONS:
         return f"a kernel has at most {MOST_REDUCTIONS} reductions"
-    if _leaves_loops(group, needs) and not needs.uncut:
-        return _uneven(needs.walk, needs.accesses, needs.turned)
     breaks = _all_breaks(group, needs)
     uncut = group.uncut | needs.uncut
     if not places.is_chain(breaks) or not all(places.is_uncut(axis, breaks) for axis in uncut):
@@ -95,11 +88,6 @@ def _is_part(axis: Walk, walk: Walk | None) -> bool:
     return is_inside and axis != walk
 
 
-def _leaves_loops(group: Group, needs: Needs) -> bool:
-    """Whether a group that meets these needs has the loops that it has without."""
-    return needs.walk == group.walk and needs.breaks <= group.breaks
-
-
 def _all_breaks(group: Group, needs: Needs) -> frozenset[int]:
     walk = needs.walk
     of_walk = frozenset() if walk is None or walk.extent == 1 else frozenset((walk.stride, walk.stride * walk.extent))
@@ -107,9 +95,8 @@ def _all_breaks(group: Group, needs: Needs) -> frozenset[int]:
 
 
 def meet(group: Group, needs: Needs) -> None:
-    if not _leaves_loops(group, needs):
-        group.breaks = _all_breaks(group, needs)
-        group.walk = needs.walk
+    group.breaks = _all_breaks(group, needs)
+    group.walk = needs.walk
     group.uncut |= needs.uncut
     group.accesses |= needs.accesses
     group.turned |= needs.turned

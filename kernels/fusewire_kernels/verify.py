@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import product
+from math import prod
 from typing import Any
 
 from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
-from fusewire_kernels.donate import donations
 from fusewire_kernels.fuse import Fusion, inlined_as
 from fusewire_kernels.graph import SLOTS, Form, Graph, Operand
 from fusewire_kernels.kernel import ArgumentKind, LoopKernel
@@ -32,16 +32,6 @@ def verify_pass(name: str, *made: Any) -> None:
         _RULES[name](*made)
     except ServerFault as fault:
         raise ServerFault(f"{fault} (pass: {name})") from None
-
-
-def verify(plan: Design) -> None:
-    """All rules of all passes."""
-    verify_graph(plan.graph)
-    verify_fusion(plan.fusion)
-    verify_batches(plan.fusion, plan.batches)
-    verify_lowering(plan.fusion, plan.tasks)
-    verify_arena(plan.graph, plan.tasks, plan.lifetimes, plan.arena)
-    verify_donations(plan, donations(plan.graph, plan.tasks, plan.lifetimes))
 
 
 def verify_graph(graph: Graph) -> None:
@@ -213,10 +203,7 @@ def _elements(target: Operand) -> list[int]:
 
 
 def _count(graph: Graph, number: int) -> int:
-    count = 1
-    for dim in graph.values[number].shape:
-        count *= dim
-    return count
+    return prod(graph.values[number].shape)
 
 
 def _size_bytes(graph: Graph, number: int) -> int:

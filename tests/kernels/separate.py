@@ -10,8 +10,8 @@ from fusewire_kernels.groups import Group
 from fusewire_kernels.lifetimes import lifetimes
 from fusewire_kernels.lower import lower
 from fusewire_kernels.schedule import Batch
-from fusewire_kernels.verify import verify
 from fusewire_protos.program import Program
+from tests.kernels.verified import verify
 
 
 def design_separately(program: Program) -> Design:

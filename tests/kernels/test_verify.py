@@ -14,12 +14,13 @@ from fusewire_kernels.fuse import Fusion
 from fusewire_kernels.graph import Form, Graph, Operand
 from fusewire_kernels.plan import Donation
 from fusewire_kernels.schedule import Batch
-from fusewire_kernels.verify import verify, verify_donations
+from fusewire_kernels.verify import verify_donations
 from fusewire_kernels.views import Layout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ServerFault
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
+from tests.kernels.verified import verify
 
 
 def _sound() -> Design:

@@ -183,7 +183,7 @@ class _Rows:
 
     def _write_inner_stores(self) -> None:
         body = self._body
-        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        outputs = body.inner_stores
         if not outputs:
             return
         self._lines.add(INDEPENDENT)
@@ -192,10 +192,7 @@ class _Rows:
             self._lines.add(*(body.storing(output) for output in outputs))
 
     def _write_outer_stores(self) -> None:
-        body = self._body
-        for output in range(len(body.stored)):
-            if not body.is_inner_store(output):
-                self._lines.add(body.storing(output))
+        self._lines.add(*map(self._body.storing, self._body.outer_stores))
 
 
 class _Columns:
@@ -304,7 +301,7 @@ class _Columns:
 
     def _write_inner_stores(self) -> None:
         body = self._body
-        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        outputs = body.inner_stores
         if not outputs:
             return
         with self._lines.block(_loop(self._inner)), self._columns():
@@ -313,7 +310,7 @@ class _Columns:
 
     def _write_outer_stores(self) -> None:
         body = self._body
-        outputs = [output for output in range(len(body.stored)) if not body.is_inner_store(output)]
+        outputs = body.outer_stores
         if not outputs:
             return
         with self._columns():

@@ -130,7 +130,7 @@ class _Reducing(ABC):
 
     def _write_inner_stores(self) -> None:
         body, position = self._body, f"i{self._inner}"
-        outputs = [output for output in range(len(body.stored)) if body.is_inner_store(output)]
+        outputs = body.inner_stores
         if not outputs:
             return
         head = f"for (int64_t {position} = {self.own}; {position} < {self._extent}; {position} += {self.stride})"
@@ -140,7 +140,7 @@ class _Reducing(ABC):
 
     def _write_outer_stores(self) -> None:
         body = self._body
-        outputs = [output for output in range(len(body.stored)) if not body.is_inner_store(output)]
+        outputs = body.outer_stores
         if not outputs:
             return
         with self._lines.block(f"if ({self.is_storing})"):

@@ -87,8 +87,17 @@ class LoopBody:
         """The reductions done in a phase."""
         return [value for value in self.all_needed if self.is_reduction(value) and self.stages[value] == phase + 1]
 
-    def is_inner_store(self, output: int) -> bool:
-        """Whether an output receives something at each point of the inner dimension."""
+    @property
+    def inner_stores(self) -> list[int]:
+        """The outputs that receive something at each point of the inner dimension."""
+        return [output for output in range(len(self.stored)) if self._is_inner_store(output)]
+
+    @property
+    def outer_stores(self) -> list[int]:
+        """The outputs that receive something once for each point of the outer dimensions."""
+        return [output for output in range(len(self.stored)) if not self._is_inner_store(output)]
+
+    def _is_inner_store(self, output: int) -> bool:
         store = self.kernel.stores[output]
         moves = bool(store.argument.strides) and store.argument.strides[-1] is not Stride.ZERO
         return self.kernel.has_inner and (moves or self.is_inner(store.value))
