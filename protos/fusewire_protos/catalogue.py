@@ -48,13 +48,17 @@ class AttributeKind(Enum):
     PERMUTATION = "permutation"  # list of axes, any order
     STEPS = "steps"  # list of non-zero ints, |step| ≤ MAX_DIM
     INTEGER = "integer"  # int, |value| ≤ MAX_DIM
+    FLOAT = "float"  # float, finite and not −0.0, which is equal to 0.0 and has other bits
     FLAG = "flag"  # bool
     DTYPE = "dtype"  # dtype code
 
 
 class Attribute(NamedTuple):
+    """An attribute; `default` is what the client's function takes for it, None if users must give it."""
+
     name: str
     kind: AttributeKind
+    default: int | float | None = None
 
 
 class DtypeSignature(NamedTuple):
@@ -99,8 +103,22 @@ class Op:
         """How many integers of the bindings (slice starts) an op with these attributes takes."""
         return len(attributes[0]) if self.has_region else 0
 
+    def numbers(self, attributes: Attributes) -> tuple[int | float, ...]:
+        """The attributes that a pointwise or composite op computes with: they follow its operands in its definitions.
+
+        Each is converted, as a scalar operand is, to the dtype that the last operand is cast to.
+        """
+        if self.category not in _COMPUTING_WITH_NUMBERS:
+            return ()
+        numbered = zip(self.attributes, attributes, strict=True)
+        return tuple([value for attribute, value in numbered if attribute.kind in _NUMBERS])
+
     def __repr__(self) -> str:
         return f"Op({self.name})"
+
+
+_COMPUTING_WITH_NUMBERS = (Category.POINTWISE, Category.COMPOSITE)
+_NUMBERS = (AttributeKind.INTEGER, AttributeKind.FLOAT)
 
 
 def passes_bits_on(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
@@ -373,8 +391,9 @@ def _spaced(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignatu
 
 # ---- the entries ----
 
-_AXES = (Attribute("axes", AttributeKind.AXES), Attribute("keepdims", AttributeKind.FLAG))
-_ALONG = (Attribute("axes", AttributeKind.AXES),)
+_AXIS = Attribute("axis", AttributeKind.AXIS)
+_AXES = (Attribute("axes", AttributeKind.AXES), Attribute("keepdims", AttributeKind.FLAG, False))
+_ALONG = (Attribute("axes", AttributeKind.AXES, -1),)
 _REGION = (
     Attribute("axes", AttributeKind.AXES),
     Attribute("lengths", AttributeKind.DIMS),
@@ -386,9 +405,16 @@ _DTYPE = Attribute("dtype", AttributeKind.DTYPE)
 
 
 def _pointwise(
-    name: str, code: int, operands: int, dtype_rule: DtypeRule, summary: str, *, exact: bool, selects: bool = False
+    name: str,
+    code: int,
+    operands: int,
+    dtype_rule: DtypeRule,
+    summary: str,
+    *attributes: Attribute,
+    exact: bool,
+    selects: bool = False,
 ) -> Op:
-    category, attributes = Category.POINTWISE, ()
+    category = Category.POINTWISE
     return Op(
         name, code, category, operands, operands, attributes, _broadcast, dtype_rule, exact, summary, selects=selects
     )
@@ -614,7 +640,7 @@ _MOVES = (
         Category.MOVE,
         1,
         None,
-        (Attribute("axis", AttributeKind.AXIS),),
+        (_AXIS,),
         _concatenate,
         _promoting,
         is_exact=True,
@@ -639,7 +665,7 @@ _MOVES = (
         Category.MOVE,
         2,
         2,
-        (Attribute("axis", AttributeKind.AXIS),),
+        (_AXIS,),
         _take,
         _gathering,
         is_exact=True,
