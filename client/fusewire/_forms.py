@@ -1,6 +1,7 @@
 """From an op's entry in the catalogue to the function that users call, where the entry tells its parameters.
 
-It does if the op takes arrays alone, or one array and axes. The docstring is the entry's too.
+It does if the op takes a fixed number of arrays, and attributes that are numbers, flags or axes: those are parameters
+behind the arrays, with the defaults of the entry. The docstring is the entry's too.
 """
 
 from __future__ import annotations
@@ -9,22 +10,27 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from fusewire import _operations as operations
 from fusewire._array import Array
+from fusewire._attributes import TOLD_KINDS, attributes_of, parameters_of
 from fusewire._operands import apply_to_any, asarray
 from fusewire._operations import Axis
-from fusewire._recording import unary
+from fusewire._recording import apply_to_one, unary
 from fusewire_protos.catalogue import AttributeKind, Op
 
 _Function = Callable[..., Array]
 
 # Users may say more than the entry tells, such as a dtype: these are in `_functions`.
-_WRITTEN_BY_HAND = frozenset(("argmax", "argmin", "clip", "mean", "prod", "round", "sum", "where"))
+_WRITTEN_BY_HAND = frozenset(
+    ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
+)
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """By name, the functions of those ops whose entries tell their parameters."""
-    formed = {op: _OWN_FORMS.get(op.name) or _FORMS.get(_form_of(op)) for op in ops if op.name not in _WRITTEN_BY_HAND}
+    formed = {op: _form_of(op) for op in ops if op.name not in _WRITTEN_BY_HAND}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
 
@@ -90,14 +96,36 @@ def _logsumexp(op: Op) -> _Function:
     return function
 
 
-_Form = tuple[int | None, tuple[AttributeKind, ...]]
+def _with_attributes(op: Op) -> _Function:
+    """Its attributes may be given by position or by name, but flags by name alone."""
+    signature, arrays = parameters_of(op), op.least_operands
+
+    def function(*given: Any, **named: Any) -> Array:
+        bound = signature.bind(*given, **named)
+        bound.apply_defaults()
+        operands = bound.args[:arrays]
+        attributes = attributes_of(op, bound.arguments, np.ndim(operands[0]))
+        if arrays == 1:
+            return apply_to_one(op, asarray(operands[0]), attributes)
+        return apply_to_any(op, *operands, attributes=attributes)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect` shows, and so the stub
+    return function
 
 
-def _form_of(op: Op) -> _Form:
-    return op.most_operands, tuple(attribute.kind for attribute in op.attributes)
+def _form_of(op: Op) -> _Form | None:
+    """What makes the function of an op, None if the entry does not tell its parameters."""
+    kinds = tuple(attribute.kind for attribute in op.attributes)
+    known = _OWN_FORMS.get(op.name) or _FORMS.get((op.most_operands, kinds))
+    if known is not None:
+        return known
+    is_told = op.most_operands == op.least_operands > 0 and kinds and TOLD_KINDS.issuperset(kinds)
+    return _with_attributes if is_told else None
 
 
-_FORMS: dict[_Form, Callable[[Op], _Function]] = {
+_Form = Callable[[Op], _Function]
+
+_FORMS: dict[tuple[int | None, tuple[AttributeKind, ...]], _Form] = {
     (1, ()): _of_one,
     (2, ()): _of_two,
     (3, ()): _of_three,
@@ -106,4 +134,4 @@ _FORMS: dict[_Form, Callable[[Op], _Function]] = {
 }
 
 # Ops with the parameters of their form, whose functions know a case that the op does not.
-_OWN_FORMS: dict[str, Callable[[Op], _Function]] = {"logsumexp": _logsumexp, "power": _power}
+_OWN_FORMS: dict[str, _Form] = {"logsumexp": _logsumexp, "power": _power}

@@ -50,9 +50,7 @@ class _Sketch:
     whether the last reduction keeps them.
     """
 
-    def __init__(
-        self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int
-    ) -> None:
+    def __init__(self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int) -> None:
         named = {attribute.name: value for attribute, value in zip(op.attributes, attributes, strict=True)}
         self.zero, self.count = len(inputs), len(inputs) + 1
         self.axes: Shape = named.get("axes", ())

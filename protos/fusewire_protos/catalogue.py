@@ -54,7 +54,10 @@ class AttributeKind(Enum):
 
 
 class Attribute(NamedTuple):
-    """An attribute; `default` is what the client's function takes for it, None if users must give it."""
+    """An attribute; `default` is what the client's function takes for it, None if users must give it.
+
+    Of axes, None stands for all of them.
+    """
 
     name: str
     kind: AttributeKind
