@@ -140,7 +140,8 @@ class _Mould(NamedTuple):
     """An op that became one new value, to be made again of other operands.
 
     `head` and `tail` are the value's fields around origin and operands. `layouts[i]` is how it views operand i, None if
-    as that comes; `constants` are its operands behind those; `layout` is how the op's result views the value, and `look` what it looks like.
+    as that comes; `constants` are its operands behind those. `layout` is how the op's result views the value, and
+    `look` what it looks like.
     """
 
     head: tuple[Any, ...]

@@ -176,7 +176,7 @@ def _reducing(body: Callable[..., Any]) -> _Rule:
 
 
 def _accumulating(body: Callable[..., Any]) -> _Rule:
-    """A reduction of rows in float64 (integers in their own dtype); further operands are scalars and numbers of the op."""
+    """A reduction of rows in float64 (integers in their own dtype); further operands are scalars of the op."""
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         array, *scalars = operands
