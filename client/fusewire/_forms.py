@@ -7,6 +7,7 @@ behind the arrays, with the defaults of the entry. The docstring is the entry's 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -18,7 +19,7 @@ from fusewire._attributes import TOLD_KINDS, attributes_of, parameters_of
 from fusewire._operands import apply_to_any, asarray
 from fusewire._operations import Axis
 from fusewire._recording import apply_to_one, unary
-from fusewire_protos.catalogue import AttributeKind, Op
+from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
@@ -26,6 +27,9 @@ _Function = Callable[..., Array]
 _WRITTEN_BY_HAND = frozenset(
     ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
 )
+
+
+_MOST_KNOWN = 256  # attributes of one op that are remembered as users gave them
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
@@ -100,11 +104,22 @@ def _with_attributes(op: Op) -> _Function:
     """Its attributes may be given by position or by name, but flags by name alone."""
     signature, arrays = parameters_of(op), op.least_operands
 
-    def function(*given: Any, **named: Any) -> Array:
-        bound = signature.bind(*given, **named)
+    def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
+        bound = signature.bind(*(None,) * arrays, *given, **named)
         bound.apply_defaults()
-        operands = bound.args[:arrays]
-        attributes = attributes_of(op, bound.arguments, np.ndim(operands[0]))
+        return attributes_of(op, bound.arguments, rank)
+
+    known = lru_cache(_MOST_KNOWN, typed=True)(read)  # to bind takes three times as long as to record
+
+    def function(*given: Any, **named: Any) -> Array:
+        operands, behind = given[:arrays], given[arrays:]
+        if len(operands) < arrays:
+            signature.bind(*given, **named)  # raises
+        rank = np.ndim(operands[0])
+        try:
+            attributes = known(rank, *behind, **named)
+        except TypeError:  # a list has no hash
+            attributes = read(rank, *behind, **named)
         if arrays == 1:
             return apply_to_one(op, asarray(operands[0]), attributes)
         return apply_to_any(op, *operands, attributes=attributes)

@@ -5,7 +5,8 @@ NumPy twin. Codes are numbers on the wire and are never reused. The client's fun
 entry tells their parameters.
 
 An operand is an array or a scalar (an array of rank 0 whose value travels with the bindings). Attributes are
-part of the structure of a program; each has a kind that says which values are legal on the wire.
+part of the structure of a program; each has a kind that says which values are legal on the wire. Those of a pointwise
+op are numbers: constants of the plan that its kernels take as arguments, so that one kernel serves all values.
 """
 
 from __future__ import annotations
