@@ -58,7 +58,7 @@ def _of_composite(op: Op, wide: Sequence[Array], attributes: Attributes, dtype: 
     if length <= 1:
         return 0.0  # of one element all of it is exact
     rows = _Rows(wide[0], axes, length, epsilon(dtype.accumulator), least_number(dtype.accumulator))
-    error = _ERRORS[op.name](rows, *wide[1:])
+    error = _ERRORS[op.name](rows, *wide[1:], *op.numbers(attributes))
     return np.squeeze(error, axes) if attributes[1:] == (False,) else error
 
 

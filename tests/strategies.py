@@ -271,6 +271,7 @@ def _attribute(kind: AttributeKind, first: Shape) -> SearchStrategy[Any]:
         AttributeKind.DIMS: shapes(),
         AttributeKind.PERMUTATION: st.permutations(range(rank)).map(tuple),
         AttributeKind.INTEGER: st.integers(-5, 5),
+        AttributeKind.FLOAT: st.sampled_from((0.1, -0.75, 3.0)),
         AttributeKind.FLAG: st.booleans(),
         AttributeKind.DTYPE: st.sampled_from([dtype.code for dtype in dtypes.ALL]),
     }

@@ -15,6 +15,7 @@ from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType
+from tests.attributes import sample_attributes
 from tests.roundings import allowance
 from tests.tolerances import assert_close
 
@@ -85,7 +86,7 @@ def _operands(op: Op, dtype: DType, length: int) -> list[Array]:
 
 
 def _attributes(op: Op) -> Attributes:
-    return ((0,), False)[: len(op.attributes)]
+    return sample_attributes(op)
 
 
 def _exactly(values: Array, dtype: DType) -> Array:

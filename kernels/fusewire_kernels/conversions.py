@@ -42,6 +42,12 @@ def scalar(library: Any, value: int | float, dtype: DType) -> Any:
     return library.asarray(_scalar(value, dtype).reshape(1)).reshape(())
 
 
+def rounded(value: int | float, dtype: DType) -> int | float:
+    """The number that a scalar is once it is converted to `dtype`."""
+    number: int | float = widen(np, scalar(np, value, dtype), dtype).item()
+    return number
+
+
 def _scalar(value: int | float, dtype: DType) -> Any:
     if isinstance(value, int) and not dtype.is_floating:
         return cast(np, np.asarray(_wrapped(value), dtype="int64"), dtypes.int64, dtype)

@@ -4,8 +4,8 @@ An expansion is the definition: the compiler plans it in place of the op, an int
 the same ops by hand gets the same bits. Halves are cast to float32 first and back at the end, so that no intermediate
 is rounded to half precision.
 
-The inputs of an expansion's program are the operands of the op. Its scalars are two numbers that the op implies, given
-with it as `constants`: zero, and how many elements are reduced to one.
+The inputs of an expansion's program are the operands of the op. Its scalars are numbers that the op implies, given with
+it as `constants`: zero, how many elements are reduced to one, and the numbers among the op's attributes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
+from fusewire_kernels.conversions import rounded
 from fusewire_protos import catalogue, program, shapes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
@@ -34,53 +35,59 @@ def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expans
     """The definition of a composite op over operands of these specs. Raises KeyError for an op that is none."""
     formula = _FORMULAS[op.name]
     dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
-    sketch = _Sketch(operands, dtype.accumulator, attributes)
-    computed = sketch.operands_in_computed_dtype()
-    result = formula(sketch, computed)
+    numbers = [rounded(number, dtype) for number in op.numbers(attributes)]
+    sketch = _Sketch(op, operands, dtype.accumulator, attributes, len(numbers))
+    result = formula(sketch, sketch.operands_in_computed_dtype())
     if dtype is not dtype.accumulator:
         sketch.apply("astype", result, attributes=(dtype.code,))
-    return Expansion(sketch.program(), (0, prod(operands[0].shape[axis] for axis in attributes[0])))
+    return Expansion(sketch.program(), (0, prod(operands[0].shape[axis] for axis in sketch.axes), *numbers))
 
 
 class _Sketch:
     """Writes a program op by op; a number is an operand number of that program.
 
-    `attributes` are the composite's: its axes, and perhaps whether the last reduction keeps them.
+    `attributes` are the composite's, `numbers` of them numbers. `axes` are those to reduce, perhaps none; `keeps_axes`:
+    whether the last reduction keeps them.
     """
 
-    def __init__(self, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes) -> None:
+    def __init__(self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int) -> None:
+        named = {attribute.name: value for attribute, value in zip(op.attributes, attributes, strict=True)}
         self.zero, self.count = len(inputs), len(inputs) + 1
-        self.keeps_axes = attributes[1:] != (False,)
+        self.axes: Shape = named.get("axes", ())
+        self.keeps_axes: bool = named.get("keepdims", True)
         self._inputs, self._computed = inputs, computed
-        self._axes: Shape = attributes[0]
+        self._numbers = [self.count + 1 + position for position in range(numbers)]
+        self._first_result = self.count + 1 + numbers
         self._ops: list[ProgramOp] = []
 
     def operands_in_computed_dtype(self) -> list[int]:
-        return [
+        """The op's operands, and the numbers among its attributes."""
+        operands = [
             number if spec.dtype is self._computed else self.apply("astype", number, attributes=(self._computed.code,))
             for number, spec in enumerate(self._inputs)
         ]
+        return operands + self._numbers
 
     def apply(self, name: str, *operands: int, attributes: tuple[Any, ...] = ()) -> int:
         self._ops.append(ProgramOp(catalogue.BY_NAME[name], operands, attributes))
-        return self.count + len(self._ops)
+        return self._first_result + len(self._ops) - 1
 
     def reduced(self, name: str, operand: int) -> int:
-        return self.apply(name, operand, attributes=(self._axes, True))
+        return self.apply(name, operand, attributes=(self.axes, True))
 
     def reduced_last(self, name: str, operand: int) -> int:
-        return self.apply(name, operand, attributes=(self._axes, self.keeps_axes))
+        return self.apply(name, operand, attributes=(self.axes, self.keeps_axes))
 
     def mean(self, operand: int) -> int:
         return self.apply("divide", self.reduced("sum", operand), self.count)
 
     def squeezed(self, operand: int) -> int:
         """The operand, whose reduced axes have length 1, without them."""
-        shape = shapes.reduce(self._inputs[0].shape, self._axes, keepdims=False)
+        shape = shapes.reduce(self._inputs[0].shape, self.axes, keepdims=False)
         return self.apply("reshape", operand, attributes=(shape,))
 
     def program(self) -> Program:
-        scalars = (self._computed, self._computed)
+        scalars = (self._computed,) * (2 + len(self._numbers))
         return program.build(self._inputs, scalars, self._ops, (len(self._ops) - 1,))
 
 

@@ -2,7 +2,8 @@
 
 Every value is computed once from values before it. What a user's op becomes:
 
-    pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape
+    pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape; the numbers
+                   among its attributes are CONSTANT operands behind these
     composite      its expansion
     reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
                    dimension are first copied, so the order of elements is row-major whatever the view
@@ -136,12 +137,13 @@ def needed_ops(program: Program) -> list[bool]:
 class _Mould(NamedTuple):
     """An op that became one new value, to be made again of other operands.
 
-    `layouts[i]` is how the value views operand i, None if as that comes; `layout` how the op's result views the value,
-    and `look` what it looks like.
+    `layouts[i]` is how the value views operand i, None if as that comes; `constants` are its operands behind those.
+    `layout` is how the op's result views the value, and `look` what it looks like.
     """
 
     value: Value
     layouts: tuple[Layout | None, ...]
+    constants: tuple[Operand, ...]
     layout: Layout
     look: int
 
@@ -159,7 +161,7 @@ class _Builder:
         self._origin = 0
         self._first_start = 0  # of the op that is being added
         self._casts: dict[tuple[Operand, DType], Operand] = {}
-        self._leaves: dict[tuple[Form, int | float, DType], Operand] = {}
+        self._leaves: dict[tuple[Form, int | float, type, DType], Operand] = {}
         self._stores_of: dict[int, list[int]] = {}  # of each assembly
         self._needed = needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
@@ -214,19 +216,21 @@ class _Builder:
     def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, look: int) -> None:
         """Remembers what an op became, one value, if that is made of its own operands."""
         value = self.values[result.value]
-        is_of_given = given and [base for base, _ in value.operands] == [base for base, _ in given]
-        if is_of_given and value.body != "cast":  # casts of one operand are one value
+        viewed, constants = value.operands[: len(given)], value.operands[len(given) :]
+        is_of_given = given and [base for base, _ in viewed] == [base for base, _ in given]
+        is_of_constants = all(self.values[base].form is CONSTANT for base, _ in constants)
+        if is_of_given and is_of_constants and value.body != "cast":  # casts of one operand are one value
             value = self.values[result.value] = value._replace(kind=len(self._moulds))
-            views_of = zip(value.operands, given, strict=True)
+            views_of = zip(viewed, given, strict=True)
             layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
-            self._moulds[likeness] = _Mould(value, layouts, result.layout, look)
+            self._moulds[likeness] = _Mould(value, layouts, constants, result.layout, look)
 
     def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
         """What an op becomes that is like another one."""
         for position, view in enumerate(mould.layouts):
             if view is not None:
                 operands[position] = Operand(operands[position][0], view)
-        self.values.append(mould.value._replace(origin=self._origin, operands=tuple(operands)))
+        self.values.append(mould.value._replace(origin=self._origin, operands=(*operands, *mould.constants)))
         return Operand(len(self.values) - 1, mould.layout)
 
     def _look(self, operand: Operand) -> int:
@@ -249,6 +253,9 @@ class _Builder:
         for position, (number, layout) in enumerate(operands):
             if layout.shape != shape or values[number].dtype is not wanted[position]:
                 operands[position] = self._fit(operands[position], wanted[position], shape)
+        if op.attributes:
+            constants = [self._constant(number, wanted[-1]) for number in op.op.numbers(op.attributes)]
+            operands = operands + [self._fit(constant, wanted[-1], shape) for constant in constants]
         return self._point(name, tuple(operands), wanted[-1], result, shape)
 
     def composite(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
@@ -288,11 +295,8 @@ class _Builder:
     def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         return self._viewed(operands[0], spec.shape)
 
-    def transpose(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        return Operand(operands[0].value, views.transpose(operands[0].layout, op.attributes[0]))
-
-    def broadcast_to(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        return Operand(operands[0].value, views.broadcast_to(operands[0].layout, spec.shape))
+    def view(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return Operand(operands[0].value, views.VIEWS[op.op.name](operands[0].layout, *op.attributes))
 
     def slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         part = catalogue.region_of(op.attributes)
@@ -405,7 +409,7 @@ class _Builder:
         return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
 
     def _leaf(self, value: Value, name: int | float) -> Operand:
-        key = (value.form, name, value.dtype)
+        key = (value.form, name, type(name), value.dtype)  # 300 and 300.0 are other bytes
         known = self._leaves.get(key)
         if known is None:
             known = self._leaves[key] = self._add(value)
@@ -528,12 +532,11 @@ _MAKER_OF_CATEGORY: dict[Category, _Maker] = {
     Category.COMPOSITE: _Builder.composite,
     Category.REDUCTION: _Builder.reduction,
     Category.PRODUCT: _Builder.product,
+    Category.VIEW: _Builder.view,
 }
 
 _MAKER_OF_OP: dict[str, _Maker] = {
     "reshape": _Builder.reshape,
-    "transpose": _Builder.transpose,
-    "broadcast_to": _Builder.broadcast_to,
     "slice": _Builder.slice,
     "concat": _Builder.concat,
     "assign_slice": _Builder.assign_slice,
@@ -545,4 +548,4 @@ _MAKER_OF_OP: dict[str, _Maker] = {
     "eye": _Builder.eye,
 }
 
-_MAKER_OF: dict[Op, _Maker] = {op: _MAKER_OF_CATEGORY.get(op.category) or _MAKER_OF_OP[op.name] for op in catalogue.OPS}
+_MAKER_OF: dict[Op, _Maker] = {op: _MAKER_OF_OP.get(op.name) or _MAKER_OF_CATEGORY[op.category] for op in catalogue.OPS}

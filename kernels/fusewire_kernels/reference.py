@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.conversions import cast, narrow, widen
+from fusewire_kernels.conversions import cast, narrow, scalar, widen
 from fusewire_protos import catalogue, dtypes, nans, shapes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
@@ -58,6 +58,9 @@ def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attrib
     rule = _RULES[op.name]
     sources = tuple([spec.dtype for spec in operands])
     targets, result = op.dtype_rule(sources, attributes)
+    numbers = [scalar(library, number, targets[-1]) for number in op.numbers(attributes)]
+    if numbers:
+        rule = _beside(rule, numbers)
     if targets != sources:
         convert = cast if leaves_nan_open(op, sources, result) else _cast_and_settle
         return _casting(rule, library, sources, targets, attributes, convert)
@@ -92,6 +95,15 @@ def _casting(
         for position, source, target in casts:
             converted[position] = convert(library, operands[position], source, target)
         return library.asarray(rule(library, converted, attributes, starts))
+
+    return run
+
+
+def _beside(rule: _Rule, numbers: Sequence[Any]) -> _Rule:
+    """A rule that finds the numbers among the attributes behind the operands."""
+
+    def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        return rule(library, [*operands, *numbers], attributes, starts)
 
     return run
 
@@ -170,7 +182,7 @@ def _accumulating(body: Callable[..., Any]) -> _Rule:
         array, *scalars = operands
         dtype = _dtype_of(array)
         wide = dtypes.float64 if dtype.is_floating else dtype
-        axes, keepdims = attributes
+        axes, keepdims, *_ = attributes
         rows = _rows(library, cast(library, array, dtype, wide), axes)
         result = library.asarray(body(library, rows, *(cast(library, scalar, dtype, wide) for scalar in scalars)))
         return cast(library, result, wide, dtype).reshape(shapes.reduce(array.shape, axes, keepdims=keepdims))
@@ -184,7 +196,7 @@ def _normalising(body: Callable[..., Any]) -> _Rule:
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         array, *scalars = operands
         dtype = _dtype_of(array)
-        (axes,) = attributes
+        axes, *_ = attributes
         order = _rows_order(array.ndim, axes)
         wide = [cast(library, operand, dtype, dtypes.float64) for operand in (array, *scalars)]
         rows = body(library, _rows(library, wide[0], axes), *wide[1:])

@@ -7,6 +7,7 @@ view op makes a new layout of the old. Only a reshape may fail: where no strides
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -178,3 +179,10 @@ def _reshaped_strides(axes: list[tuple[int, int]], shape: Shape) -> Shape | None
         left //= dim
         stride *= dim
     return tuple(reversed(strides))
+
+
+# Of each view that strides always express: (layout of the operand, *attributes) → layout of the result.
+VIEWS: dict[str, Callable[..., Layout]] = {
+    "transpose": transpose,
+    "broadcast_to": broadcast_to,
+}

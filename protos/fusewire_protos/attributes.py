@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,10 @@ def _is_bounded(value: Any) -> bool:
     return type(value) is int and abs(value) <= shapes.MAX_DIM
 
 
+def _is_number(value: Any) -> bool:
+    return type(value) is float and math.isfinite(value) and (value != 0 or math.copysign(1, value) > 0)
+
+
 _LEGAL: dict[AttributeKind, Callable[[Any], bool]] = {
     AttributeKind.AXIS: _is_axis,
     AttributeKind.AXES: lambda value: _is_list_of(_is_axis, value) and list(value) == sorted(set(value)),
@@ -37,6 +42,7 @@ _LEGAL: dict[AttributeKind, Callable[[Any], bool]] = {
     AttributeKind.PERMUTATION: lambda value: _is_list_of(_is_axis, value),
     AttributeKind.STEPS: lambda value: _is_list_of(lambda step: _is_bounded(step) and step != 0, value),
     AttributeKind.INTEGER: _is_bounded,
+    AttributeKind.FLOAT: _is_number,
     AttributeKind.FLAG: lambda value: type(value) is bool,
     AttributeKind.DTYPE: lambda value: type(value) is int and value in dtypes.BY_CODE,
 }

@@ -5,7 +5,8 @@ NumPy twin. Codes are numbers on the wire and are never reused. The client's fun
 entry tells their parameters.
 
 An operand is an array or a scalar (an array of rank 0 whose value travels with the bindings). Attributes are
-part of the structure of a program; each has a kind that says which values are legal on the wire.
+part of the structure of a program; each has a kind that says which values are legal on the wire. Those of a pointwise
+op are numbers: constants of the plan that its kernels take as arguments, so that one kernel serves all values.
 """
 
 from __future__ import annotations
@@ -48,13 +49,20 @@ class AttributeKind(Enum):
     PERMUTATION = "permutation"  # list of axes, any order
     STEPS = "steps"  # list of non-zero ints, |step| ≤ MAX_DIM
     INTEGER = "integer"  # int, |value| ≤ MAX_DIM
+    FLOAT = "float"  # float, finite and not −0.0, which is equal to 0.0 and has other bits
     FLAG = "flag"  # bool
     DTYPE = "dtype"  # dtype code
 
 
 class Attribute(NamedTuple):
+    """An attribute; `default` is what the client's function takes for it, None if users must give it.
+
+    Of axes, None stands for all of them.
+    """
+
     name: str
     kind: AttributeKind
+    default: int | float | None = None
 
 
 class DtypeSignature(NamedTuple):
@@ -99,8 +107,22 @@ class Op:
         """How many integers of the bindings (slice starts) an op with these attributes takes."""
         return len(attributes[0]) if self.has_region else 0
 
+    def numbers(self, attributes: Attributes) -> tuple[int | float, ...]:
+        """The attributes that a pointwise or composite op computes with: they follow its operands in its definitions.
+
+        Each is converted, as a scalar operand is, to the dtype that the last operand is cast to.
+        """
+        if self.category not in _COMPUTING_WITH_NUMBERS:
+            return ()
+        numbered = zip(self.attributes, attributes, strict=True)
+        return tuple([value for attribute, value in numbered if attribute.kind in _NUMBERS])
+
     def __repr__(self) -> str:
         return f"Op({self.name})"
+
+
+_COMPUTING_WITH_NUMBERS = (Category.POINTWISE, Category.COMPOSITE)
+_NUMBERS = (AttributeKind.INTEGER, AttributeKind.FLOAT)
 
 
 def passes_bits_on(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
@@ -373,8 +395,9 @@ def _spaced(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignatu
 
 # ---- the entries ----
 
-_AXES = (Attribute("axes", AttributeKind.AXES), Attribute("keepdims", AttributeKind.FLAG))
-_ALONG = (Attribute("axes", AttributeKind.AXES),)
+_AXIS = Attribute("axis", AttributeKind.AXIS)
+_AXES = (Attribute("axes", AttributeKind.AXES), Attribute("keepdims", AttributeKind.FLAG, False))
+_ALONG = (Attribute("axes", AttributeKind.AXES, -1),)
 _REGION = (
     Attribute("axes", AttributeKind.AXES),
     Attribute("lengths", AttributeKind.DIMS),
@@ -386,9 +409,16 @@ _DTYPE = Attribute("dtype", AttributeKind.DTYPE)
 
 
 def _pointwise(
-    name: str, code: int, operands: int, dtype_rule: DtypeRule, summary: str, *, exact: bool, selects: bool = False
+    name: str,
+    code: int,
+    operands: int,
+    dtype_rule: DtypeRule,
+    summary: str,
+    *attributes: Attribute,
+    exact: bool,
+    selects: bool = False,
 ) -> Op:
-    category, attributes = Category.POINTWISE, ()
+    category = Category.POINTWISE
     return Op(
         name, code, category, operands, operands, attributes, _broadcast, dtype_rule, exact, summary, selects=selects
     )
@@ -614,7 +644,7 @@ _MOVES = (
         Category.MOVE,
         1,
         None,
-        (Attribute("axis", AttributeKind.AXIS),),
+        (_AXIS,),
         _concatenate,
         _promoting,
         is_exact=True,
@@ -639,7 +669,7 @@ _MOVES = (
         Category.MOVE,
         2,
         2,
-        (Attribute("axis", AttributeKind.AXIS),),
+        (_AXIS,),
         _take,
         _gathering,
         is_exact=True,

@@ -18,6 +18,7 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
+from tests.attributes import sample_attributes
 from tests.contract.harness import Job, Runner
 from tests.contract.rows import random_row
 from tests.effort import usually_the_same
@@ -102,6 +103,4 @@ def _attributes_of(op: Op) -> list[Attributes]:
     """All of one axis for what reduces, every dtype for what converts."""
     if op.name == "astype":
         return [(dtype.code,) for dtype in dtypes.ALL]
-    if op.category is Category.POINTWISE:
-        return [()]
-    return [((0,), False)] if len(op.attributes) == 2 else [((0,),)]
+    return [sample_attributes(op)]

@@ -19,6 +19,7 @@ from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import DtypeError
 from fusewire_protos.shapes import Shape
+from tests.attributes import sample_attributes
 from tests.contract.harness import Runner, assert_one_meaning
 from tests.contract.service import Service
 from tests.kernels.programs import Writer, meaning
@@ -88,14 +89,14 @@ def _computing(dtype: DType) -> Iterator[tuple[Op, Attributes]]:
     """The ops that compute a float of floats, in each form."""
     for op in catalogue.OPS:
         if op.category in _FORMS and not op.selects:
-            for attributes in _FORMS[op.category]:
-                form = attributes[: len(op.attributes)]
+            for axes, keepdims in _FORMS[op.category]:
+                form = sample_attributes(op, axes, keepdims=keepdims)
                 if _is_float(op, dtype, form):
                     yield op, form
 
 
-_FORMS: dict[Category, tuple[Attributes, ...]] = {
-    Category.POINTWISE: ((),),
+_FORMS: dict[Category, tuple[tuple[Shape, bool], ...]] = {  # axes, and whether they are kept
+    Category.POINTWISE: (((), False),),
     Category.REDUCTION: (((1,), False), ((0,), True)),
     Category.COMPOSITE: (((1,), False), ((0,), True)),
 }

@@ -1,4 +1,4 @@
-"""A new op is an entry of the catalogue, a body and a twin: three edits to a copy of the sources, and users have it."""
+"""A new op is an entry of the catalogue, a body and a twin, whether it has attributes or not, and users have it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,129 @@ import pytest
 
 _ROOT = Path(__file__).parents[2]
 _SOURCE_ROOTS = ("protos", "kernels", "server", "client")
+_TESTS = (
+    "tests/contract/test_every_op.py",
+    "tests/kernels/codegen/test_bodies.py",
+    "tests/kernels/test_interpreter.py",
+    "tests/kernels/test_reference.py",
+    "tests/protos/test_catalogue.py",
+    "tests/test_tolerances.py",
+)
 
-# Each: the file, a line of it, and the line to go before that one.
-_EDITS = {
-    "protos/fusewire_protos/catalogue.py": (
+_CATALOGUE = "protos/fusewire_protos/catalogue.py"
+_BODIES = "kernels/fusewire_kernels/codegen/bodies.py"
+_EXPAND = "kernels/fusewire_kernels/expand.py"
+_VIEWS = "kernels/fusewire_kernels/views.py"
+_TWINS = "kernels/fusewire_kernels/reference.py"
+_ROUNDINGS = "tests/roundings.py"
+
+# Each: the file, how a line of it begins, and what goes before that line.
+_EDITS = (
+    # ---- ops of elements: without attributes, with a float, with an integer ----
+    (
+        _CATALOGUE,
         '    _pointwise("erf", ',
-        '    _pointwise("mix", 199, 3, _floating, "`x1` + `x3` · (`x2` − `x1`).", exact=False),',
+        """\
+    _pointwise("mix", 199, 3, _floating, "`x1` + `x3` · (`x2` − `x1`).", exact=True),
+    _pointwise("leaky_relu", 198, 1, _floating, "`x` · `slope` below 0.", _SLOPE, exact=True),
+    _pointwise("add_scaled", 197, 2, _numeric, "`x1` + `x2` · `times`.", _TIMES, exact=True),
+""",
     ),
-    "kernels/fusewire_kernels/codegen/bodies.py": (
+    (
+        _CATALOGUE,
+        "_POINTWISE = (",
+        """\
+_SLOPE = Attribute("slope", AttributeKind.FLOAT, 0.1)
+_TIMES = Attribute("times", AttributeKind.INTEGER)
+""",
+    ),
+    (
+        _BODIES,
         '    "erf": ',
-        '    "mix": Body("{0} + {2} * ({1} - {0})"),',
+        """\
+    "mix": Body("{0} + {2} * ({1} - {0})"),
+    "leaky_relu": Body("{0} < 0 ? {0} * {1} : {0}"),
+    "add_scaled": Body("{0} + {1} * {2}", "fw_add_{t}({0}, fw_multiply_{t}({1}, {2}))"),
+""",
     ),
-    "kernels/fusewire_kernels/reference.py": (
+    (
+        _TWINS,
         '    "erf": ',
-        '    "mix": _accurate(lambda library, a, b, share: a + share * (b - a)),',
+        """\
+    "mix": _Computed(lambda library, a, b, share: a + share * (b - a)),
+    "leaky_relu": _Computed(lambda library, x, slope: library.where(x < 0, x * slope, x)),
+    "add_scaled": _Computed(lambda library, a, b, times: a + b * times),
+""",
     ),
-}
+    # ---- a composite with axes and a float ----
+    (
+        _CATALOGUE,
+        "    # The second operand of layer_norm",
+        """\
+    _composite("rms_norm", 196, 1, (*_ALONG, _EPSILON), _along_axes, _floating, "`x` over its root mean square."),
+""",
+    ),
+    (_CATALOGUE, "_COMPOSITES = (", '_EPSILON = Attribute("epsilon", AttributeKind.FLOAT, 1e-06)\n'),
+    (
+        _EXPAND,
+        "_Formula = ",
+        """\
+def _rms_norm(sketch, operands):
+    array, epsilon = operands
+    squares = sketch.mean(sketch.apply("square", array))
+    return sketch.apply("divide", array, sketch.apply("sqrt", sketch.apply("add", squares, epsilon)))
+""",
+    ),
+    (_EXPAND, '    "layer_norm": ', '    "rms_norm": _rms_norm,\n'),
+    (
+        _TWINS,
+        "# ---- products, views",
+        """\
+def _rms_norm(library, rows, epsilon):
+    return rows / library.sqrt(_mean(library, rows * rows) + epsilon)[:, None]
+""",
+    ),
+    (_TWINS, '    "layer_norm": ', '    "rms_norm": _normalising(_rms_norm),\n'),
+    (_ROUNDINGS, '    "layer_norm": ', '    "rms_norm": _of_rms_norm,\n'),
+    (
+        _ROUNDINGS,
+        "_ERRORS: ",
+        """\
+def _of_rms_norm(rows, epsilon):
+    root = np.sqrt(rows.total(rows.array * rows.array) / rows.length + epsilon)
+    return (rows.sum_error + _FEW_STEPS * rows.epsilon) * np.abs(rows.array) / root
+""",
+    ),
+    # ---- a view with a length ----
+    (
+        _CATALOGUE,
+        "_MOVES = (",
+        """\
+def _repeat(operands, attributes):
+    return (*attributes, *operands[0])
 
-# Run by a Python that finds the copy: uses the op by its name, alone and between others, in a loop and op by op.
+_COUNT = (Attribute("count", AttributeKind.DIM),)
+_VIEWS += (Op("repeated", 195, Category.VIEW, 1, 1, _COUNT, _repeat, _promoting, True, "Many of `x`."),)
+""",
+    ),
+    (
+        _VIEWS,
+        '    "transpose": ',
+        '    "repeated": lambda layout, count: broadcast_to(layout, (count, *layout.shape)),\n',
+    ),
+    (
+        _TWINS,
+        "_RULES: ",
+        """\
+def _repeated(library, operands, attributes, starts):
+    return library.broadcast_to(operands[0], (*attributes, *operands[0].shape))
+""",
+    ),
+    (_TWINS, '    "transpose": ', '    "repeated": _repeated,\n'),
+)
+_NAMES = ("mix", "leaky_relu", "add_scaled", "rms_norm", "repeated")
+
+# Run by a Python that finds the copy: uses the ops by their names, alone and between others, in a loop and op by op.
 _USER = """
 import numpy as np
 import fusewire as fw
@@ -39,48 +144,140 @@ from fusewire.testing import serve_subprocess
 from fusewire_kernels.reference import twin
 from fusewire_protos.catalogue import BY_NAME, OPS
 
-assert "mix" in fw.__all__
+DECLARED = (
+    "mix(x1: Any, x2: Any, x3: Any, /)",
+    "leaky_relu(x: Any, /, slope: float = 0.1)",
+    "add_scaled(x1: Any, x2: Any, /, times: int)",
+    "rms_norm(x: Any, /, axis: Axis = -1, epsilon: float = 1e-06)",
+    "repeated(x: Any, /, count: int)",
+)
+stub = _stub.stub_of(functions_of(OPS))
+assert [line for line in DECLARED if f"def {line} -> Array:" not in stub] == []
 assert fw.mix.__doc__ == "`x1` + `x3` · (`x2` − `x1`)."
-assert "def mix(x1: Any, x2: Any, x3: Any, /) -> Array:" in _stub.stub_of(functions_of(OPS))
+
+
+def expected(name, operands, attributes=()):
+    return twin(BY_NAME[name])(np, [np.asarray(operand) for operand in operands], attributes, ())
+
+
+def refused(error, function, *given, **named):
+    try:
+        function(*given, **named)
+    except error as refusal:
+        return str(refusal)
+    raise AssertionError(f"{given} {named} were taken")
+
+
 a, b = np.linspace(-2, 2, 100, dtype=np.float32), np.linspace(3, 5, 100, dtype=np.float32)
-share = np.asarray(np.float32(0.25))
+share = np.float32(0.25)
 with serve_subprocess("cpu") as server, fw.connect(server.grpc) as session:
     x, y = session.array(a), session.array(b)
-    alone = fw.mix(x, y, 0.25).numpy()
+    np.testing.assert_allclose(fw.mix(x, y, 0.25).numpy(), expected("mix", [a, b, share]), rtol=1e-5, atol=1e-6)
+    for slope in (0.1, 0.3, -0.0):
+        np.testing.assert_array_equal(fw.leaky_relu(x, slope).numpy(), expected("leaky_relu", [a], (slope,)))
+    np.testing.assert_array_equal(fw.leaky_relu(x).numpy(), fw.leaky_relu(x, slope=0.1).numpy())
+    np.testing.assert_array_equal(fw.add_scaled(x, y, times=-2).numpy(), expected("add_scaled", [a, b], (-2,)))
+    np.testing.assert_array_equal(fw.add_scaled(x, 3, 5).numpy(), expected("add_scaled", [a, np.float32(3)], (5,)))
+    np.testing.assert_allclose(fw.rms_norm(x).numpy(), expected("rms_norm", [a], ((0,), 1e-6)), rtol=1e-5)
+    np.testing.assert_array_equal((fw.repeated(x, 3) + y).numpy(), expected("repeated", [a], (3,)) + b)
+    assert refused(TypeError, fw.leaky_relu, x, "0.1") == "leaky_relu: slope: a number is required, not str"
+    assert "leaky_relu: slope = nan is not a finite number" in refused(fw.ArgumentError, fw.leaky_relu, x, np.nan)
+    assert "times" in refused(TypeError, fw.add_scaled, x, y)
     looped = x
     for _ in range(64):
-        looped = fw.mix(looped, y, 0.25) * 1.0
+        looped = fw.leaky_relu(fw.mix(looped, y, 0.25) - 4.0, 0.3)
     looped = looped.numpy()
-expected = twin(BY_NAME["mix"])(np, [a, b, share], (), ())
-np.testing.assert_allclose(alone, expected, rtol=1e-5, atol=1e-6)
 for _ in range(64):
-    a = twin(BY_NAME["mix"])(np, [a, b, share], (), ())
+    a = expected("leaky_relu", [expected("mix", [a, b, share]) - np.float32(4)], (0.3,))
 np.testing.assert_allclose(looped, a, rtol=1e-5, atol=1e-6)
 print("used")
 """
 
+# Likewise: the kernels that the ops are fused into, and what NVRTC says of their text.
+_KERNELS = """
+import sys
+from pathlib import Path
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.compile_cuda import CudaCompiler
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.program import ProgramOp, build
+from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.shapes import Spec
 
-@pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    for root in _SOURCE_ROOTS:
-        shutil.copytree(_ROOT / root, tmp_path / root, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
+
+def program_of(slope, times, dtype):
+    loop = []
+    for first in range(2, 8, 2):
+        loop += [ProgramOp(BY_NAME["leaky_relu"], (first - 1,), (slope,))]
+        loop += [ProgramOp(BY_NAME["add_scaled"], (first, 0), (times,))]
+    return build([Spec(dtype, (7, 33)), Spec(dtype, (33,))], (), loop, [len(loop) - 1])
 
 
-def _insert(path: Path, before: str, line: str) -> None:
+texts = []
+for dtype in dtypes.ALL:
+    if dtype.is_floating:
+        plans = [build_plan(program_of(*numbers, dtype), "cuda") for numbers in ((0.1, 2), (0.3, 2), (0.1, 5))]
+        assert len(plans[0].launches) == 1, plans[0]._replace(kernels=())
+        assert plans[0].kernels == plans[1].kernels == plans[2].kernels
+        assert plans[0].columns != plans[1].columns != plans[2].columns
+        texts += plans[0].kernels
+program = program_of(0.1, 2, dtypes.float32)
+assert encode(decode(encode(program), ProgramLimits())) == encode(program) != encode(program_of(0.3, 2, dtypes.float32))
+for architecture in ("sm_75", "sm_80", "sm_90"):
+    try:
+        CudaCompiler(architecture, Path(architecture)).compile(texts)
+    except ConfigurationError as reason:
+        sys.exit(f"no NVRTC: {reason}")
+print("compiled")
+"""
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the sources and tests that has the new ops."""
+    root = tmp_path_factory.mktemp("copy")
+    for folder in (*_SOURCE_ROOTS, "tests"):
+        shutil.copytree(_ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(_ROOT / "pyproject.toml", root)
+    for name, before, added in _EDITS:
+        _insert(root / name, before, added)
+    return root
+
+
+def _insert(path: Path, before: str, added: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(before) == 1
-    path.write_text(text.replace(before, f"{line}\n{before}"), encoding="utf-8")
+    path.write_text(text.replace(before, added + before), encoding="utf-8")
 
 
-def test_an_op_with_an_entry_a_body_and_a_twin_is_all_there_for_users(sources: Path) -> None:
-    for name, (before, line) in _EDITS.items():
-        _insert(sources / name, before, line)
+def _run(copy: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments, in the copy and on its sources."""
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(str(sources / root) for root in _SOURCE_ROOTS),
-        "FUSEWIRE_CACHE_DIR": str(sources / "cache"),
+        "PYTHONPATH": os.pathsep.join(str(copy / root) for root in _SOURCE_ROOTS),
+        "FUSEWIRE_CACHE_DIR": str(copy / "cache"),
     }
-    command = [sys.executable, "-W", "error", "-c", _USER]
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-W", "error", *arguments]
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_ops_with_an_entry_a_body_and_a_twin_are_all_there_for_users(copy: Path) -> None:
+    ended = _run(copy, "-c", _USER)
     assert (ended.stdout, ended.returncode) == ("used\n", 0), ended.stderr
+
+
+def test_one_kernel_serves_all_numbers_among_attributes_and_compiles_for_cuda(copy: Path) -> None:
+    ended = _run(copy, "-c", _KERNELS)
+    if ended.stderr.startswith("no NVRTC") and not os.environ.get("CI"):
+        pytest.skip(ended.stderr)
+    assert (ended.stdout, ended.returncode) == ("compiled\n", 0), ended.stderr
+
+
+def test_the_tests_of_every_op_hold_of_new_ones(copy: Path) -> None:
+    """By twin and by kernel, fused and op by op, in every dtype."""
+    ended = _run(
+        copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not gpu", "-k", " or ".join(_NAMES), *_TESTS
+    )
+    assert ended.returncode == 0, ended.stdout

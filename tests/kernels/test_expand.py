@@ -13,6 +13,7 @@ from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
+from tests.attributes import sample_attributes
 from tests.kernels.op_by_op import run_op_by_op
 from tests.roundings import allowance
 from tests.tolerances import assert_close
@@ -79,8 +80,7 @@ def test_every_composite_op_has_an_expansion_of_primitives() -> None:
     for op in catalogue.OPS:
         if op.category is Category.COMPOSITE:
             operands = (Spec(dtypes.float16, (2, 3)), Spec(dtypes.float32, ()))[: op.least_operands]
-            attributes = ((1,), False)[: len(op.attributes)]
-            expansion = expand(op, operands, attributes)
+            expansion = expand(op, operands, sample_attributes(op, (1,)))
             assert len(expansion.constants) == len(expansion.program.scalars)
             assert all(part.op.category is not Category.COMPOSITE for part in expansion.program.ops)
 

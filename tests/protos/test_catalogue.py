@@ -16,6 +16,7 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
 from fusewire_protos.shapes import Shape, Spec
 from tests import golden_files, strategies
+from tests.attributes import sample_attributes
 
 AS_NUMPY: dict[str, Callable[..., Any]] = {
     **{
@@ -219,6 +220,18 @@ def test_errors_name_the_op_and_its_operands() -> None:
 def test_a_result_beyond_the_limits_is_refused(name: str, operands: list[Shape], attributes: Attributes) -> None:
     with pytest.raises(ShapeError, match=r"the limit|is not an integer in 0\.\."):
         _infer(name, *((dtypes.int32, shape) for shape in operands), attributes=attributes)
+
+
+def test_attributes_of_ops_of_elements_are_numbers_that_they_compute_with() -> None:
+    for op in catalogue.OPS:
+        if op.category is Category.POINTWISE and op.name != "astype":
+            sample = sample_attributes(op)
+            assert op.numbers(sample) == sample
+
+
+def test_attributes_that_say_where_elements_go_are_no_numbers_to_compute_with() -> None:
+    assert _op("eye").numbers((3, 4, 1, dtypes.float32.code)) == ()
+    assert _op("softmax").numbers(((0,),)) == ()
 
 
 def test_views_and_creation_are_exact_and_composites_are_not() -> None:

@@ -1,30 +1,40 @@
 """From an op's entry in the catalogue to the function that users call, where the entry tells its parameters.
 
-It does if the op takes arrays alone, or one array and axes. The docstring is the entry's too.
+It does if the op takes a fixed number of arrays, and attributes that are numbers, flags or axes: those are parameters
+behind the arrays, with the defaults of the entry. The docstring is the entry's too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from fusewire._api import operations
 from fusewire._api.array import Array
+from fusewire._api.op_attributes import TOLD_KINDS, attributes_of, parameters_of
 from fusewire._api.operands import apply_to_any, asarray
 from fusewire._api.operations import Axis
-from fusewire._recording.record_op import unary
-from fusewire_protos.catalogue import AttributeKind, Op
+from fusewire._recording.record_op import apply_to_one, unary
+from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
 # Users may say more than the entry tells, such as a dtype: these are in `functions`.
-_WRITTEN_BY_HAND = frozenset(("argmax", "argmin", "clip", "mean", "prod", "round", "sum", "where"))
+_WRITTEN_BY_HAND = frozenset(
+    ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
+)
+
+
+_MOST_KNOWN = 256  # attributes of one op that are remembered as users gave them
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
     """By name, the functions of those ops whose entries tell their parameters."""
-    formed = {op: _OWN_FORMS.get(op.name) or _FORMS.get(_form_of(op)) for op in ops if op.name not in _WRITTEN_BY_HAND}
+    formed = {op: _form_of(op) for op in ops if op.name not in _WRITTEN_BY_HAND}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
 
@@ -90,14 +100,47 @@ def _logsumexp(op: Op) -> _Function:
     return function
 
 
-_Form = tuple[int | None, tuple[AttributeKind, ...]]
+def _with_attributes(op: Op) -> _Function:
+    """Its attributes may be given by position or by name, but flags by name alone."""
+    signature, arrays = parameters_of(op), op.least_operands
+
+    def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
+        bound = signature.bind(*(None,) * arrays, *given, **named)
+        bound.apply_defaults()
+        return attributes_of(op, bound.arguments, rank)
+
+    known = lru_cache(_MOST_KNOWN, typed=True)(read)  # to bind takes three times as long as to record
+
+    def function(*given: Any, **named: Any) -> Array:
+        operands, behind = given[:arrays], given[arrays:]
+        if len(operands) < arrays:
+            signature.bind(*given, **named)  # raises
+        rank = np.ndim(operands[0])
+        try:
+            attributes = known(rank, *behind, **named)
+        except TypeError:  # a list has no hash
+            attributes = read(rank, *behind, **named)
+        if arrays == 1:
+            return apply_to_one(op, asarray(operands[0]), attributes)
+        return apply_to_any(op, *operands, attributes=attributes)
+
+    function.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect` shows, and so the stub
+    return function
 
 
-def _form_of(op: Op) -> _Form:
-    return op.most_operands, tuple(attribute.kind for attribute in op.attributes)
+def _form_of(op: Op) -> _Form | None:
+    """What makes the function of an op, None if the entry does not tell its parameters."""
+    kinds = tuple(attribute.kind for attribute in op.attributes)
+    known = _OWN_FORMS.get(op.name) or _FORMS.get((op.most_operands, kinds))
+    if known is not None:
+        return known
+    is_told = op.most_operands == op.least_operands > 0 and kinds and TOLD_KINDS.issuperset(kinds)
+    return _with_attributes if is_told else None
 
 
-_FORMS: dict[_Form, Callable[[Op], _Function]] = {
+_Form = Callable[[Op], _Function]
+
+_FORMS: dict[tuple[int | None, tuple[AttributeKind, ...]], _Form] = {
     (1, ()): _of_one,
     (2, ()): _of_two,
     (3, ()): _of_three,
@@ -106,4 +149,4 @@ _FORMS: dict[_Form, Callable[[Op], _Function]] = {
 }
 
 # Ops with the parameters of their form, whose functions know a case that the op does not.
-_OWN_FORMS: dict[str, Callable[[Op], _Function]] = {"logsumexp": _logsumexp, "power": _power}
+_OWN_FORMS: dict[str, _Form] = {"logsumexp": _logsumexp, "power": _power}

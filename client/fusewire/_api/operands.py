@@ -14,7 +14,7 @@ from fusewire._api import operations
 from fusewire._api.array import Array
 from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
-from fusewire_protos.catalogue import Op
+from fusewire_protos.catalogue import Attributes, Op
 
 _OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # what an op takes as it is
 
@@ -34,7 +34,7 @@ def arrays_of(*given: Any) -> list[Array]:
     return [each if isinstance(each, Array) else session.array(each) for each in given]
 
 
-def apply_to_any(op: Op, *operands: Any) -> Array:
+def apply_to_any(op: Op, *operands: Any, attributes: Attributes = ()) -> Array:
     """Records an op of arrays, scalars and whatever can be uploaded."""
     lead = next((operand for operand in operands if isinstance(operand, Array)), None)
     if lead is None:
@@ -42,7 +42,9 @@ def apply_to_any(op: Op, *operands: Any) -> Array:
         operands = (lead, *operands[1:])
     usable = [operand if isinstance(operand, _OPERANDS) else lead.session.array(operand) for operand in operands]
     try:
-        result: Array = apply(op, usable)
+        result: Array = apply(op, usable, attributes)
     except OverflowError as overflow:
+        if attributes:
+            raise
         result = operations.apply_beyond_range(op, usable, overflow)
     return result

@@ -11,11 +11,13 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.bodies import expression
+from fusewire_kernels.conversions import scalar
 from fusewire_kernels.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import DtypeError
+from tests.attributes import sample_attributes
 from tests.kernels.problems import Problem, loop_problem, node, run, toolchain_in
 from tests.tolerances import assert_close, assert_same_bytes
 
@@ -47,13 +49,15 @@ def _values(dtype: DType, seed: int) -> Array:
 def _computation(op: Op, dtype: DType) -> Computation | None:
     """The op over arrays of the dtypes that it casts operands of `dtype` to; None where it does not take them."""
     try:
-        signature = op.dtype_rule((dtype,) * op.least_operands, ())
+        signature = op.dtype_rule((dtype,) * op.least_operands, sample_attributes(op))
     except DtypeError:
         return None
     operands = tuple(_values(wanted, seed) for seed, wanted in enumerate(signature.operands))
     result = np.empty(operands[0].shape, dtypes.to_numpy(signature.result))
-    body = node(op.name, tuple(range(len(operands))), signature.result, operand_dtype=signature.operands[-1])
-    return Computation(op, operands, loop_problem(result.shape, operands, [body], [(len(operands), result)]))
+    numbers = [scalar(np, number, signature.operands[-1]) for number in op.numbers(sample_attributes(op))]
+    arguments = (*operands, *[np.broadcast_to(number, result.shape).copy() for number in numbers])
+    body = node(op.name, tuple(range(len(arguments))), signature.result, operand_dtype=signature.operands[-1])
+    return Computation(op, operands, loop_problem(result.shape, arguments, [body], [(len(arguments), result)]))
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,7 @@ def _folder(factory: pytest.TempPathFactory) -> Path:
 def test_a_body_computes_what_its_twin_does(op: Op, computations: list[Computation]) -> None:
     for computation in computations:
         if computation.op is op:
-            expected = np.asarray(twin(op)(np, computation.operands, (), ()))
+            expected = np.asarray(twin(op)(np, computation.operands, sample_attributes(op), ()))
             (actual,) = computation.problem.outputs
             assert_close(actual, expected, op, dtypes.from_numpy(actual.dtype))
 

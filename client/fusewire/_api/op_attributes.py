@@ -1,0 +1,76 @@
+"""An op's attributes as parameters of its function: what users give for each, and what travels for that."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from numbers import Real
+from typing import Any, NamedTuple
+
+from fusewire._api import operations
+from fusewire._errors import ArgumentError
+from fusewire_protos.attributes import is_legal
+from fusewire_protos.catalogue import Attribute, AttributeKind, Attributes, Op
+
+
+class _Kind(NamedTuple):
+    """How users give attributes of one kind."""
+
+    annotation: str
+    legal: str  # what an error says is wanted
+    read: Callable[[Any, int], Any]  # (what is given, rank of the first operand) → what travels
+
+
+def _float_of(given: Any, rank: int) -> float:
+    """Of −0.0, 0.0. Raises TypeError for what is no number; an array is none, because its value is on the server."""
+    if not isinstance(given, Real):
+        raise TypeError(f"a number is required, not {type(given).__name__}")
+    return float(given) + 0.0
+
+
+_KINDS: dict[AttributeKind, _Kind] = {
+    AttributeKind.AXES: _Kind("Axis", "axes", operations.axes_of),
+    AttributeKind.AXIS: _Kind("int", "an axis", operations.axis_of),
+    AttributeKind.DIM: _Kind("int", "a length", lambda given, _: operator.index(given)),
+    AttributeKind.FLAG: _Kind("bool", "a flag", lambda given, _: bool(given)),
+    AttributeKind.FLOAT: _Kind("float", "a finite number", _float_of),
+    AttributeKind.INTEGER: _Kind("int", "an integer", lambda given, _: operator.index(given)),
+}
+
+TOLD_KINDS = frozenset(_KINDS)  # of attributes that are a parameter as they stand in the entry
+
+
+def parameters_of(op: Op) -> Signature:
+    """The parameters of an op's function: arrays, then attributes, flags last."""
+    names = ["x"] if op.least_operands == 1 else [f"x{number + 1}" for number in range(op.least_operands)]
+    arrays = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation="Any") for name in names]
+    attributes = sorted(map(_parameter, op.attributes), key=lambda parameter: parameter.kind)
+    return Signature([*arrays, *attributes], return_annotation="Array")
+
+
+def attributes_of(op: Op, given: Mapping[str, Any], rank: int) -> Attributes:
+    """The attributes that travel for what users gave, by parameter. Raises ArgumentError, ShapeError or TypeError."""
+    return tuple([_read(op, attribute, given[_name_of(attribute)], rank) for attribute in op.attributes])
+
+
+def _name_of(attribute: Attribute) -> str:
+    return "axis" if attribute.kind is AttributeKind.AXES else attribute.name
+
+
+def _parameter(attribute: Attribute) -> Parameter:
+    kind = Parameter.KEYWORD_ONLY if attribute.kind is AttributeKind.FLAG else Parameter.POSITIONAL_OR_KEYWORD
+    is_left_out = attribute.default is None and attribute.kind is not AttributeKind.AXES  # whose None means all
+    default = Parameter.empty if is_left_out else attribute.default
+    return Parameter(_name_of(attribute), kind, default=default, annotation=_KINDS[attribute.kind].annotation)
+
+
+def _read(op: Op, attribute: Attribute, given: Any, rank: int) -> Any:
+    _, legal, read = _KINDS[attribute.kind]
+    try:
+        value = read(given, rank)
+    except TypeError as error:
+        raise TypeError(f"{op.name}: {attribute.name}: {error}") from None
+    if not is_legal(attribute.kind, value):
+        raise ArgumentError(f"{op.name}: {attribute.name} = {value!r} is not {legal} that can be sent")
+    return value
