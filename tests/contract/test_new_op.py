@@ -212,14 +212,14 @@ def program_of(slope, times, dtype):
     for first in range(2, 8, 2):
         loop += [ProgramOp(BY_NAME["leaky_relu"], (first - 1,), (slope,))]
         loop += [ProgramOp(BY_NAME["add_scaled"], (first, 0), (times,))]
-    return build([Spec(dtype, (7, 33)), Spec(dtype, (33,))], (), loop, [len(loop) - 1])
+    return build([Spec(dtype, (33,)), Spec(dtype, (7, 33))], (), loop, [len(loop) - 1])
 
 
 texts = []
 for dtype in dtypes.ALL:
     if dtype.is_floating:
         plans = [build_plan(program_of(*numbers, dtype), "cuda") for numbers in ((0.1, 2), (0.3, 2), (0.1, 5))]
-        assert len(plans[0].launches) == 1, plans[0]._replace(kernels=())
+        assert len(plans[0].launches) == 1
         assert plans[0].kernels == plans[1].kernels == plans[2].kernels
         assert plans[0].columns != plans[1].columns != plans[2].columns
         texts += plans[0].kernels
