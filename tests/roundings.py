@@ -52,13 +52,13 @@ def _of_reduction(op: Op, wide: Array, attributes: Attributes, dtype: DType) -> 
     return np.asarray(chain * epsilon(dtype.accumulator) * reduced)
 
 
-_EXACT_OF_ONE = frozenset(("mean", "var", "std", "logsumexp", "softmax", "log_softmax", "layer_norm"))  # of one element
+EXACT_OF_ONE = frozenset(("mean", "var", "std", "logsumexp", "softmax", "log_softmax", "layer_norm"))  # of one element
 
 
 def _of_composite(op: Op, wide: Sequence[Array], attributes: Attributes, dtype: DType) -> Array | float:
     axes = attributes[0]
     length = prod(wide[0].shape[axis] for axis in axes)
-    if length == 0 or (length == 1 and op.name in _EXACT_OF_ONE):
+    if length == 0 or (length == 1 and op.name in EXACT_OF_ONE):
         return 0.0
     rows = _Rows(wide[0], axes, length, epsilon(dtype.accumulator), least_number(dtype.accumulator))
     error = _ERRORS[op.name](rows, *wide[1:], *op.numbers(attributes))
