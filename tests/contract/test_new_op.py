@@ -101,8 +101,10 @@ def _rms_norm(library, rows, epsilon):
         "_ERRORS: ",
         """\
 def _of_rms_norm(rows, epsilon):
-    root = np.sqrt(rows.total(rows.array * rows.array) / rows.length + epsilon)
-    return (rows.sum_error + _FEW_STEPS * rows.epsilon) * np.abs(rows.array) / root
+    squares = rows.total(rows.array * rows.array) / rows.length
+    sums = np.abs(squares + epsilon)
+    error = (rows.sum_error + _FEW_STEPS * rows.epsilon) * (squares + np.abs(epsilon)) + rows.least
+    return np.where(error < sums / 2, error / sums * np.abs(rows.array) / np.sqrt(sums), np.inf)
 """,
     ),
     # ---- a view with a length ----
