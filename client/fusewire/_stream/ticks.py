@@ -9,7 +9,7 @@ from fusewire._recording.thread_recorders import Recorders
 from fusewire._stream.link import Link
 from fusewire._stream.sender import Sender
 
-_LEAST_TICK_S = 0.0005
+_LEAST_TICK_S = 0.001  # timers of event loops count milliseconds; less would be none at all
 _BUSY_TICK_S = 0.004
 _IDLE_TICK_S = 0.1
 _TICKS_A_ROUND = 40  # once a round, deaths that no segment took along are sent, and the I/O thread may fall asleep

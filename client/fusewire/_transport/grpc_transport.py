@@ -270,10 +270,15 @@ class GrpcTransport:
             await call.write(frame)
         elif self._is_asleep:
             self._awakening = self._loop.create_future()
-            timer = self._loop.call_at(due_s, self._awaken)
+            timer = self._loop.call_at(due_s, self._on_due)
             await self._awakening
             timer.cancel()
             self._is_asleep = False
+
+    def _on_due(self) -> None:
+        """The tick is due although the loop's clock may not say so: uvloop's counts whole milliseconds."""
+        self._is_tick_wanted = True
+        self._awaken()
 
     def _awaken(self) -> None:
         if self._awakening is not None and not self._awakening.done():

@@ -334,6 +334,28 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
             wait_for_end(session)
 
 
+def test_a_tick_that_is_due_in_less_than_the_clock_counts_is_not_asked_for_over_and_over(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks, looks, has_ticked = [], [], threading.Event()
+
+    def on_tick() -> float:
+        ticks.append(len(looks))
+        if len(ticks) == 20:
+            has_ticked.set()
+        return 0.0004
+
+    def next_frame() -> None:
+        looks.append(None)
+
+    with fw.connect(server.target) as session:
+        monkeypatch.setattr(session, "next_frame", next_frame)
+        monkeypatch.setattr(session, "on_tick", on_tick)
+        session._link.transport.want_tick()
+        assert has_ticked.wait(20)
+    assert ticks[19] - ticks[0] <= 3 * 19
+
+
 def wait_for_end(session: fw.Session) -> None:
     """Raises why it ended."""
     with session._link.lock:
