@@ -10,7 +10,9 @@ from fusewire_protos.program import Program
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramTable, TableBounds
-from fusewire_server.sessions.intake import Arrival, Intake, Item, Taken
+from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.frame import Arrival, Item
+from fusewire_server.sessions.intake import Intake
 from fusewire_server.sessions.rows import poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, ValueState
 from fusewire_server.sessions.values import make_ready, release_if_dead
@@ -40,28 +42,34 @@ class World:
         one.complete(one.in_flight)
         return one
 
-    def take(self, one: Session, *items: Item, tensors: Sequence[bytes] = (VECTOR_BYTES,)) -> Taken:
-        """All of it, however many pieces that takes."""
-        taken, following = Taken(), iter(items)
-        left = self.intake.take(one, following, Arrival(tensors, 0), taken)
-        while left is not None:
-            left = self.intake.take(one, chain([left], following), Arrival(tensors, 0), taken)
-        return taken
+    def take(self, one: Session, *items: Item, tensors: Sequence[bytes] = (VECTOR_BYTES,)) -> Effects:
+        """All of it, however many pieces that takes. Raises the CaseError that ends the session."""
+        effects, following = Effects(), iter(items)
+        left: list[Item] = []
+        while True:
+            applied = self.intake.take(one, chain(left, following), Arrival(tensors, 0))
+            for name in Effects.__slots__:
+                getattr(effects, name).extend(getattr(applied.effects, name))
+            if applied.error is not None:
+                raise applied.error
+            if applied.left is None:
+                return effects
+            left = [applied.left]
 
-    def submit_next(self, one: Session) -> Taken:
+    def submit_next(self, one: Session) -> Effects:
         """What the engine does with the head of the queue, as far as tables go."""
-        taken = Taken()
+        effects = Effects()
         row = one.queue.popleft()
-        poison_from_inputs(row, taken.released)
+        poison_from_inputs(row, effects.released)
         for value in row.inputs:
             value.readers -= 1
-            release_if_dead(one, value, taken.released)
+            release_if_dead(one, value, effects.released)
         for value in row.outputs:
             if value.state is not ValueState.FAILED:
-                make_ready(value, taken.reads)
-                release_if_dead(one, value, taken.released)
+                make_ready(value, effects.reads)
+                release_if_dead(one, value, effects.released)
         one.complete(row.entry.amount)
-        return taken
+        return effects
 
 
 def bases(rows: Sequence[Row]) -> list[int]:

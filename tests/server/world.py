@@ -257,11 +257,15 @@ class World:
 
 @asynccontextmanager
 async def world(
-    device: WatchedDevice | None = None, planner: Planner | None = None, **limits: Any
+    device: WatchedDevice | None = None,
+    planner: Planner | None = None,
+    settings: config.Device | None = None,
+    **limits: Any,
 ) -> AsyncIterator[World]:
     """An engine that runs; in the end all sessions end, and the device must hold nothing."""
     device = device or WatchedDevice()
-    engine = Engine(replace(Config(), limits=config.Limits(**limits)), device, planner)
+    settings = settings or config.Device()
+    engine = Engine(replace(Config(), device=settings, limits=config.Limits(**limits)), device, planner)
     broken: list[BaseException] = []
     engine.on_broken = broken.append
     engine._backlog.slice_ns = UNHURRIED_NS

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
-from fusewire_server.sessions.intake import Arrival, Item
+from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.session import Session
 
 SLICE_NS = 300_000

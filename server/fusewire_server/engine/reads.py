@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from fusewire_protos.errors import BY_NAME
 from fusewire_server.device import orders
+from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.scheduling.lanes import Lanes
-from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Fetching, Session, SessionState
 from fusewire_server.sessions.values import end_reading
 
@@ -23,38 +24,38 @@ class Reads:
 
     def __init__(
         self,
-        order: Callable[[orders.Order], None],
+        device_orders: DeviceOrders,
         lanes: Lanes,
         counters: Counters,
         wake: Callable[[Session], None],
         no_room: Callable[[str], str],
     ) -> None:
-        self._order = order
+        self._orders = device_orders
         self._lanes = lanes
         self._counters = counters
         self._wake = wake
         self._no_room = no_room
 
-    def tell(self, taken: Taken) -> None:
+    def order(self, effects: Effects) -> None:
         """Fetched values are ready: they are read now, or when their client has taken others."""
-        if not taken.reads:
+        if not effects.reads:
             return
-        reads, taken.reads = taken.reads, []
+        reads, effects.reads = effects.reads, []
         for fetching in reads:
             session = fetching.session
             if not session.reads and session.answers.may_read(fetching.value.size_bytes):
-                self._tell(fetching, taken)
+                self._order(fetching, effects)
             else:
                 session.reads[fetching.fetch] = fetching
-                self._tell_waiting(session, taken)
+                self._order_waiting(session, effects)
 
-    def take_carried(self, taken: Taken) -> tuple[Fetching, ...]:
-        """The fetches that the submission carries which makes their values ready; the others stay in `taken`."""
-        carried = tuple([fetching for fetching in taken.reads if self._may_be_carried(fetching)])
+    def take_carried(self, effects: Effects) -> tuple[Fetching, ...]:
+        """The fetches that the submission carries which makes their values ready; the others stay in `effects`."""
+        carried = tuple([fetching for fetching in effects.reads if self._may_be_carried(fetching)])
         if carried:
-            taken.reads = [fetching for fetching in taken.reads if fetching not in carried]
+            effects.reads = [fetching for fetching in effects.reads if fetching not in carried]
             for fetching in carried:
-                end_reading(fetching, taken.released)
+                end_reading(fetching, effects.released)
         return carried
 
     def _may_be_carried(self, fetching: Fetching) -> bool:
@@ -73,10 +74,9 @@ class Reads:
         """The client has taken answers, so that more values may come to the host."""
         if not session.reads:
             return
-        taken = Taken()
-        self._tell_waiting(session, taken)
-        if taken.released:
-            self._order(orders.Release(frozenset((session,)), tuple(taken.released)))
+        effects = Effects()
+        self._order_waiting(session, effects)
+        self._orders.add_release([session], effects.released)
 
     def end(self, report: orders.Brought | orders.Missing) -> None:
         """A value has come to the host, or does not come."""
@@ -104,23 +104,20 @@ class Reads:
         fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
         self._wake(fetching.session)
 
-    def _tell_waiting(self, session: Session, taken: Taken) -> None:
+    def _order_waiting(self, session: Session, effects: Effects) -> None:
         while session.reads:
             fetching = next(iter(session.reads.values()))
             if not session.answers.may_read(fetching.value.size_bytes):
                 return
             del session.reads[fetching.fetch]
-            self._tell(fetching, taken)
+            self._order(fetching, effects)
 
-    def _tell(self, fetching: Fetching, taken: Taken) -> None:
+    def _order(self, fetching: Fetching, effects: Effects) -> None:
         self._begin(fetching)
-        self._order_read(fetching)
-        end_reading(fetching, taken.released)
-
-    def _order_read(self, fetching: Fetching) -> None:
-        self._order(orders.Read(fetching))
+        self._orders.add(orders.Read(fetching))
         if orders.is_large(fetching):
             self._lanes.begin_large_read(fetching.session)
+        end_reading(fetching, effects.released)
 
     def _drop(self, fetching: Fetching) -> None:
         fetching.session.drop_read(fetching.fetch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_server.device import op_by_op as tier0
-from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Row, Value, ValueState
 from fusewire_server.sessions.values import forget, make_ready, release_if_dead
 
@@ -12,7 +12,7 @@ Donations = tuple[tuple[int, int], ...]  # an input, and the position of the liv
 _NONE: frozenset[Value] = frozenset()
 
 
-def leave_inputs(row: Row, taken: Taken, *, may_donate: bool) -> Donations:
+def leave_inputs(row: Row, effects: Effects, *, may_donate: bool) -> Donations:
     """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
     donated = _donations(row) if may_donate else ()
     donors = {row.inputs[number] for number, _ in donated} if donated else _NONE
@@ -21,18 +21,18 @@ def leave_inputs(row: Row, taken: Taken, *, may_donate: bool) -> Donations:
         if value in donors:
             forget(row.session, value)
         else:
-            release_if_dead(row.session, value, taken.released)
+            release_if_dead(row.session, value, effects.released)
     return donated
 
 
-def publish_outputs(row: Row, taken: Taken) -> None:
+def publish_outputs(row: Row, effects: Effects) -> None:
     """Whatever is told to the device later may use the row's results."""
     for value in row.outputs:
         if value.state is not ValueState.FAILED:
-            make_ready(value, taken.reads)
-            release_if_dead(row.session, value, taken.released)
+            make_ready(value, effects.reads)
+            release_if_dead(row.session, value, effects.released)
         else:
-            taken.released.append(value)
+            effects.released.append(value)
 
 
 def _donations(row: Row) -> Donations:

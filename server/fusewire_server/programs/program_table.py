@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -21,6 +21,7 @@ from fusewire_protos.program import Program
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
+from fusewire_server.config.config import Config
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.one_op_calls import OneOpCall, OneOpCalls
 from fusewire_server.programs.program_quota import ProgramQuota
@@ -226,6 +227,13 @@ def bucket(count: int) -> int:
 
 
 _MOST_CLAIMED = 1 << 16  # results of a rejected program that are poisoned: the others name nothing
+
+
+def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> ProgramTable:
+    """An empty table with the bounds that the settings give. `tenant_of` says whose a session is."""
+    limits, planner = config.limits, config.planner
+    bounds = TableBounds(planner.cached_plans, planner.cached_bytes, limits.held_program_bytes)
+    return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, ProgramQuota(tenant_of))
 
 
 @dataclass(frozen=True)

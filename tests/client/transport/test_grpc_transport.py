@@ -337,7 +337,9 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
 def test_a_tick_that_is_due_in_less_than_the_clock_counts_is_not_asked_for_over_and_over(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ticks, looks, has_ticked = [], [], threading.Event()
+    ticks: list[int] = []
+    looks: list[None] = []
+    has_ticked = threading.Event()
 
     def on_tick() -> float:
         ticks.append(len(looks))

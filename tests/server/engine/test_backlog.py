@@ -14,7 +14,7 @@ from fusewire_protos import dtypes, frames
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Entry, Fetch, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.shapes import Spec
-from fusewire_server.sessions import intake, session
+from fusewire_server.sessions import failed_results, intake, session
 from fusewire_server.sessions.session import SessionState
 from tests.program_bytes import program_bytes
 from tests.server.parts import chain, new, segment, upload
@@ -106,7 +106,7 @@ UNKNOWN_OPS = NewProgram(WIDE, False, program_bytes([[6, 4]], [], [[65535, [0]]]
 def test_a_segment_of_many_results_fails_in_pieces(
     program: NewProgram, failing_segment: Segment, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
 
     async def test() -> None:
         async with world() as here:
@@ -123,7 +123,7 @@ def test_a_segment_of_many_results_fails_in_pieces(
 
 
 def test_results_that_are_still_to_fail_hold_no_session_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
 
     async def test() -> None:
         async with world() as here:

@@ -12,7 +12,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.frames import INLINE_BYTES, Entry, Fetch, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server.device.orders import Order, Release
-from fusewire_server.engine import engine
+from fusewire_server.engine import ended_sessions
 from tests.server.parts import SIZE_BYTES, segment, upload_beside
 from tests.server.world import DEADLINE_S, NEGATE, Client, InstantPlanner, WatchedDevice, World, run, until, world
 
@@ -65,14 +65,14 @@ def _watched(here: World, monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
         told.extend([value.handle for value in one.values] for one in orders if isinstance(one, Release))
         order(*orders)
 
-    monkeypatch.setattr(here.engine._device_thread, "order", watched)
+    monkeypatch.setattr(here.engine._orders, "_hand_over", watched)
     return told
 
 
 def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
 
     async def test() -> None:
         async with world() as here:
@@ -83,7 +83,7 @@ def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest
             assert released == [[10]]
             await until(lambda: here.engine.memory.live_bytes == 0)
             assert released == [[10], [11]]
-            assert not here.engine._ended
+            assert not here.engine._ended_sessions
 
     run(test())
 
@@ -91,7 +91,7 @@ def test_of_many_values_of_an_ended_session_some_go_back_in_each_turn_the_oldest
 def test_the_large_values_of_an_ended_session_go_back_before_anything_else_is_ordered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
 
     async def test() -> None:
         room_bytes = 2 * LARGE.size_bytes + 2 * SIZE_BYTES
@@ -110,7 +110,7 @@ def test_the_large_values_of_an_ended_session_go_back_before_anything_else_is_or
 def test_a_server_that_stops_gives_back_what_sessions_held_that_have_just_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_KILLED", 1)
+    monkeypatch.setattr(ended_sessions, "MOST_KILLED", 1)
 
     async def test() -> None:
         async with world() as here:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -57,8 +55,7 @@ def test_a_dying_input_that_is_used_twice_is_not_overwritten() -> None:
 
 def test_donation_can_be_switched_off() -> None:
     async def test() -> None:
-        async with world(planner=InstantPlanner()) as here:
-            here.engine.config = replace(here.engine.config, device=config.Device(donation=False))
+        async with world(planner=InstantPlanner(), settings=config.Device(donation=False)) as here:
             client = here.client()
             await load(here, client)
             client.send(segment(NEGATE, 100, 10, dying=(0,)))

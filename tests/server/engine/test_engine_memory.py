@@ -132,7 +132,7 @@ def test_a_freed_upload_counts_as_its_sessions_until_it_is_written(monkeypatch: 
             before_bytes = client.session.live_bytes
             told: list[object] = []
             order = here.engine._device_thread.order
-            monkeypatch.setattr(here.engine._device_thread, "order", told.append)
+            monkeypatch.setattr(here.engine._orders, "_hand_over", told.append)
             client.send(upload_beside(20), Free((20,)))
             value = client.session.values[20]
             here.engine.uploaded(client.session, value, staged(here.device))

@@ -165,7 +165,7 @@ def test_every_schedule_answers_each_fetch_once_and_gives_all_memory_back(
             models = [model(here, name) for name in "abc"]
             if tier == "1 in slices":
                 await load(here, models[0].client)
-                here.engine._lanes.most_whole_ns = -1
+                here.engine._submissions.lanes.most_whole_ns = -1
             for kind, index, number in steps:
                 if kind == "breathe":
                     await asyncio.sleep(0)
@@ -292,10 +292,10 @@ def test_a_long_plan_holds_up_its_own_session_only_and_what_it_holds_comes_back_
             slow, other = here.client("slow"), here.client("other")
             await load(here, slow)
             device.may_end.clear()
-            here.engine._lanes.most_whole_ns = -1
+            here.engine._submissions.lanes.most_whole_ns = -1
             slow.send(segment(PAIR, 100, 10, 11), segment(PAIR, 200, 100, 101), Free((10,)))
             await until(device.reached.is_set)
-            here.engine._lanes.most_whole_ns = 1 << 60
+            here.engine._submissions.lanes.most_whole_ns = 1 << 60
             for index in range(5):
                 other.send(segment(NEGATE, 100 + index, 10))
                 await other.idle()

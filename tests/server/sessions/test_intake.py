@@ -14,7 +14,7 @@ from fusewire_protos.frames import INLINE_BYTES, Cancel, Entry, Fetch, Forget, F
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
-from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import bring_upload
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import let_die
@@ -34,9 +34,9 @@ def test_segments_join_the_queue_in_order_with_their_results_minted() -> None:
 def test_a_segments_use_is_counted_and_its_program_is_to_be_planned() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, segment(NEGATE, 100, 10))
+    effects = world.take(one, segment(NEGATE, 100, 10))
     entry = one.programs[NEGATE]
-    assert (entry.uses, taken.to_plan, taken.used) == (1, [entry], [entry])
+    assert (entry.uses, effects.to_plan, effects.used) == (1, [entry], [entry])
 
 
 def test_rows_that_need_an_upload_are_held_back_and_others_go_on() -> None:
@@ -51,8 +51,8 @@ def test_rows_that_need_an_upload_are_held_back_and_others_go_on() -> None:
         segment(NEGATE, 400, 200),
     )
     assert bases(one.queue) == [200, 400]
-    taken = Taken()
-    bring_upload(one, one.values[20], taken.reads, taken.released)
+    effects = Effects()
+    bring_upload(one, one.values[20], effects.reads, effects.released)
     assert bases(one.queue) == [200, 400, 100, 300]
     assert not one.held_back
 
@@ -92,9 +92,9 @@ def test_a_chain_of_held_back_rows_may_be_long() -> None:
 def test_an_upload_with_other_bytes_than_declared_fails_and_its_credit_comes_back() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, upload(20), Fetch(1, 20), tensors=[bytes(3)])
+    effects = world.take(one, upload(20), Fetch(1, 20), tensors=[bytes(3)])
     assert answers(one)[1][0] == "upload_failed"
-    assert (taken.writes, one.in_flight) == ([], NO_WORK)
+    assert (effects.writes, one.in_flight) == ([], NO_WORK)
 
 
 def test_an_upload_beside_the_stream_takes_no_credit() -> None:
@@ -110,11 +110,11 @@ def test_an_array_beyond_the_limit_is_refused_and_takes_nothing(is_beside: bool)
     one = world.session()
     before_bytes = one.live_bytes
     declare = upload_beside if is_beside else upload
-    taken = world.take(one, declare(20, Spec(dtypes.uint8, (2**40,))), Fetch(1, 20))
+    effects = world.take(one, declare(20, Spec(dtypes.uint8, (2**40,))), Fetch(1, 20))
     case, text = answers(one)[1]
     assert case == "quota_array_bytes"
     assert "limits.array_bytes = 64" in text
-    assert (taken.declared, one.live_bytes) == ([], before_bytes)
+    assert (effects.declared, one.live_bytes) == ([], before_bytes)
 
 
 def test_a_program_beyond_the_memory_of_a_session_is_rejected_until_it_forgets_another() -> None:
@@ -123,8 +123,8 @@ def test_a_program_beyond_the_memory_of_a_session_is_rejected_until_it_forgets_a
     held_bytes = sum(entry.size_bytes for entry in one.programs.values())
     world.programs.bounds = world.programs.bounds._replace(session_bytes=held_bytes)
     for number, case in ((8, "quota_program"), (9, None)):
-        taken = world.take(one, new(number, chain()))
-        assert [failure.case.name for failure in taken.failures] == ([case] if case else [])
+        effects = world.take(one, new(number, chain()))
+        assert [failure.case.name for failure in effects.failures] == ([case] if case else [])
         if case:
             world.take(one, Forget(PAIR))
 
@@ -177,9 +177,9 @@ def test_cancel_gives_up_what_waits_and_leaves_what_comes_after() -> None:
     world = World()
     one = world.session()
     world.take(one, upload_beside(20), segment(NEGATE, 100, 20), segment(NEGATE, 200, 10), Fetch(1, 200))
-    taken = world.take(one, Free((10,)), Cancel(), segment(NEGATE, 300, 11), segment(NEGATE, 400, 200))
+    effects = world.take(one, Free((10,)), Cancel(), segment(NEGATE, 300, 11), segment(NEGATE, 400, 200))
     assert answers(one)[1][0] == "cancelled"
-    assert [value.handle for value in taken.released] == [10]
+    assert [value.handle for value in effects.released] == [10]
     assert bases(one.queue) == [300, 400]
     bring_upload(one, one.values[20], [], [])
     assert bases(one.queue) == [300, 400]

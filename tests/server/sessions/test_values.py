@@ -8,8 +8,8 @@ from fusewire_protos import dtypes
 from fusewire_protos.frames import INLINE_BYTES, Free
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
-from fusewire_server.sessions import intake
-from fusewire_server.sessions.intake import Taken
+from fusewire_server.sessions import failed_results
+from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import bring_upload
 from tests.server.parts import SIZE_BYTES, chain, new, segment, upload, upload_beside
 from tests.server.tables import ADD, NEGATE, World, failure
@@ -47,7 +47,7 @@ def test_handles_beyond_the_quota_are_refused_and_failures_have_a_bound_too() ->
 
 
 def test_failures_have_their_bound_however_many_a_segment_brings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
     world = World(Limits(handles=4))
     one = world.session()
     world.take(one, new(9, chain(("negative",) * 9, range(9))), segment(9, 100, 10))
@@ -84,14 +84,14 @@ def test_an_upload_freed_before_it_arrives_is_released_when_it_does() -> None:
     world.take(one, upload_beside(20))
     value = one.values[20]
     world.take(one, Free((20,)))
-    taken = Taken()
-    bring_upload(one, value, taken.reads, taken.released)
-    assert taken.released == [value]
+    effects = Effects()
+    bring_upload(one, value, effects.reads, effects.released)
+    assert effects.released == [value]
     assert 20 not in one.values
 
 
 def test_freeing_what_names_nothing_is_no_failure() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, Free((999, 10, 10)))
-    assert [value.handle for value in taken.released] == [10]
+    effects = world.take(one, Free((999, 10, 10)))
+    assert [value.handle for value in effects.released] == [10]

@@ -14,9 +14,8 @@ from fusewire_protos.frames import Fetch, Forget, Free, NewProgram, Segment
 from fusewire_protos.program import Program, build
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs.failure import Failure
-from fusewire_server.sessions import intake
-from fusewire_server.sessions import validation as validate
-from fusewire_server.sessions.intake import Arrival, Item, Taken
+from fusewire_server.sessions import failed_results, segment_entry, validation
+from fusewire_server.sessions.frame import Arrival, Item
 from fusewire_server.sessions.rows import drop_row, fail_value, poison_from_inputs
 from fusewire_server.sessions.session import ValueState
 from tests.program_bytes import program_bytes
@@ -38,23 +37,23 @@ def test_a_failed_upload_poisons_its_dependents_only() -> None:
 def test_one_bad_input_fails_only_the_results_that_need_it() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, segment(PAIR, 100, 10, 999))
+    effects = world.take(one, segment(PAIR, 100, 10, 999))
     failed = {handle for handle in (100, 101, 102) if one.values[handle].state is ValueState.FAILED}
     assert failed == {101, 102}
-    assert [failure.case.name for failure in taken.failures] == ["unknown_handle"]
+    assert [failure.case.name for failure in effects.failures] == ["unknown_handle"]
     world.submit_next(one)
     assert one.values[100].state is ValueState.READY
 
 
 def test_many_bad_inputs_are_followed_through_the_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
     passes: list[object] = []
-    follow = validate.first_failed
+    follow = validation.first_failed
 
     def counted(program: Program, failed: Iterable[int]) -> dict[int, int]:
         passes.append(program)
         return follow(program, failed)
 
-    monkeypatch.setattr(validate, "first_failed", counted)
+    monkeypatch.setattr(segment_entry, "first_failed", counted)
     world = World()
     one = world.session()
     wide = build([VECTOR] * 100, [], [op("add", number, number + 1) for number in range(99)], range(99))
@@ -70,8 +69,8 @@ def test_however_many_inputs_are_absent_one_failure_is_told_and_one_stand_in_is_
     one = world.session()
     wide = build([VECTOR] * 100, [], [op("negative", 0), op("add", 1, 99)], (0, 1))
     world.take(one, new(9, wide))
-    taken = world.take(one, segment(9, 1000, 10, *range(500, 599)))
-    assert [failure.text for failure in taken.failures] == ["handle 500 names nothing in this session"]
+    effects = world.take(one, segment(9, 1000, 10, *range(500, 599)))
+    assert [failure.text for failure in effects.failures] == ["handle 500 names nothing in this session"]
     (row,) = one.queue
     assert row.inputs[0] is one.values[10]
     assert {value.state for value in row.inputs[1:]} == {ValueState.STAND_IN}
@@ -79,7 +78,7 @@ def test_however_many_inputs_are_absent_one_failure_is_told_and_one_stand_in_is_
 
 
 def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
     world = World()
     one = world.session()
     partly = build([VECTOR, VECTOR], [], [op("negative", 0), *[op("negative", 1)] * 5], range(6))
@@ -89,7 +88,7 @@ def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch
     failed: list[int] = []
     while left is not None:
         assert not one.queue
-        left = world.intake.take(one, [left], arrival, Taken())
+        left = world.intake.take(one, [left], arrival).left
         failed.append(sum(value.state is ValueState.FAILED for value in one.values.values()))
     assert failed == [2, 4, 5]
     assert bases(one.queue) == [1000]
@@ -100,7 +99,7 @@ def test_many_results_fail_piece_by_piece_before_their_row_is_queued(monkeypatch
 def test_a_failed_result_over_an_input_that_dies_is_refused_in_whatever_piece_it_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
     world = World()
     one = world.session()
     world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))), upload(103))
@@ -109,12 +108,12 @@ def test_a_failed_result_over_an_input_that_dies_is_refused_in_whatever_piece_it
 
 
 def test_the_inputs_of_a_failed_segment_die_with_its_last_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_FAILED", 2)
+    monkeypatch.setattr(failed_results, "MOST_FAILED", 2)
     world = World()
     one = world.session()
     world.take(one, new(9, build([VECTOR, VECTOR], [], [op("negative", 0)] * 5, range(5))))
-    taken = world.take(one, segment(9, 100, 999, 10, dying=(1,)))
-    assert [value.handle for value in taken.released] == [10]
+    effects = world.take(one, segment(9, 100, 999, 10, dying=(1,)))
+    assert [value.handle for value in effects.released] == [10]
     assert [*one.values] == [11, *range(100, 105)]
 
 
@@ -201,8 +200,8 @@ def test_a_rejected_program_poisons_its_live_handles_and_the_session_lives() -> 
     world = World()
     one = world.session()
     unknown_op = program_bytes([[6, 4]], [], [[65535, [0]], [65535, [1]]], [1])
-    taken = world.take(one, NewProgram(9, False, unknown_op))
-    assert [failure.case.name for failure in taken.failures] == ["unknown_op"]
+    effects = world.take(one, NewProgram(9, False, unknown_op))
+    assert [failure.case.name for failure in effects.failures] == ["unknown_op"]
     world.take(one, segment(9, 100, 10, dying=(0,)), segment(NEGATE, 200, 101), Fetch(1, 101))
     assert answers(one)[1][0] == "unknown_op"
     assert 100 not in one.values

@@ -18,8 +18,8 @@ from tests.server.tables import FAULT, NEGATE, World, answers
 def test_a_ready_value_is_read_and_a_coming_one_when_it_is_ready() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, Fetch(1, 10), segment(NEGATE, 100, 10), Fetch(2, 100))
-    assert [fetching.fetch for fetching in taken.reads] == [1]
+    effects = world.take(one, Fetch(1, 10), segment(NEGATE, 100, 10), Fetch(2, 100))
+    assert [fetching.fetch for fetching in effects.reads] == [1]
     assert [fetching.fetch for fetching in world.submit_next(one).reads] == [2]
 
 
@@ -43,8 +43,8 @@ def test_a_fetch_that_waits_is_answered_when_its_value_fails() -> None:
 def test_a_repeated_fetch_is_answered_once() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, Fetch(1, 10), Fetch(1, 10), Fetch(2, 999), Fetch(2, 999))
-    assert [fetching.fetch for fetching in taken.reads] == [1]
+    effects = world.take(one, Fetch(1, 10), Fetch(1, 10), Fetch(2, 999), Fetch(2, 999))
+    assert [fetching.fetch for fetching in effects.reads] == [1]
     assert list(answers(one)) == [2]
     world.take(one, Fetch(2, 10))
     assert len(one.answers.unsent) == 1
@@ -53,19 +53,19 @@ def test_a_repeated_fetch_is_answered_once() -> None:
 def test_a_fetch_keeps_a_freed_value_alive() -> None:
     world = World()
     one = world.session()
-    taken = world.take(one, Fetch(1, 10), Free((10,)))
-    assert taken.released == []
-    end_reading(taken.reads[0], taken.released)
-    assert [value.handle for value in taken.released] == [10]
+    effects = world.take(one, Fetch(1, 10), Free((10,)))
+    assert effects.released == []
+    end_reading(effects.reads[0], effects.released)
+    assert [value.handle for value in effects.released] == [10]
 
 
 def test_an_abandoned_fetch_is_not_answered_and_holds_nothing() -> None:
     world = World()
     one = world.session()
     world.take(one, segment(NEGATE, 100, 10), Fetch(1, 100), Free((100,)), Abandon(1), Abandon(2))
-    taken = world.submit_next(one)
-    assert (taken.reads, one.fetches, one.answers.unsent) == ([], {}, [])
-    assert [value.handle for value in taken.released] == [100]
+    effects = world.submit_next(one)
+    assert (effects.reads, one.fetches, one.answers.unsent) == ([], {}, [])
+    assert [value.handle for value in effects.released] == [100]
 
 
 @pytest.mark.parametrize("handle", [10, 20])
@@ -73,8 +73,8 @@ def test_abandoning_a_fetch_takes_no_longer_for_those_that_wait_beside_it(handle
     world = World()
     one = world.session()
     fetches = range(100_000)
-    taken = world.take(one, upload_beside(20), *[Fetch(fetch, handle) for fetch in fetches])
-    one.reads.update((fetching.fetch, fetching) for fetching in taken.reads)  # of 10, which is ready
+    effects = world.take(one, upload_beside(20), *[Fetch(fetch, handle) for fetch in fetches])
+    one.reads.update((fetching.fetch, fetching) for fetching in effects.reads)  # of 10, which is ready
     started = time.process_time()
     world.take(one, *[Abandon(fetch) for fetch in reversed(fetches)])
     assert time.process_time() - started < 5.0

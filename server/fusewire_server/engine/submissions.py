@@ -1,0 +1,170 @@
+"""Submits rows while the device has room for more, and settles what they have come to.
+
+The coalescer and the lanes decide which rows; here their values change hands and the orders are made.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from fusewire_kernels.devices.base import Device
+from fusewire_protos.errors import BY_NAME
+from fusewire_server.config.config import Device as DeviceSettings
+from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
+from fusewire_server.engine.device_orders import DeviceOrders
+from fusewire_server.engine.reads import Reads
+from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
+from fusewire_server.programs.counters import Counters
+from fusewire_server.programs.failure import Failure
+from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.scheduling.coalescer import Batch, Coalescer
+from fusewire_server.scheduling.lanes import Lanes
+from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.rows import drop_row, fail_row, poison_from_inputs
+from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
+
+
+class Submissions:
+    """Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+
+    `no_room` says what there is too little of, for a row that found no room on the device.
+    """
+
+    def __init__(
+        self,
+        settings: DeviceSettings,
+        device: Device,
+        orders: DeviceOrders,
+        counters: Counters,
+        wake: Callable[[Session], None],
+        no_room: Callable[[str], str],
+    ) -> None:
+        submission_ns = int(settings.submission_s * 1e9)
+        self._settings = settings
+        self._device = device
+        self._orders = orders
+        self._counters = counters
+        self._wake = wake
+        self._no_room = no_room
+        self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
+        self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
+        self.reads = Reads(orders, self.lanes, counters, wake, no_room)
+        self.is_held = False  # whether the device takes no new submission
+
+    def submit(self) -> None:
+        """Submits rows as long as there are any and the device has room."""
+        while not self.is_held and self.lanes.has_room:
+            batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
+            if batch is None:
+                return
+            self._submit_batch(batch)
+
+    def update(self, session: Session) -> None:
+        """A session's queue has changed."""
+        self._coalescer.update(session)
+
+    def leave(self, session: Session) -> None:
+        """A session has ended: no row of it is submitted any more."""
+        self._coalescer.remove(session)
+
+    def pass_by(self, number: int) -> None:
+        """A submission takes long: others need not wait for it."""
+        self.lanes.pass_by(number)
+
+    def finish(self, ran: Ran) -> None:
+        """A submission has been completed: its rows are charged, and what it brought along is answered."""
+        batch, loaded, _ = self.lanes.complete(ran.number)
+        row_ns = ran.device_ns // len(batch.rows)
+        if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
+            batch.entry.cost.measured(len(batch.rows), ran.device_ns)
+        self._coalescer.settle(batch, row_ns)
+        self._counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
+        for failed in ran.failed:
+            self._fail_row(failed)
+        for row in batch.rows:
+            row.session.complete(row.entry.amount)
+            row.session.device_ns += row_ns
+            self._wake(row.session)
+        for read in ran.reads:
+            self.reads.end(read)
+
+    def finish_read(self, report: Brought | Missing) -> None:
+        """A value that was ordered by itself has come to the host, or does not come."""
+        session = report.fetching.session
+        session.device_ns += report.device_ns
+        self._coalescer.charge(session, report.device_ns)
+        if is_large(report.fetching):
+            self.lanes.end_large_read(session)
+        self.reads.end(report)
+
+    def _rows_that_fit(self, entry: ProgramEntry) -> int:
+        if entry.loaded is None:
+            return self._settings.most_rows
+        return self._device.rows_that_fit(entry.loaded.plan.arena_bytes)
+
+    def _submit_batch(self, batch: Batch) -> None:
+        effects = Effects()
+        rows = tuple([row for row in batch.rows if self._is_worth_running(row, effects)])
+        if len(rows) < len(batch.rows):
+            self._coalescer.refund(batch, set(batch.rows).difference(rows))
+            self._release_of_rows(batch.rows, effects)
+            batch = Batch(batch.entry, rows, batch.row_ns)
+        if rows:
+            self._order_run(batch, effects)
+
+    def _is_worth_running(self, row: Row, effects: Effects) -> bool:
+        fault = row.entry.fault
+        if fault is not None and row.entry.loaded is None:
+            self._counters.failed(fault.case)
+            self._drop(row, fault._replace(base=row.base), effects)
+            return False
+        poison_from_inputs(row, effects.released)
+        if _is_wanted(row):
+            return True
+        self._drop(row, failure_of(row.outputs[0]), effects)
+        return False
+
+    def _drop(self, row: Row, failure: Failure, effects: Effects) -> None:
+        drop_row(row, failure, effects.released)
+        self._wake(row.session)
+
+    def _order_run(self, batch: Batch, effects: Effects) -> None:
+        entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
+        number = self.lanes.tell(batch, loaded)
+        now_ns = time.monotonic_ns()
+        for row in rows:
+            self._counters.queue.add(now_ns - row.queued_at_ns)
+        may_donate = self._settings.donation
+        donated = tuple([leave_inputs(row, effects, may_donate=may_donate) for row in rows])
+        for row in rows:
+            publish_outputs(row, effects)
+        reads = self.reads.take_carried(effects)
+        released, effects.released = tuple(effects.released), []
+        is_long = loaded is not None and self.lanes.is_long(entry, loaded)
+        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads), is_long))
+        self.reads.order(effects)
+        self._release_of_rows(rows, effects)
+
+    def _release_of_rows(self, rows: Sequence[Row], effects: Effects) -> None:
+        """Releases what died with rows: values of their sessions."""
+        released, effects.released = effects.released, []
+        if released:
+            self._orders.add_release({row.session for row in rows}, released)
+
+    def _fail_row(self, failed: FailedRow) -> None:
+        row = failed.row
+        text = self._no_room(failed.text) if failed.case == "out_of_memory" else failed.text
+        failure = Failure(BY_NAME[failed.case], text, row.base, 0)
+        self._counters.failed(failure.case)
+        if row.session.state is not SessionState.CLOSED:
+            fail_row(row, failure)
+
+
+def _is_wanted(row: Row) -> bool:
+    """Whether there is anything left that a row could bring about."""
+    for value in row.outputs:
+        if value.state is not ValueState.FAILED:
+            return True
+    return not row.outputs

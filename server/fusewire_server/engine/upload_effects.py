@@ -1,0 +1,42 @@
+"""Updates the tables of a session as an upload arrives, fails or has been written to the device. Pure."""
+
+from __future__ import annotations
+
+from fusewire_kernels.devices.base import Staged
+from fusewire_server.device.orders import Write
+from fusewire_server.programs.failure import Failure
+from fusewire_server.sessions.effects import Effects
+from fusewire_server.sessions.rows import bring_upload, fail_value
+from fusewire_server.sessions.session import Session, Value
+from fusewire_server.sessions.values import release_if_dead
+
+
+def arrive(session: Session, value: Value) -> Effects:
+    """The bytes of an upload beside the stream have arrived.
+
+    Until they are written, they count as the session's, for they are held that long.
+    """
+    effects = Effects()
+    value.readers += 1
+    bring_upload(session, value, effects.reads, effects.released)
+    return effects
+
+
+def fail(session: Session, value: Value, failure: Failure) -> Effects:
+    """An upload will never be there; only what depends on it fails."""
+    effects = Effects()
+    effects.failures.append(failure)
+    fail_value(session, value, failure)
+    return effects
+
+
+def end_writing(write: Write, failure: Failure | None) -> Effects:
+    """A value has been written, or could not be because of `failure`."""
+    effects = Effects()
+    if isinstance(write.data, Staged):
+        write.value.readers -= 1
+        release_if_dead(write.session, write.value, effects.released)
+    if failure is not None:
+        effects.failures.append(failure)
+        fail_value(write.session, write.value, failure)
+    return effects

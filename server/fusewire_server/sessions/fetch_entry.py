@@ -1,0 +1,57 @@
+"""Applies a fetch, and the abandoning of one. Pure."""
+
+from __future__ import annotations
+
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import Abandon, Fetch
+from fusewire_server.sessions.frame import Frame
+from fusewire_server.sessions.segment_entry import failure_of_unknown
+from fusewire_server.sessions.session import Fetching, Session, ValueState, failure_of
+from fusewire_server.sessions.values import end_reading
+
+
+def take_fetch(frame: Frame, fetch: Fetch) -> None:
+    """Answers with a failure at once, or has the value read when it is ready. Raises CaseError for too many."""
+    session, effects = frame.session, frame.effects
+    if _is_repeated(session, fetch.fetch):
+        return
+    if len(session.fetches) + len(session.answers.untaken) >= frame.limits.handles:
+        limit = frame.limits.handles
+        raise CaseError("slow_reader", f"more than limits.handles = {limit} fetches wait to be taken")
+    value = session.values.get(fetch.handle)
+    if value is None or not value.is_named:
+        failure = failure_of_unknown(fetch.handle, 0)
+        effects.failures.append(failure)
+        session.answer_failure(fetch.fetch, failure)
+        return
+    if value.state is ValueState.FAILED:
+        session.answer_failure(fetch.fetch, failure_of(value))
+        return
+    fetching = Fetching(session, fetch.fetch, value)
+    session.fetches[fetch.fetch] = fetching
+    value.readers += 1
+    if value.state is ValueState.READY:
+        effects.reads.append(fetching)
+    else:
+        value.fetches[fetch.fetch] = fetching
+
+
+def take_abandon(frame: Frame, abandon: Abandon) -> None:
+    """The client does not want an answer any more."""
+    session = frame.session
+    fetching = session.fetches.get(abandon.fetch)
+    if fetching is None:
+        session.answers.forget_beside(abandon.fetch)
+        return
+    fetching.is_abandoned = True
+    for waiting in (fetching.value.fetches, session.reads):
+        if waiting.pop(abandon.fetch, None) is not None:
+            del session.fetches[abandon.fetch]
+            end_reading(fetching, frame.effects.released)
+
+
+def _is_repeated(session: Session, fetch: int) -> bool:
+    """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
+    if fetch in session.fetches or fetch in session.answers.untaken:
+        return True
+    return session.answers.tell_again(fetch)
