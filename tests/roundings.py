@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.conversions import cast
+from fusewire_kernels.ops.conversions import cast
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fusewire_kernels.conversions import cast
+from fusewire_kernels.ops.conversions import cast
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import AttributeKind, Attributes, Category, Op
 from fusewire_protos.dtypes import DType

@@ -16,7 +16,7 @@ _SOURCES = (
     "client/fusewire",
     "loadtests",
 )
-_ROW = re.compile(r"^\| `(?P<folder>[\w/]+)/` \| (?P<idea>.+?) \|", re.MULTILINE)
+_ROW = re.compile(r"^\| (?P<is_package>\*\*)?`(?P<folder>[\w/]+)/`(?:\*\*)? \| (?P<idea>.+?) \|", re.MULTILINE)
 
 
 def _folders() -> dict[str, Path]:
@@ -25,8 +25,13 @@ def _folders() -> dict[str, Path]:
 
 
 def _shown() -> dict[str, str]:
+    """The idea of each folder; rows of folders stand behind that of their package."""
     text = (_ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("\n## Folders\n")[2]
-    return {row["folder"]: row["idea"] for row in _ROW.finditer(text)}
+    shown, package = {}, ""
+    for row in _ROW.finditer(text):
+        package = row["folder"] if row["is_package"] else package
+        shown[row["folder"] if row["is_package"] else f"{package}/{row['folder']}"] = row["idea"]
+    return shown
 
 
 def _idea(folder: Path) -> str:

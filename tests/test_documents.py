@@ -16,6 +16,7 @@ _ROOT = Path(__file__).parents[1]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
 _DECISIONS = _ROOT / "docs" / "decisions"
 _LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
+_SOURCE = re.compile(r"`(?P<path>[\w./]+/[\w]+\.(?:py|h|md|proto|toml))`")
 _README_TARGET = "localhost:7423"
 
 
@@ -44,6 +45,14 @@ def test_every_link_leads_to_a_file_and_a_heading(document: Path) -> None:
         target = (document.parent / link["path"]) if link["path"] else document
         assert target.exists(), link[0]
         assert not link["heading"] or link["heading"] in _headings(target), link[0]
+
+
+@pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))
+def test_every_source_that_is_named_is_there(document: Path) -> None:
+    """From the root, or within a package."""
+    packages = [_ROOT, *(init.parent for init in _ROOT.glob("*/*/__init__.py"))]
+    for source in _SOURCE.finditer(_text(document)):
+        assert any((package / source["path"]).is_file() for package in packages), source[0]
 
 
 def test_the_index_lists_every_decision_with_its_title() -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_kernels.conversions import cast
-from fusewire_kernels.reference import twin
+from fusewire_kernels.ops.conversions import cast
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.conversions import cast
+from fusewire_kernels.ops.conversions import cast
 from fusewire_protos import dtypes, nans
 from fusewire_protos.catalogue import Op
 from fusewire_protos.dtypes import DType

@@ -15,17 +15,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fusewire_kernels.arena import Arena, arrange
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.divide import division
-from fusewire_kernels.donate import donations
+from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.explain import explain
-from fusewire_kernels.fuse import Fusion, fuse
-from fusewire_kernels.graph import CONSTANT, Graph, build_graph
-from fusewire_kernels.kernel import Kernel
-from fusewire_kernels.lifetimes import Lifetime, lifetimes
-from fusewire_kernels.lower import Task, lower
-from fusewire_kernels.plan import (
+from fusewire_kernels.fusion.horizontal import Batch, schedule
+from fusewire_kernels.fusion.lowering import Task, lower
+from fusewire_kernels.fusion.slicing import division
+from fusewire_kernels.fusion.vertical import Fusion, fuse
+from fusewire_kernels.graph.graph import CONSTANT, Graph, build_graph
+from fusewire_kernels.memory.arena import Arena, arrange
+from fusewire_kernels.memory.donation import donations
+from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes
+from fusewire_kernels.plan.plan import (
     ARENA_COLUMN,
     ArenaColumn,
     Column,
@@ -40,7 +41,6 @@ from fusewire_kernels.plan import (
     ScalarColumn,
     ViewColumn,
 )
-from fusewire_kernels.schedule import Batch, schedule
 from fusewire_protos.program import Program
 
 # Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the

@@ -12,15 +12,15 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design
-from fusewire_kernels.fuse import Fusion, inlined_as
-from fusewire_kernels.graph import SLOTS, Form, Graph, Operand
-from fusewire_kernels.kernel import ArgumentKind, LoopKernel
-from fusewire_kernels.lifetimes import Lifetime, may_overwrite
-from fusewire_kernels.lower import Task
-from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Donation
-from fusewire_kernels.schedule import Batch
+from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
+from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.fusion.vertical import Fusion, inlined_as
+from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Operand
+from fusewire_kernels.memory.arena import Arena
+from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite
+from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Donation
 from fusewire_protos.errors import ServerFault
 
 _MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._conversions import Host, cast
-from fusewire_kernels.reference import twin
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.dtypes import DType

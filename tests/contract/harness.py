@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import design, written_in
+from fusewire_kernels.compile.toolchains import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
-from fusewire_kernels.plan import Plan
-from fusewire_kernels.slots import SlotLayout
-from fusewire_kernels.toolchains import compiler_of
+from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program

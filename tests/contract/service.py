@@ -14,7 +14,7 @@ from typing import Any
 
 import fusewire as fw
 from fusewire.testing import serve_subprocess
-from fusewire_kernels.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 
 _DEADLINE_S = 120.0
 _ASK_EVERY_S = 0.02

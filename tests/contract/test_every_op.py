@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire_kernels.conversions import scalar
-from fusewire_kernels.reference import twin
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.dtypes import DType

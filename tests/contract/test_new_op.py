@@ -15,17 +15,17 @@ _SOURCE_ROOTS = ("protos", "kernels", "server", "client")
 _TESTS = (
     "tests/contract/test_every_op.py",
     "tests/kernels/codegen/test_bodies.py",
-    "tests/kernels/test_interpreter.py",
-    "tests/kernels/test_reference.py",
+    "tests/kernels/ops/test_interpreter.py",
+    "tests/kernels/ops/test_reference.py",
     "tests/protos/test_catalogue.py",
     "tests/test_tolerances.py",
 )
 
 _CATALOGUE = "protos/fusewire_protos/catalogue.py"
 _BODIES = "kernels/fusewire_kernels/codegen/bodies.py"
-_EXPAND = "kernels/fusewire_kernels/expand.py"
-_VIEWS = "kernels/fusewire_kernels/views.py"
-_TWINS = "kernels/fusewire_kernels/reference.py"
+_EXPAND = "kernels/fusewire_kernels/ops/expand.py"
+_VIEWS = "kernels/fusewire_kernels/graph/views.py"
+_TWINS = "kernels/fusewire_kernels/ops/reference.py"
 _ROUNDINGS = "tests/roundings.py"
 
 # Each: the file, how a line of it begins, and what goes before that line.
@@ -143,7 +143,7 @@ import fusewire as fw
 from fusewire._api import stub as _stub
 from fusewire._api.op_functions import functions_of
 from fusewire.testing import serve_subprocess
-from fusewire_kernels.reference import twin
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos.catalogue import BY_NAME, OPS
 
 DECLARED = (
@@ -200,7 +200,7 @@ _KERNELS = """
 import sys
 from pathlib import Path
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.compile_cuda import CudaCompiler
+from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import ConfigurationError

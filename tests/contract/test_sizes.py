@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from fusewire_kernels.build import design
-from fusewire_kernels.needs import LONG_WALK
+from fusewire_kernels.fusion.needs import LONG_WALK
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from fusewire_kernels import divide
+from fusewire_kernels.fusion import slicing as divide
 
 
 @contextmanager

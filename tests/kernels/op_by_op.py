@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.interpreter import Kernel, Repertoire, ended, execute
+from fusewire_kernels.ops.interpreter import Kernel, Repertoire, ended, execute
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import Design, design, write
-from fusewire_kernels.conversions import cast
-from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Stride
-from fusewire_kernels.plan import Donation, KernelSource, Launch, Plan
-from fusewire_kernels.reference import twin
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Stride
+from fusewire_kernels.ops.conversions import cast
+from fusewire_kernels.ops.reference import twin
+from fusewire_kernels.plan.plan import Donation, KernelSource, Launch, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.program import Program

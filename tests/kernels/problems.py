@@ -11,9 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.compile import Toolchain, compile_kernels, find_compiler
-from fusewire_kernels.devices.cpu import CpuDevice
-from fusewire_kernels.kernel import (
+from fusewire_kernels.codegen.kernel import (
     Argument,
     ArgumentKind,
     Kernel,
@@ -23,7 +21,9 @@ from fusewire_kernels.kernel import (
     Store,
     Stride,
 )
-from fusewire_kernels.plan import ArenaColumn, Cost, Launch, OperandRef, Plan
+from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels, find_compiler
+from fusewire_kernels.devices.cpu import CpuDevice
+from fusewire_kernels.plan.plan import ArenaColumn, Cost, Launch, OperandRef, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.arena import arrange
 from fusewire_kernels.build import Design
-from fusewire_kernels.fuse import Fusion, _Fuser, _Links
-from fusewire_kernels.graph import Graph, Value, build_graph
-from fusewire_kernels.groups import Group
-from fusewire_kernels.lifetimes import lifetimes
-from fusewire_kernels.lower import lower
-from fusewire_kernels.schedule import Batch
+from fusewire_kernels.fusion.groups import Group
+from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.lowering import lower
+from fusewire_kernels.fusion.vertical import Fusion, _Fuser, _Links
+from fusewire_kernels.graph.graph import Graph, Value, build_graph
+from fusewire_kernels.memory.arena import arrange
+from fusewire_kernels.memory.lifetimes import lifetimes
 from fusewire_protos.program import Program
 from tests.kernels.verified import verify
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
-from fusewire_kernels.kernel import ArgumentKind, LoopKernel, ProductKernel
-from fusewire_kernels.lower import Task
-from fusewire_kernels.plan import Donation
+from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
+from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.plan.plan import Donation
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program
 from tests import strategies

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from fusewire_kernels import build
-from fusewire_kernels.arena import Arena
 from fusewire_kernels.build import Design, design, written_in
-from fusewire_kernels.fuse import Fusion
-from fusewire_kernels.graph import Form, Graph, Operand
-from fusewire_kernels.plan import Donation
-from fusewire_kernels.schedule import Batch
+from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.vertical import Fusion
+from fusewire_kernels.graph.graph import Form, Graph, Operand
+from fusewire_kernels.graph.views import Layout
+from fusewire_kernels.memory.arena import Arena
+from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.verify import verify_donations
-from fusewire_kernels.views import Layout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ServerFault
 from fusewire_protos.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fusewire_kernels.build import Design
-from fusewire_kernels.donate import donations
+from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.verify import (
     verify_arena,
     verify_batches,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.program import build

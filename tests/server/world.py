@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, Device, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.devices.null import NullDevice, NullPlan, NullReadback
-from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
+from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
 from fusewire_protos.program import Program

@@ -16,7 +16,7 @@ Host = npt.NDArray[Any]
 # All results of a program, from its inputs, scalars and slice starts.
 Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
-_MEANING_OF_OPS = "fusewire_kernels.reference"
+_MEANING_OF_OPS = "fusewire_kernels.ops.reference"
 
 
 def compute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]) -> Sequence[Host]:

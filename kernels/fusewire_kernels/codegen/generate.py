@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 from fusewire_kernels.codegen.geometry import head_line
+from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
 from fusewire_kernels.codegen.loops import loop_text
 from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
 from fusewire_kernels.codegen.product import product_text
 from fusewire_kernels.codegen.product_cuda import cuda_product_text
-from fusewire_kernels.kernel import Kernel, ProductKernel
-from fusewire_kernels.plan import KernelSource
+from fusewire_kernels.plan.plan import KernelSource
 
 
 @lru_cache(1024)  # plans of other sizes, and of other repeats of a body, have the same kernels

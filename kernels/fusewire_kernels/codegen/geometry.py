@@ -11,7 +11,7 @@ from enum import Enum
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.kernel import Kernel, ProductKernel
+from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
 
 CHUNK = 16384  # FW_CHUNK of the prelude
 LANES = 32  # FW_LANES of the prelude

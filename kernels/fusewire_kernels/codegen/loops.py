@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 
 from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.kernel import LoopKernel, Node
 from fusewire_kernels.codegen.sections import Section, Sections, sections_of
 from fusewire_kernels.codegen.statements import (
     LoopBody,
@@ -30,7 +31,6 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
-from fusewire_kernels.kernel import LoopKernel, Node
 from fusewire_protos import dtypes
 
 SIGNATURE = "void {key}(const int64_t *sizes, const fw_operand *operands, const int64_t *slots)"

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from fusewire_kernels.codegen.bodies import TYPES
+from fusewire_kernels.codegen.kernel import LoopKernel
 from fusewire_kernels.codegen.statements import (
     LoopBody,
     analyse,
@@ -25,7 +26,6 @@ from fusewire_kernels.codegen.statements import (
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
-from fusewire_kernels.kernel import LoopKernel
 
 PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns"
 _MOST_THREADS = 1024

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, canonical, loaded, storable
+from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.loops import SIGNATURE
 from fusewire_kernels.codegen.text import Lines
-from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 

@@ -12,10 +12,10 @@ from string import Template
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
 from fusewire_kernels.codegen.geometry import THREADS_ACROSS, THREADS_DOWN, TILES, Tile
+from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.loops_cuda import PARAMETERS, instance_lines
 from fusewire_kernels.codegen.product import accumulator_of, finished, multiply_add, product_size_names
 from fusewire_kernels.codegen.text import Lines
-from fusewire_kernels.kernel import ProductKernel
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("side", "depth", "steps")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fusewire_kernels.codegen.bodies import TYPES, canonical, conversion, expression, loaded, storable
-from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
+from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Node, Stride
 from fusewire_protos import catalogue
 from fusewire_protos.dtypes import DType
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.plan import Plan
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.shapes import Spec
 
 

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.compile import Toolchain, compile_library, find_compiler
+from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
-from fusewire_kernels.plan import Launch, Plan
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.plan import Launch, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec

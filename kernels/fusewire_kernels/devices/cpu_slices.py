@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.plan import Launch
+from fusewire_kernels.plan.plan import Launch
 from fusewire_protos.errors import OutOfMemory
 
 

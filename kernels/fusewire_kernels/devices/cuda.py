@@ -27,14 +27,14 @@ import numpy.typing as npt
 from cupy.cuda import driver, runtime
 
 from fusewire_kernels.codegen.geometry import grid, layout_of
-from fusewire_kernels.compile_cuda import Nvrtc
+from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
-from fusewire_kernels.plan import ARENA_ALIGNMENT_BYTES, Plan
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.devices.one_op import as_function
-from fusewire_kernels.plan import Plan
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.shapes import Spec

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.shapes import Spec
 
 

@@ -12,10 +12,10 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from fusewire_kernels import interpreter
 from fusewire_kernels.devices.base import Block, Device
-from fusewire_kernels.interpreter import Kernel, Repertoire, Steps
-from fusewire_kernels.plan import Donation
+from fusewire_kernels.ops import interpreter
+from fusewire_kernels.ops.interpreter import Kernel, Repertoire, Steps
+from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan, Staged
-from fusewire_kernels.plan import Plan
+from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.credit import Amount
 from fusewire_server.device import large_read
 from fusewire_server.programs.program_table import ProgramEntry

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fusewire_kernels.devices.base import LoadedPlan, PlanInSlices, PlansInSlices
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_server.sessions.session import Row, Value
 
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.interpreter import Steps
+from fusewire_kernels.ops.interpreter import Steps
 from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.device.memory import Demand, DeviceMemory
 from fusewire_server.device.op_by_op import prepare, repertoire_of, run_op_by_op

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fusewire_kernels.plan import Plan
+from fusewire_kernels.plan.plan import Plan
 
 _SHOWN_ID_DIGITS = 12
 

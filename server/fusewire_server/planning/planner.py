@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import msgpack
 
-from fusewire_kernels.plan import Plan
-from fusewire_kernels.plan_codec import decode_plan
+from fusewire_kernels.plan.plan import Plan
+from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4

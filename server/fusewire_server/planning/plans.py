@@ -15,7 +15,7 @@ from typing import NamedTuple
 from weakref import WeakSet, WeakValueDictionary
 
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import BY_NAME, bounded_text
 from fusewire_server.device.orders import Load, Loaded
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlanRequest

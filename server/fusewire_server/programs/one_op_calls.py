@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusewire_kernels.expand import expand
-from fusewire_kernels.interpreter import converted_first, needs_kernel
+from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.interpreter import converted_first, needs_kernel
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import encode

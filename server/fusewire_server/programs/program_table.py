@@ -29,7 +29,7 @@ from fusewire_server.programs.row_cost import RowCost
 
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
-    from fusewire_kernels.slots import SlotLayout
+    from fusewire_kernels.plan.slots import SlotLayout
 
 
 # What parts of a program take once it is decoded, about; a test compares the sum with what is measured.

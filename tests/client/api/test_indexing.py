@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as npst
 
 from fusewire._api.indexing import read_index, read_window
 from fusewire._errors import ArgumentError
-from fusewire_kernels.reference import region_index
+from fusewire_kernels.ops.reference import region_index
 
 SHAPE = (5, 1, 4, 3)
 DATA = np.arange(60).reshape(SHAPE)

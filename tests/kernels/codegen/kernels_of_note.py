@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fusewire_kernels.kernel import (
+from fusewire_kernels.codegen.kernel import (
     Argument,
     ArgumentKind,
     Kernel,

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.bodies import expression
-from fusewire_kernels.conversions import scalar
-from fusewire_kernels.reference import twin
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.ops.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category, Op
 from fusewire_protos.dtypes import DType

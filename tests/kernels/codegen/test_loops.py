@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_kernels import compile as compiling
+from fusewire_kernels.codegen.kernel import LoopKernel
 from fusewire_kernels.codegen.loops import columns_at_once, loop_text
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.statements import analyse
-from fusewire_kernels.compile import Toolchain
-from fusewire_kernels.kernel import LoopKernel
+from fusewire_kernels.compile import c_compiler as compiling
+from fusewire_kernels.compile.c_compiler import Toolchain
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.codegen.order_of_summation import reduced

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.product import product_text
-from fusewire_kernels.compile import FLAGS, Toolchain
-from fusewire_kernels.kernel import ProductKernel
+from fusewire_kernels.compile.c_compiler import FLAGS, Toolchain
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.problems import product_problem, run, toolchain_in

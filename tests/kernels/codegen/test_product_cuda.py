@@ -11,10 +11,10 @@ import pytest
 
 from fusewire_kernels.codegen import geometry
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.compile import Toolchain
-from fusewire_kernels.compile_cuda import CudaCompiler
+from fusewire_kernels.compile.c_compiler import Toolchain
+from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.plan import Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
+from fusewire_kernels.plan.plan import Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.problems import Problem, product_problem, run, toolchain_in

@@ -17,9 +17,18 @@ import numpy.typing as npt
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LoopKernel,
+    Node,
+    ProductKernel,
+    Store,
+    Stride,
+)
 from fusewire_kernels.devices.base import Block, Device, PlansInSlices, Staged
-from fusewire_kernels.kernel import Argument, ArgumentKind, Kernel, LoopKernel, Node, ProductKernel, Store, Stride
-from fusewire_kernels.plan import (
+from fusewire_kernels.plan.plan import (
     ARENA_ALIGNMENT_BYTES,
     ARENA_COLUMN,
     ArenaColumn,
@@ -33,7 +42,7 @@ from fusewire_kernels.plan import (
     Plan,
     ScalarColumn,
 )
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import OutOfMemory

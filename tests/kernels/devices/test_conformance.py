@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fusewire_kernels.compile import Toolchain, compile_kernels
+from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.devices.cpu import CpuDevice
 from tests.kernels.devices.conformance import ARENA_BYTES, MEMORY_BYTES, DeviceConformance, Machine
 from tests.kernels.problems import toolchain_in

@@ -13,11 +13,11 @@ import pytest
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.compile import Toolchain, compile_kernels
+from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
+from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.devices.cpu import CpuDevice
-from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
-from fusewire_kernels.plan import ArenaColumn, Cost, KernelSource, Plan
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.plan.plan import ArenaColumn, Cost, KernelSource, Plan
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.compile_cuda import CudaCompiler
+from fusewire_kernels.codegen.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
+from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.kernel import Argument, ArgumentKind, LoopKernel, Store, Stride
-from fusewire_kernels.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
+from fusewire_kernels.plan.plan import ArenaColumn, Cost, InputColumn, Launch, OperandRef, OutputColumn, Plan
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
 from fusewire_protos.shapes import Spec

@@ -11,9 +11,9 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.interpreter import Repertoire, ended
-from fusewire_kernels.plan import Donation
-from fusewire_kernels.slots import SlotLayout
+from fusewire_kernels.ops.interpreter import Repertoire, ended
+from fusewire_kernels.plan.plan import Donation
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import ProgramLimits, decode

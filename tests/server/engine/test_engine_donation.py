@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from fusewire_kernels.plan import InputColumn, OutputColumn, Plan
+from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos.frames import Entry, Fetch, Free
 from fusewire_server.config import config
 from tests.server.parts import segment

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from fusewire_kernels.plan import Cost, KernelSource, Launch, OperandRef, Plan
+from fusewire_kernels.plan.plan import Cost, KernelSource, Launch, OperandRef, Plan
 from fusewire_server.inspect.snapshot import (
     GroupView,
     SourceView,

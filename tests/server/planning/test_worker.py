@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.binary_cache import CACHE_VARIABLE
-from fusewire_kernels.compile import find_compiler
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_kernels.compile.c_compiler import find_compiler
 from fusewire_protos.program import Program
 from fusewire_protos.program_codec import digest, encode
 from fusewire_server.planning.planner import Planned, Planner, PlannerRefusal, PlannerSettings

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.plan import Cost
+from fusewire_kernels.plan.plan import Cost
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Batch, Coalescer
 from fusewire_server.sessions.session import Row, Session

@@ -1,0 +1,158 @@
+"""Compiles C kernels into shared libraries. What the cache lacks is compiled together: a translation unit costs more
+than a kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.compile.binary_cache import BinaryCache, deal_out, default_cache_folder
+from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos.errors import ServerFault
+
+# Left alone, compilers halve vectors on Intel's servers, and take those that we write as whole ones apart by element.
+_WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
+
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-std=gnu11",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-strict-aliasing",  # memory changes its dtype: a result may overwrite an operand of another one
+    "-fno-builtin-sin",  # or sin and cos of one value become one call of sincos, which need not have their bits
+    "-fno-builtin-cos",
+    "-w",
+    *_WHOLE_VECTORS,
+)
+
+_COMPILERS = ("cc", "gcc", "clang")
+_USUAL_TIMEOUT_S = 120.0
+_MOST_UNITS = 2
+_LEAST_KERNELS_A_UNIT = 4
+_MOST_KERNELS_AT_ONCE = 64  # these are kept, whatever becomes of those that are compiled after them
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A C compiler on this machine, where its results are kept, and how long it may take for one unit."""
+
+    compiler: str
+    version: str
+    cache: BinaryCache
+    timeout_s: float = _USUAL_TIMEOUT_S
+
+
+def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
+    """The C compiler of this machine, None if there is none. `CC` names another one."""
+    for name in filter(None, (os.environ.get("CC"), *_COMPILERS)):
+        path = shutil.which(name)
+        version = _version(path) if path else None
+        if path and version:
+            identity = "\n".join((version, _processor(), *FLAGS, prelude("c")))
+            return Toolchain(path, version, BinaryCache(cache_folder or default_cache_folder(), identity, ".so"))
+    return None
+
+
+def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
+    """The path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
+    missing = toolchain.cache.missing(sources)
+    entries = list(missing)
+    for first in range(0, len(entries), _MOST_KERNELS_AT_ONCE):
+        at_once = entries[first : first + _MOST_KERNELS_AT_ONCE]
+        units = deal_out(at_once, most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
+        texts = ["\n".join([prelude("c"), *(missing[entry].text for entry in unit)]) for unit in units]
+        _finish([_start(text, toolchain) for text in texts], units, toolchain)
+    return toolchain.cache.paths(sources)
+
+
+def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> int:
+    """How many of the kernels the cache does not hold."""
+    return len(toolchain.cache.missing(sources))
+
+
+def compile_library(text: str, toolchain: Toolchain) -> str:
+    """The path of the library of a complete C source, without the prelude. Raises ServerFault."""
+    entry = toolchain.cache.entry(text)
+    found = toolchain.cache.find(entry)
+    if found is None:
+        _finish([_start(text, toolchain)], [[entry]], toolchain)
+        found = toolchain.cache.find(entry)
+    if found is None:
+        raise ServerFault(f"a compiled file vanished at once: {entry}")
+    return found
+
+
+@dataclass(frozen=True)
+class _Compilation:
+    """A compiler at work on one translation unit."""
+
+    process: subprocess.Popen[str]
+    source: Path
+    library: Path
+
+
+def _start(text: str, toolchain: Toolchain) -> _Compilation:
+    source, library = toolchain.cache.part(".c", text.encode()), toolchain.cache.part(".so")
+    command = [toolchain.compiler, *FLAGS, str(source), "-o", str(library), "-lm"]
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    except OSError as error:
+        source.unlink()
+        library.unlink()
+        raise ServerFault(f"the compiler cannot be started: {error}") from error
+    return _Compilation(process, source, library)
+
+
+def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
+    """Waits for every compiler, then raises for the first that failed."""
+    failures = [_failure(compilation, toolchain.timeout_s) for compilation in compilations]
+    for compilation, unit, failure in zip(compilations, units, failures, strict=True):
+        if failure is None:
+            toolchain.cache.publish(compilation.library, unit)
+        compilation.source.unlink()
+        compilation.library.unlink(missing_ok=True)
+    for failure in filter(None, failures):
+        raise ServerFault(failure)
+
+
+def _failure(compilation: _Compilation, timeout_s: float) -> str | None:
+    try:
+        errors = compilation.process.communicate(timeout=timeout_s)[1]
+    except subprocess.TimeoutExpired:
+        compilation.process.kill()
+        compilation.process.communicate()
+        return f"the compiler did not end within {timeout_s:g} s"
+    if compilation.process.returncode != 0:
+        return f"the compiler ended with {compilation.process.returncode}: {errors.strip()[:2000]}"
+    return None
+
+
+def _version(compiler: str) -> str | None:
+    """A compiler's own words about its version and target; None if it does not run."""
+    try:
+        found = subprocess.run([compiler, "-v"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stderr
+
+
+def _processor() -> str:
+    """The CPU's model and features, on which `-march=native` depends."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    features = {line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))}
+    return "\n".join([platform.machine(), *sorted(features)])

@@ -1,0 +1,107 @@
+"""Compiles kernels for NVIDIA devices with NVRTC, into the cache that all compilers share. Needs no device.
+
+NVRTC comes with CUDA or in NVIDIA's wheel and is called through its C interface, so no binding has to be installed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
+from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos.errors import ConfigurationError, ServerFault
+
+OPTIONS = ("--fmad=false", "--disable-warnings")
+
+_MOST_UNITS = 8  # each takes about 100 MB of addresses from the planner's worker, whose memory is bounded
+_LEAST_KERNELS_A_UNIT = 2
+
+
+class CudaCompiler:
+    """NVRTC for one architecture, such as "sm_90". Used by one thread. Raises ConfigurationError without NVRTC."""
+
+    def __init__(self, architecture: str, cache_folder: Path | None = None) -> None:
+        self._nvrtc = Nvrtc()
+        self._options = (f"--gpu-architecture={architecture}", *OPTIONS)
+        identity = "\n".join((self._nvrtc.version(), *self._options, prelude("cuda")))
+        self._cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".cubin")
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        """The files that hold the kernels; those that the cache lacks are compiled side by side. Raises ServerFault."""
+        missing = self._cache.missing(sources)
+        units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
+        with ThreadPoolExecutor(_MOST_UNITS) as threads:  # NVRTC runs without the interpreter's lock
+            compiling = [threads.submit(self._compile_unit, unit, missing) for unit in units]
+        for unit in compiling:
+            unit.result()
+        return Compiled(self._cache.paths(sources), len(missing))
+
+    def _compile_unit(self, unit: Sequence[Path], sources: Mapping[Path, KernelSource]) -> None:
+        text = "\n".join((prelude("cuda"), *(sources[entry].text for entry in unit)))
+        binary = self._nvrtc.compile(text, self._options)
+        self._cache.publish(self._cache.part(".cubin", binary), unit)
+
+
+class Nvrtc:
+    """NVIDIA's run-time compiler."""
+
+    def __init__(self) -> None:
+        self._library = _library()
+
+    def version(self) -> str:
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        self._library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+        return f"NVRTC {major.value}.{minor.value}"
+
+    def compile(self, text: str, options: Sequence[str]) -> bytes:
+        """Machine code (a cubin) of a CUDA source. Raises ServerFault with the compiler's words."""
+        program = ctypes.c_void_p()
+        status = self._library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
+        if status != 0:
+            raise ServerFault(f"NVRTC could not begin: status {status}")
+        try:
+            return self._compile(program, options)
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _compile(self, program: ctypes.c_void_p, options: Sequence[str]) -> bytes:
+        arguments = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
+        if self._library.nvrtcCompileProgram(program, len(options), arguments) != 0:
+            log = self._text(program, "ProgramLog").decode(errors="replace")
+            raise ServerFault(f"NVRTC rejected a kernel: {log.strip()[:2000]}")
+        return self._text(program, "CUBIN")
+
+    def _text(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        getattr(self._library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(size.value)
+        getattr(self._library, f"nvrtcGet{what}")(program, buffer)
+        return buffer.raw
+
+
+def _library() -> ctypes.CDLL:
+    for path in _candidates():
+        try:
+            return ctypes.CDLL(path)
+        except OSError:
+            continue
+    raise ConfigurationError("NVRTC was not found: pip install 'fusewire[cuda12]' or 'fusewire[cuda13]'")
+
+
+def _candidates() -> Iterator[str]:
+    """NVIDIA's wheels, the newest first, then an installed toolkit, then whatever the system's loader knows."""
+    wheels = Path(sysconfig.get_path("purelib"), "nvidia")
+    found_wheels = wheels.glob("*/lib/libnvrtc.so.*[0-9]")
+    yield from map(str, sorted(found_wheels, key=lambda path: (path.name, path), reverse=True))
+    toolkit = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda"))
+    yield str(toolkit / "lib64" / "libnvrtc.so")
+    found = ctypes.util.find_library("nvrtc")
+    if found:
+        yield found

@@ -1,0 +1,1 @@
+"""Decides which ops share a kernel, and which kernels share a launch. Pure."""

@@ -1,0 +1,36 @@
+"""Horizontal fusion: equal groups that do not wait for one another become the instances of one launch.
+
+A group's level is the length of the longest chain of groups before it. Groups of one level are independent, so those
+with the same kernel and sizes go together. Launches run level by level.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fusewire_kernels.fusion.lowering import Lowered, Task
+from fusewire_kernels.fusion.vertical import Fusion
+
+
+class Batch(NamedTuple):
+    """Groups that run in one launch, as indices into the fusion's groups."""
+
+    lowered: Lowered
+    groups: tuple[int, ...]
+
+
+def schedule(fusion: Fusion, tasks: list[Task]) -> list[Batch]:
+    """All groups in as few launches as their levels allow."""
+    members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
+    levels = _levels(fusion)
+    for group, (lowered, _, _) in enumerate(tasks):
+        members.setdefault((levels[group], lowered.kernel.key, lowered.sizes), []).append(group)
+    ordered = sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
+    return [Batch(tasks[groups[0]].lowered, tuple(groups)) for groups in ordered]
+
+
+def _levels(fusion: Fusion) -> list[int]:
+    levels: list[int] = []
+    for waits_for in fusion.waits_for:
+        levels.append(1 + max([levels[other] for other in waits_for], default=0))
+    return levels

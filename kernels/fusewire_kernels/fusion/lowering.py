@@ -1,0 +1,354 @@
+"""A group as a kernel: loops found, dimensions merged, values numbered.
+
+What decides the kernel of a group of loops is its recipe, so that groups of a repeated loop body are lowered once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+from fusewire_kernels.codegen.kernel import (
+    Argument,
+    ArgumentKind,
+    Kernel,
+    LoopKernel,
+    Node,
+    ProductKernel,
+    Store,
+    Stride,
+    are_columns,
+)
+from fusewire_kernels.fusion.groups import Group
+from fusewire_kernels.fusion.placement import Walk
+from fusewire_kernels.fusion.recipe import Recipe, Step, Walked, outline_of, recipe_of
+from fusewire_kernels.fusion.vertical import Fusion
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import Operand
+from fusewire_kernels.graph.views import Layout
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # of strides; any other is ANY
+
+
+class Lowered(NamedTuple):
+    """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
+
+    `buffers`: of each argument, which of the recipe's buffers it is. `operations`, `moved_elements` (of each argument)
+    and `moved_bytes` (of all) are counts for one instance.
+    """
+
+    kernel: Kernel
+    sizes: tuple[int, ...]
+    strides: tuple[tuple[int, ...], ...]
+    buffers: tuple[int, ...]
+    operations: int
+    moved_elements: tuple[int, ...]
+    moved_bytes: int
+
+
+class Task(NamedTuple):
+    """One instance of a kernel: what a group is when it runs.
+
+    `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
+    """
+
+    lowered: Lowered
+    operands: tuple[Operand, ...]
+    outputs: int
+
+    def read(self) -> tuple[Operand, ...]:
+        return self.operands[: len(self.operands) - self.outputs]
+
+    def written(self) -> tuple[Operand, ...]:
+        return self.operands[len(self.operands) - self.outputs :]
+
+
+def lower(fusion: Fusion) -> list[Task]:
+    """The task of each group."""
+    alike: dict[tuple[Any, ...], Task] = {}  # by outline, the first
+    return [
+        _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
+        for index, group in enumerate(fusion.groups)
+    ]
+
+
+# ---- products ----
+
+
+def _lower_product(fusion: Fusion, group: Group) -> Task:
+    number = group.members[0].value
+    value = fusion.graph.values[number]
+    a, b = value.operands
+    lowered = _lowered_product(a.layout, b.layout, value.dtype)
+    return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
+
+
+@lru_cache(1024)
+def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
+    results = prod(a.shape[:-1]) * b.shape[-1]
+    operations = 2 * results * a.shape[-1]
+    batch = _merge_batch(a, b)
+    kernel, sizes = _product_kernel(a, b, batch, dtype)
+    moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
+    moved_bytes = sum(moved) * dtype.itemsize_bytes
+    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), operations, moved, moved_bytes)
+
+
+def _product_kernel(
+    a: Layout, b: Layout, batch: list[_BatchLoop], dtype: DType
+) -> tuple[ProductKernel, tuple[int, ...]]:
+    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
+        # One matrix b for the whole batch: its products are the rows of one.
+        row_stride = a.strides[-2] if rows != 1 else batch[0][1]
+        rows, batch = rows * batch[0][0], []
+    else:
+        row_stride = a.strides[-2]
+    is_unit = b.strides[-1] == 1 or columns == 1
+    sizes = (
+        *(extent for extent, _, _ in batch),
+        *(rows, columns, inner),
+        *(stride for _, stride, _ in batch),
+        *(row_stride, a.strides[-1]),
+        *(stride for _, _, stride in batch),
+        *(b.strides[-2], 1 if columns == 1 else b.strides[-1]),
+    )
+    return ProductKernel(dtype, len(batch), is_unit), sizes
+
+
+_BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
+
+
+def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
+    """The fewest batch dimensions."""
+    merged: list[_BatchLoop] = []
+    for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
+        if extent == 1:
+            continue
+        if merged and merged[-1][1:] == (of_a * extent, of_b * extent):
+            merged[-1] = (merged[-1][0] * extent, of_a, of_b)
+        else:
+            merged.append((extent, of_a, of_b))
+    return merged
+
+
+def _distinct_elements(shape: Shape, strides: Shape) -> int:
+    """How many elements a view shows, repeated ones counted once."""
+    return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
+
+
+# ---- loops ----
+
+
+def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task]) -> Task:
+    """The task of a group of loops; a group of an outline that is known differs in its buffers alone."""
+    outlined = outline_of(fusion, fusion.groups[index])
+    if outlined is None:
+        return _lowered_by_recipe(fusion, index)
+    outline, buffers = outlined
+    first = alike.get(outline)
+    if first is None:
+        first = alike[outline] = _lowered_by_recipe(fusion, index)
+    lowered, _, outputs = first
+    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
+
+
+def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
+    recipe, buffers = recipe_of(fusion, index)
+    lowered = _lowered_loops(recipe)
+    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
+
+
+class _Loop(NamedTuple):
+    """One loop over a space: `extent` points, `stride` apart. `is_inner`: along the walk."""
+
+    extent: int
+    stride: int
+    is_inner: bool
+
+
+@lru_cache(4096)
+def _lowered_loops(recipe: Recipe) -> Lowered:
+    return _KernelWriter(recipe).written()
+
+
+class _KernelWriter:
+    """Numbers arguments and nodes; loops are merged where every argument allows it."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._recipe = recipe
+        self._inputs = _inputs_of(recipe)
+        self._outputs = [target for _, target in recipe.stores]
+        axes = {step.axis for step in recipe.steps if step.axis is not None}
+        arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
+        loops = _loops(recipe)
+        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
+        self._outer = [loop for loop in merged.loops if not loop.is_inner]
+        self._inner = [loop for loop in merged.loops if loop.is_inner]
+        assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
+        self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
+        self._first_classed = max(len(self._outer) - 1, 0)  # dimension whose strides are told apart
+        if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
+            self._first_classed = len(self._outer)
+        self._nodes: list[Node] = []
+        self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
+        self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
+
+    def written(self) -> Lowered:
+        for index, step in enumerate(self._recipe.steps):
+            self._number[index] = self._add_step(step)
+        stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
+        inputs = tuple([self._argument(argument) for argument in self._inputs])
+        has_inner = self._recipe.walk is not None
+        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
+        arguments = [*self._inputs, *self._outputs]
+        moved = tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments])
+        return Lowered(
+            kernel,
+            self._sizes(),
+            tuple([self._moves.get(argument, ()) for argument in arguments]),
+            tuple([argument.buffer for argument in arguments]),
+            max(len(self._nodes), 1) * self._recipe.elements,
+            moved,
+            sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
+        )
+
+    def _add_step(self, step: Step) -> int:
+        if step.axis is not None:
+            dimension = self._dimension(step.axis)
+            is_inner = dimension == len(self._outer)
+            return self._node("index", (), step, is_inner=is_inner, detail=dimension)
+        operands = tuple([self._number[operand] for operand in step.operands])
+        if step.body == "gather":
+            data, position = operands
+            is_inner = self._is_inner[data] or self._is_inner[position]
+            return self._node("gather", (position,), step, is_inner=is_inner, detail=data)
+        if step.is_reduction:
+            inner = self._as_inner(operands[0], step.operand_dtype)
+            return self._node("reduce", (inner,), step, is_inner=False, detail=step.body)
+        return self._node(step.body, operands, step, is_inner=any(self._is_inner[number] for number in operands))
+
+    def _node(
+        self, op: str, operands: tuple[int, ...], step: Step, *, is_inner: bool, detail: str | int | None = None
+    ) -> int:
+        self._nodes.append(Node(op, operands, step.operand_dtype, step.dtype, is_inner, detail))
+        self._is_inner.append(is_inner)
+        return len(self._is_inner) - 1
+
+    def _as_inner(self, number: int, dtype: DType) -> int:
+        """The value at every inner point, also where it is the same at all of them."""
+        if self._is_inner[number]:
+            return number
+        self._nodes.append(Node("cast", (number,), dtype, dtype, True))
+        self._is_inner.append(True)
+        return len(self._is_inner) - 1
+
+    def _store(self, source: int | Walked, target: Walked) -> Store:
+        number = self._number[source]
+        if self._moves_inside(target):
+            number = self._as_inner(number, target.dtype)
+        return Store(number, self._argument(target))
+
+    def _moves_inside(self, argument: Walked) -> bool:
+        if not self._inner or argument.is_slot:
+            return False
+        return self._moves[argument][-1] != 0
+
+    def _dimension(self, axis: Walk) -> int:
+        for dimension, loop in enumerate((*self._outer, *self._inner)):
+            if _axis(loop) == axis:
+                return dimension
+        raise AssertionError("an axis whose position is asked for is one loop")
+
+    def _argument(self, argument: Walked) -> Argument:
+        if argument.is_slot:
+            return Argument(ArgumentKind.SCALAR, argument.dtype, ())
+        kind = ArgumentKind.ARRAY if argument.gathered is None else ArgumentKind.GATHERED
+        return Argument(kind, argument.dtype, self._classes(argument))
+
+    def _classes(self, argument: Walked) -> tuple[Stride, ...]:
+        first = self._first_classed
+        moves = self._moves[argument]
+        classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
+        if self._recipe.walk is not None and not self._inner:
+            classes.append(Stride.ZERO)  # one element is reduced to one
+        return tuple(classes)
+
+    def _sizes(self) -> tuple[int, ...]:
+        sizes = [loop.extent for loop in (*self._outer, *self._inner)]
+        if self._recipe.walk is not None and not self._inner:
+            sizes.append(1)
+        for argument in (*self._inputs, *self._outputs):
+            if argument.is_slot:
+                continue
+            classes = self._classes(argument)
+            moves = self._moves[argument]
+            sizes += [stride for stride, kind in zip(moves, classes, strict=False) if kind is Stride.ANY]
+            sizes += argument.gathered or ()
+        return tuple(sizes)
+
+
+class _Merged(NamedTuple):
+    loops: list[_Loop]
+    strides: list[list[int]]  # of each array, one for each loop
+
+
+def _inputs_of(recipe: Recipe) -> list[Walked]:
+    """The arguments that are read, each once, in order of first use."""
+    found: dict[Walked, None] = {}
+    for step in recipe.steps:
+        for operand in step.operands:
+            if isinstance(operand, Walked):
+                found[operand] = None
+    for source, _ in recipe.stores:
+        if isinstance(source, Walked):
+            found[source] = None
+    return list(found)
+
+
+def _loops(recipe: Recipe) -> list[_Loop]:
+    """The loops between neighbouring breaks, outermost first."""
+    cuts = sorted(recipe.breaks | {1, recipe.elements})
+    walk = recipe.walk or Walk(1, 0)
+    loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
+    return loops[::-1]
+
+
+def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
+    """By how many elements an argument moves in each loop."""
+    axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
+    found = []
+    for loop in loops:
+        around = [axis for axis in axes if axis[1] <= loop.stride < axis[1] * axis[0]]
+        found.append(around[0][2] * (loop.stride // around[0][1]) if around else 0)
+    return found
+
+
+def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _Merged:
+    """Neighbouring loops as one wherever every array walks them as one."""
+    kept: list[_Loop] = []
+    columns: list[list[int]] = []
+    for loop, column in sorted(
+        ((loop, [moves[i] for moves in strides]) for i, loop in enumerate(loops)),
+        key=lambda entry: entry[0].is_inner,
+    ):
+        is_free = not kept or (_axis(loop) not in axes and _axis(kept[-1]) not in axes)
+        if kept and is_free and kept[-1].is_inner == loop.is_inner and _is_continued(columns[-1], column, loop.extent):
+            kept[-1] = _Loop(kept[-1].extent * loop.extent, loop.stride, loop.is_inner)
+            columns[-1] = column
+        else:
+            kept.append(loop)
+            columns.append(column)
+    return _Merged(kept, [list(moves) for moves in zip(*columns, strict=True)] if kept else [[] for _ in strides])
+
+
+def _axis(loop: _Loop) -> Walk:
+    return Walk(loop.extent, loop.stride)
+
+
+def _is_continued(outer: list[int], inner: list[int], extent: int) -> bool:
+    return all(far == near * extent for far, near in zip(outer, inner, strict=True))

@@ -1,0 +1,181 @@
+"""What decides the kernel of a group of loops and its sizes, written down without names of values or buffers.
+
+So the groups of a repeated loop body, which differ in buffers only, have one recipe. Most are known by less, without
+writing it: their outline.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fusewire_kernels.fusion.groups import Group, Member
+from fusewire_kernels.fusion.placement import Placement, Walk
+from fusewire_kernels.fusion.vertical import Fusion, inlined_as, placement_of_result
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+
+class Walked(NamedTuple):
+    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
+
+    buffer: int
+    dtype: DType
+    is_slot: bool
+    shape: Shape = ()
+    strides: Shape = ()
+    placement: Placement = ()
+    gathered: Gathered | None = None
+
+
+class Step(NamedTuple):
+    """A node of a recipe; an operand is a step's number or an argument."""
+
+    body: str
+    is_reduction: bool
+    operand_dtype: DType
+    dtype: DType
+    operands: tuple[int | Walked, ...]
+    axis: Walk | None  # whose position an index is
+
+
+class Recipe(NamedTuple):
+    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
+
+    elements: int
+    walk: Walk | None
+    breaks: frozenset[int]
+    steps: tuple[Step, ...]
+    stores: tuple[tuple[int | Walked, Walked], ...]
+
+
+def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
+    """The recipe of a group of loops, and the buffers that it numbers."""
+    group = fusion.groups[index]
+    writer = _RecipeWriter(fusion, index)
+    writer.write()
+    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
+    return recipe, writer.buffers
+
+
+def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
+    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
+
+    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
+    0 on) and buffers (from -1 down, as they are first used) it reads.
+    """
+    if group.inlined:
+        return None
+    values, is_stored = fusion.graph.values, fusion.is_stored
+    outline: list[Any] = [group.elements, group.walk, group.breaks]
+    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
+    buffers: list[Operand] = []
+    for position, (number, placement) in enumerate(group.members):
+        value = values[number]
+        if value.kind is None:
+            return None
+        outline += (value.kind, placement, is_stored[number])
+        for operand in value.operands:
+            base, (_, _, offset, moves) = operand
+            known = number_of.get(base)
+            if known is None:
+                place = (base, offset, moves)
+                known = number_of.get(place)
+                if known is None:
+                    known = number_of[place] = -1 - len(buffers)
+                    buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
+            outline.append(known)
+        number_of[number] = position
+        if is_stored[number]:
+            buffers.append(Operand(number, views.dense(value.shape)))
+    return tuple(outline), buffers
+
+
+def _whole_slot(value: int) -> Operand:
+    return Operand(value, views.dense(()))
+
+
+class _RecipeWriter:
+    def __init__(self, fusion: Fusion, index: int) -> None:
+        self.steps: list[Step] = []
+        self.stores: list[tuple[int | Walked, Walked]] = []
+        self.buffers: list[Operand] = []
+        self._values, self._is_stored = fusion.graph.values, fusion.is_stored
+        self._group = fusion.groups[index]
+        self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
+        self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
+
+    def write(self) -> None:
+        """Writes the steps of all members, and a store of each that needs one."""
+        values, is_stored = self._values, self._is_stored
+        for member in self._group.members:
+            number, placement = member
+            value = values[number]
+            if value.target is not None:
+                target = self._walked(value.target, placement)
+                self.stores.append((self._operand(value.operands[0], placement), target))
+                continue
+            step = self._step_of[number] = self._step_of[member] = self._step(value, placement)
+            if is_stored[number]:
+                kept = placement_of_result(value, placement)
+                self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
+
+    def _step(self, value: Value, placement: Placement) -> int:
+        if value.form is GATHER:
+            data, position = value.operands
+            read: list[int | Walked] = [
+                self._walked(data, placement, value.gathered),
+                self._operand(position, placement),
+            ]
+        else:
+            read = [self._operand(operand, placement) for operand in value.operands]
+        return self._add_step(value, placement, read)
+
+    def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
+        axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
+        is_reduction = value.form is REDUCTION
+        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
+        return len(self.steps) - 1
+
+    def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
+        own = self._step_of.get(operand[0])
+        if own is not None:
+            return own
+        if self._values[operand[0]].form in SLOTS:
+            return self._slot(operand)
+        if not self._group.inlined:
+            return self._walked(operand, placement)
+        member = inlined_as(self._values, self._group, operand, placement)
+        return self._walked(operand, placement) if member is None else self._inlined(member)
+
+    def _inlined(self, member: Member) -> int:
+        """The step of a value that is computed again; what it is made of is too, at its points."""
+        known = self._step_of.get(member)
+        if known is not None:
+            return known
+        value, read = self._values[member.value], []
+        for operand in value.operands:
+            inner = inlined_as(self._values, self._group, operand, member.placement)
+            read.append(self._slot(operand) if inner is None else self._inlined(inner))
+        self._step_of[member] = self._add_step(value, member.placement, read)
+        return self._step_of[member]
+
+    def _slot(self, operand: Operand) -> Walked:
+        return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
+
+    def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
+        number, layout = operand
+        value = self._values[number]
+        shape, strides, _, _ = layout
+        return Walked(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
+
+    def _buffer(self, operand: Operand) -> int:
+        """The number of a place in memory: a value's buffer from an offset on."""
+        value, (_, _, offset, moves) = operand
+        key = (value, offset, moves)
+        known = self._buffer_of.get(key)
+        if known is None:
+            known = self._buffer_of[key] = len(self.buffers)
+            self.buffers.append(operand)
+        return known

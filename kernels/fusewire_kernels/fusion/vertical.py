@@ -1,0 +1,440 @@
+"""Vertical fusion: which values are computed in one kernel.
+
+Values are placed in groups in program order, greedily. A value joins the group of an operand if it can meet that
+operand at the same point of the group's space, if every other need is met before the group begins, and if the space
+still has loops (see `placement`). If several operands come from groups that could be one, they become one. Otherwise it
+begins a group of its own, and operands are read from memory.
+
+A group has at most one walk along which it reduces, so that its kernel has one inner dimension; values before a
+reduction and after it may be in one group. Values made of scalars and positions alone are *inlined*: computed again in
+each group that uses them, which costs less than memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels.fusion import placement as places
+from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
+from fusewire_kernels.fusion.needs import (
+    Needs,
+    is_crowded,
+    meet,
+    misfit,
+    needs_of,
+    positions_of,
+    turned_of,
+)
+from fusewire_kernels.fusion.placement import Partial, Placement
+from fusewire_kernels.fusion.recomputation import MOST_RECOMPUTED, recomputed_weight
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import (
+    ASSEMBLY,
+    GATHER,
+    INDEX,
+    LEAVES,
+    POINTWISE,
+    PRODUCT,
+    REDUCTION,
+    SLOTS,
+    Graph,
+    Operand,
+    Value,
+)
+from fusewire_kernels.graph.views import Layout
+from fusewire_protos.shapes import Shape
+
+_INLINED_FORMS = (POINTWISE, INDEX)
+
+MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
+
+_ALONE = "a product stands alone"
+_OTHER_POINTS = "it has other points"
+_CROWDED = "a reduction of so much to so little has a kernel to itself"
+_REPEATED = "its kernel would compute too much again for each reduction"
+
+
+class Refusal(NamedTuple):
+    """Why a value is not in the group that computes one of its operands."""
+
+    value: int
+    producer: int
+    reason: str
+
+
+class Fusion(NamedTuple):
+    """The groups of a graph in an order in which they may run.
+
+    `group_of[value]` indexes `groups`; None for what belongs to none: leaves, assemblies and what is inlined.
+    `writers[assembly]` are its stores. `is_stored[value]`: the value needs a buffer, because another group reads it or
+    because it is live. `waits_for[group]` indexes the groups that must end before it begins.
+    """
+
+    graph: Graph
+    groups: tuple[Group, ...]
+    group_of: tuple[int | None, ...]
+    writers: dict[int, list[int]]
+    is_stored: tuple[bool, ...]
+    waits_for: tuple[tuple[int, ...], ...]
+    refusals: tuple[Refusal, ...]
+
+
+def fuse(graph: Graph) -> Fusion:
+    """The graph's values in as few groups as the rules allow."""
+    return _Fuser(graph).run()
+
+
+class _Links(NamedTuple):
+    """How a value relates to the groups of its operands.
+
+    `partials[group]`: where the value would lie in a group that it may join. `blocked`: groups that must end first.
+    """
+
+    partials: dict[int, Partial]
+    blocked: dict[int, str]
+
+
+class _Fuser:
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._values = graph, graph.values
+        self._groups = Groups(len(graph.values))
+        self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
+        self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
+        self._outer_uses = list(graph.uses)  # of each value, by others than members of its own group
+        self._writers: dict[int, list[int]] = {}
+        self._refusals: list[Refusal] = []
+
+    def run(self) -> Fusion:
+        for number, (value, is_needed) in enumerate(zip(self._values, self._graph.is_needed, strict=True)):
+            if is_needed:
+                self._add(number, value)
+        for number in self._graph.outputs:
+            if self._nodes_inside[number]:
+                self._materialise(number)
+        return self._fusion()
+
+    def _add(self, number: int, value: Value) -> None:
+        form = value.form
+        if form in LEAVES:
+            return
+        if form is ASSEMBLY:
+            self._writers[number] = []
+        elif form is PRODUCT:
+            self._begin_product(number, value)
+        elif self._can_inline(value):
+            self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
+        else:
+            self._place(number, value)
+
+    # ---- inlining ----
+
+    def _can_inline(self, value: Value) -> bool:
+        if value.form not in _INLINED_FORMS:
+            return False
+        nodes = 1
+        for base, layout in value.operands:
+            inside = self._nodes_inside[base]
+            if inside == 0 and self._values[base].form not in SLOTS:
+                return False
+            if inside and not _is_invertible(layout, self._values[base].shape):
+                return False
+            nodes += inside
+        return nodes <= MOST_INLINED
+
+    def _materialise(self, number: int) -> None:
+        """Gives an inlined value a group and a buffer."""
+        self._nodes_inside[number] = 0
+        self._place(number, self._values[number])
+
+    def _materialise_operands(self, value: Value) -> None:
+        for operand in value.operands:
+            if self._nodes_inside[operand.value]:
+                self._materialise(operand.value)
+
+    def _inlined(self, operand: Operand, placement: Placement) -> Iterator[Member]:
+        """The members that an inlined operand brings into a group, met at the points of `placement`.
+
+        What it is made of comes with it, even if that has a buffer by now.
+        """
+        value = self._values[operand.value]
+        place = places.behind_view(operand.layout, value.shape, placement)
+        assert place is not None, "only what can be placed is inlined"
+        for inner in value.operands:
+            if self._values[inner.value].form not in SLOTS:
+                yield from self._inlined(inner, place)
+        yield Member(operand.value, place)
+
+    # ---- placing a value ----
+
+    def _begin_product(self, number: int, value: Value) -> None:
+        self._materialise_operands(value)
+        group = self._groups.new(prod(value.shape))
+        group.is_product = True
+        self._groups.add(group, Member(number, ()))
+        computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
+        producers = [self._groups.of[one] for one in computed]
+        self._groups.wait(group, [producer.number for producer in producers if producer is not None])
+
+    def _place(self, number: int, value: Value) -> None:
+        links = self._links(value)
+        group = self._join_one(number, value, links) if links.partials else None
+        if group is None:
+            group = self._begin(number, value)
+        elif len(links.partials) > 1:
+            self._merge_others(group, number, links)
+        if value.target is not None:
+            self._writers[value.target.value].append(number)
+        self._groups.wait(group, (*links.blocked, *links.partials))
+        for blocked, reason in links.blocked.items():
+            self._refuse(number, self._groups[blocked], reason)
+
+    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
+        """Makes the value a member of the latest group that takes it."""
+        for candidate in sorted(links.partials, reverse=True):
+            group = self._groups[candidate]
+            placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
+            if placement is None:
+                self._refuse(number, group, _OTHER_POINTS)
+                continue
+            needs = self._needs_in(group, number, placement, links)
+            if isinstance(needs, Needs):
+                self._enter(group, number, value, placement, needs)
+                return group
+            self._refuse(number, group, needs)
+        return None
+
+    def _needs_in(self, group: Group, number: int, placement: Placement, links: _Links) -> Needs | str:
+        """What a value would need in a group, or why it cannot be there."""
+        value = self._values[number]
+        for other in (*links.partials, *links.blocked):
+            if self._groups[other].ancestors >> group.number & 1:
+                return "it needs what itself waits for that"
+        needs = self._needs(group, value, placement)
+        if isinstance(needs, str):
+            return needs
+        if is_crowded(needs.walk, group.elements) and prod(value.domain) == group.elements:
+            return _CROWDED
+        return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
+
+    def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
+        """Whether a group with one more value would compute much again."""
+        if not group.reductions + needs.reductions:
+            return False
+        own_uses = Counter(self._read_of(group, self._values[number]))
+
+        def is_stored(member: int) -> bool:
+            return self._values[member].target is not None or self._outer_uses[member] > own_uses[member]
+
+        members = [*(member for member, _ in group.members), number]
+        return recomputed_weight(self._values, members, group.elements, is_stored) > MOST_RECOMPUTED
+
+    def _begin(self, number: int, value: Value) -> Group:
+        """A new group for a value. What cannot be computed again there is read from memory."""
+        group = self._groups.new(prod(value.domain))
+        placement = views.dense_strides(value.domain)
+        needs = self._needs(group, value, placement)
+        if isinstance(needs, str) or misfit(group, needs) is not None:
+            self._materialise_operands(value)
+            self._groups.wait(group, self._links(value).partials)
+            self._groups.wait(group, self._links(value).blocked)
+            needs = self._needs(group, value, placement)
+            assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
+            assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
+        self._enter(group, number, value, placement, needs)
+        return group
+
+    def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
+        meet(group, needs)
+        group.exposed += self._outer_uses[number] > 0
+        self._take_uses(group, self._read_of(group, value))
+        self._groups.add(group, Member(number, placement))
+        self._placement[number] = placement_of_result(value, placement)
+
+    def _read_of(self, group: Group, value: Value) -> list[int]:
+        """The members of a group that a value reads."""
+        return [base for base, _ in value.operands if self._groups.of[base] is group]
+
+    def _take_uses(self, group: Group, inside: list[int]) -> None:
+        """A use of each of the members `inside` of a group is now one of its own."""
+        outer_uses = self._outer_uses
+        for base in inside:
+            outer_uses[base] -= 1
+            if not outer_uses[base]:
+                group.exposed -= 1
+
+    def _links(self, value: Value) -> _Links:
+        partials: dict[int, Partial] = {}
+        blocked: dict[int, str] = {}
+        is_gather = value.form is GATHER
+        for position, operand in enumerate(value.operands):
+            base, is_data = operand.value, is_gather and position == 0
+            if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
+                self._materialise(base)
+            for store in self._writers.get(base, ()):
+                blocked[self._group(store).number] = "its operand is assembled from parts"
+            group = self._groups.of[base]
+            if group is not None:
+                reason = self._link(partials, group, operand, is_data=is_data)
+                if reason is not None:
+                    blocked[group.number] = reason
+        for store in value.after:
+            blocked[self._group(store).number] = "it overwrites a part of what that stores"
+        for number in blocked:
+            partials.pop(number, None)
+        return _Links(partials, blocked)
+
+    def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
+        """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
+        if group.is_product:
+            return _ALONE
+        if is_data:
+            return "it gathers from anywhere in it"
+        shape = self._values[operand.value].shape
+        partial = places.through_view(operand.layout, shape, self._placement[operand.value])
+        if partial is None:
+            return "it reads a part of it, or in an order without common loops"
+        known = partials.get(group.number)
+        together = partial if known is None else places.agree(known, partial)
+        if together is None:
+            return "it reads it at two points at once"
+        partials[group.number] = together
+        return None
+
+    # ---- what a value needs ----
+
+    def _needs(self, group: Group, value: Value, placement: Placement) -> Needs | str:
+        walk = group.walk
+        if value.form is REDUCTION:
+            walk = places.walk_of_axes(value.domain, placement, value.axes)
+            if walk is None:
+                return "what it reduces is not evenly apart"
+            if group.walk not in (None, walk):
+                return "it reduces along other axes"
+        inlined: set[Member] = set()
+        accesses = set() if value.target is None else {Access(value.target, placement)}
+        for operand in value.operands:
+            if self._nodes_inside[operand.value]:
+                inlined.update(self._inlined(operand, placement))
+            elif self._is_memory(operand, group):
+                accesses.add(Access(operand, placement))
+        breaks, uncut = places.breaks_of(value.domain, placement), positions_of(value, placement)
+        for number, place in inlined:
+            breaks |= places.breaks_of(self._values[number].shape, place)
+            uncut |= positions_of(self._values[number], place)
+        turned = turned_of(value, placement)
+        exposed, reductions = int(value.target is None), int(value.form is REDUCTION)
+        return Needs(walk, breaks, uncut, accesses, turned, inlined, 1, exposed, reductions)
+
+    def _is_memory(self, operand: Operand, group: Group) -> bool:
+        """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
+        own = self._groups.of[operand.value]
+        if own is not None:
+            return own is not group
+        return self._values[operand.value].form not in SLOTS
+
+    # ---- merging ----
+
+    def _merge_others(self, group: Group, number: int, links: _Links) -> None:
+        """Takes in the other groups in which value `number`, now a member, could have been."""
+        self._groups.wait(group, links.blocked)
+        waiting = [other for other in links.partials if other != group.number]
+        for candidate in sorted(waiting, reverse=True):
+            other = self._groups[candidate]
+            reason = self._reason_not_to_merge(group, other, links.partials[candidate])
+            if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
+                reason = "it needs what itself waits for that"
+            if reason is None:
+                self._absorb(group, other, number)
+                waiting.remove(candidate)
+                del links.partials[candidate]
+            else:
+                self._refuse(number, other, reason)
+
+    def _reason_not_to_merge(self, group: Group, other: Group, partial: Partial) -> str | None:
+        """`partial` is where the last member of `group` would lie in `other`."""
+        have_one_walk = group.walk is None or other.walk is None or group.walk == other.walk
+        if group.elements != other.elements or not have_one_walk:
+            return _OTHER_POINTS
+        if places.agree(partial, group.members[-1].placement) is None:
+            return _OTHER_POINTS
+        if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
+            return "it needs what itself waits for that"
+        needs = needs_of(group, other)
+        return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
+
+    def _absorb(self, group: Group, other: Group, number: int) -> None:
+        """Makes one group of two, for the sake of the member `number`."""
+        meet(group, needs_of(group, other))
+        group.exposed += other.exposed
+        self._take_uses(group, self._read_of(other, self._values[number]))
+        self._groups.merge(group, other)
+
+    def _group(self, value: int) -> Group:
+        """The group of a value that has one."""
+        group = self._groups.of[value]
+        assert group is not None, "the value has a group"
+        return group
+
+    def _refuse(self, number: int, group: Group, reason: str) -> None:
+        self._refusals.append(Refusal(number, group.members[-1][0], reason))
+
+    def _fusion(self) -> Fusion:
+        alive = self._groups.in_order()
+        index_of = {group.number: index for index, group in enumerate(alive)}
+        group_of = [None if group is None else index_of[group.number] for group in self._groups.of]
+        root = self._groups.root
+        waits_for = [tuple(sorted({index_of[root[other]] for other in group.waits_for})) for group in alive]
+        return Fusion(
+            self._graph,
+            tuple(alive),
+            tuple(group_of),
+            self._writers,
+            _stored(self._graph, alive, group_of),
+            tuple(waits_for),
+            tuple(self._refusals),
+        )
+
+
+@lru_cache(1 << 14)
+def _is_invertible(layout: Layout, shape: Shape) -> bool:
+    """Whether a value seen through this view can be computed at the points of the view."""
+    return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
+
+
+def placement_of_result(value: Value, placement: Placement) -> Placement:
+    """Where the elements of a value lie whose work is done at the points of `placement`."""
+    if not value.axes:
+        return placement
+    return tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
+
+
+def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
+    """The member that stands for an operand computed again in this group, or None if it is not."""
+    value = values[operand.value]
+    if not group.inlined or value.form not in _INLINED_FORMS:
+        return None
+    place = places.behind_view(operand.layout, value.shape, placement)
+    member = None if place is None else Member(operand.value, place)
+    return member if member in group.inlined else None
+
+
+def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:
+    is_stored = [False] * len(graph.values)
+    for index, group in enumerate(groups):
+        for number in _read_from_memory(graph, group):
+            if group_of[number] not in (None, index):
+                is_stored[number] = True
+    for number in graph.outputs:
+        is_stored[number] = graph.values[number].form is not ASSEMBLY
+    return tuple(is_stored)
+
+
+def _read_from_memory(graph: Graph, group: Group) -> list[int]:
+    """What a group reads from memory; after a merge that may be its own."""
+    if group.is_product:
+        return [base for base, _ in graph.values[group.members[0].value].operands]
+    return [operand.value for operand, _ in group.accesses]

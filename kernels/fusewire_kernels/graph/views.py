@@ -1,0 +1,188 @@
+"""Views as addressing: where the elements of an array lie in a dense buffer, in elements and without touching any.
+
+A layout addresses element (i, j, …) of a view at `offset + i·strides[0] + j·strides[1] + …`, moved further by the
+slice starts that `moves` names. Every buffer is dense and in C order, so a value begins with its dense layout and each
+view op makes a new layout of the old. Only a reshape may fail: where no strides express it, the elements are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import NamedTuple
+
+from fusewire_kernels.plan.plan import Term
+from fusewire_protos.shapes import Region, Shape
+
+_CACHED = 1 << 14
+
+
+class Move(NamedTuple):
+    """Slice start number `start` moves a view by `stride` elements each."""
+
+    start: int
+    stride: int
+
+    def in_bytes(self, itemsize_bytes: int) -> Term:
+        return Term(self.start, self.stride * itemsize_bytes)
+
+
+class Layout(NamedTuple):
+    """Where a view's elements lie in the buffer of the value that it views.
+
+    Strides are 0 where the view repeats, and along axes of length 1, so that equal walks are equal tuples.
+    """
+
+    shape: Shape
+    strides: Shape
+    offset: int
+    moves: tuple[Move, ...]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the elements lie in C order from the buffer's beginning."""
+        return self.offset == 0 and not self.moves and self.strides == dense_strides(self.shape)
+
+
+@lru_cache(_CACHED)
+def dense_strides(shape: Shape) -> Shape:
+    """Element strides of an array in C order, 0 along axes of length 1."""
+    strides = []
+    stride = 1
+    for dim in reversed(shape):
+        strides.append(stride if dim != 1 else 0)
+        stride *= dim
+    return tuple(reversed(strides))
+
+
+@lru_cache(_CACHED)
+def dense(shape: Shape) -> Layout:
+    """The layout of a whole buffer of `shape`."""
+    return Layout(shape, dense_strides(shape), 0, ())
+
+
+@lru_cache(_CACHED)
+def broadcast_to(layout: Layout, shape: Shape) -> Layout:
+    """The layout repeated along the axes where `shape` is larger, or which it has in front."""
+    if layout.shape == shape:
+        return layout
+    added = len(shape) - len(layout.shape)
+    kept = zip(layout.shape, layout.strides, shape[added:], strict=True)
+    strides = (0,) * added + tuple([stride if dim == wanted else 0 for dim, stride, wanted in kept])
+    return Layout(shape, strides, layout.offset, layout.moves)
+
+
+@lru_cache(_CACHED)
+def transpose(layout: Layout, permutation: Shape) -> Layout:
+    """The layout with its axes in the order of `permutation`; axes left out must have length 1."""
+    shape = tuple([layout.shape[axis] for axis in permutation])
+    strides = tuple([layout.strides[axis] for axis in permutation])
+    return Layout(shape, strides, layout.offset, layout.moves)
+
+
+@lru_cache(_CACHED)
+def reshape(layout: Layout, shape: Shape) -> Layout | None:
+    """The same elements in the same order under another shape, or None where strides cannot express it."""
+    if layout.shape == shape:
+        return layout
+    if prod(shape) == 0:
+        return Layout(shape, (0,) * len(shape), layout.offset, layout.moves)
+    strides = _reshaped_strides(merged_axes(layout.shape, layout.strides), shape)
+    return None if strides is None else Layout(shape, strides, layout.offset, layout.moves)
+
+
+def region(layout: Layout, part: Region, first_start: int) -> Layout:
+    """A region of the layout whose starts are slice starts `first_start` and on.
+
+    A start that can have one value only becomes part of the offset, so a slice of everything is no slice.
+    """
+    shape, strides = list(layout.shape), list(layout.strides)
+    offset, moves = layout.offset, list(layout.moves)
+    for number, (axis, length, step) in enumerate(zip(part.axes, part.lengths, part.steps, strict=True)):
+        only_start = _only_start(layout.shape[axis], length, step)
+        if only_start is not None:
+            offset += only_start * strides[axis]
+        elif strides[axis] != 0:
+            moves.append(Move(first_start + number, strides[axis]))
+        shape[axis] = length
+        strides[axis] = strides[axis] * step if length > 1 else 0
+    if prod(shape) == 0:
+        offset, moves = 0, []
+    whole = Layout(tuple(shape), tuple(strides), offset, tuple(moves))
+    return without_axes(whole, part.dropped)
+
+
+@lru_cache(_CACHED)
+def piece(layout: Layout, axis: int, position: int, shape: Shape) -> Layout:
+    """The part of `shape` that begins at `position` along one axis of a dense layout."""
+    strides = tuple([stride if dim != 1 else 0 for dim, stride in zip(shape, layout.strides, strict=True)])
+    return Layout(shape, strides, position * prod(layout.shape[axis + 1 :]), ())
+
+
+@lru_cache(_CACHED)
+def without_axes(layout: Layout, axes: Shape) -> Layout:
+    """The layout without `axes`, each of length 1."""
+    if not axes:
+        return layout
+    return transpose(layout, tuple([axis for axis in range(len(layout.shape)) if axis not in axes]))
+
+
+@lru_cache(_CACHED)
+def before_axes(layout: Layout, shape: Shape, following: int) -> Layout:
+    """The layout at every point of `shape`, where it does not vary along the `following` last axes."""
+    ones = Layout(layout.shape + (1,) * following, layout.strides + (0,) * following, layout.offset, layout.moves)
+    return broadcast_to(ones, shape)
+
+
+@lru_cache(_CACHED)
+def is_one_walk(shape: Shape, strides: Shape) -> bool:
+    """Whether row-major order over these axes is one strided dimension."""
+    axes = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if dim != 1]
+    return all(outer == inner * dim for (_, outer), (dim, inner) in pairwise(axes))
+
+
+def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
+    """The (extent, stride) of the fewest axes that give the same walk; axes of length 1 vanish."""
+    merged: list[tuple[int, int]] = []
+    for dim, stride in zip(shape, strides, strict=True):
+        if dim == 1:
+            continue
+        if merged and merged[-1][1] == dim * stride:
+            merged[-1] = (merged[-1][0] * dim, stride)
+        else:
+            merged.append((dim, stride))
+    return merged
+
+
+def _only_start(dim: int, length: int, step: int) -> int | None:
+    """The one legal start of a slice that spans its whole axis, or None if there are several."""
+    if length == 0 or abs(step) * (length - 1) != dim - 1:
+        return None
+    return 0 if step > 0 else dim - 1
+
+
+def _reshaped_strides(axes: list[tuple[int, int]], shape: Shape) -> Shape | None:
+    """Strides of `shape` over merged axes: each axis must be the product of whole dims, from the last one on."""
+    strides: list[int] = []
+    left, stride = 1, 0  # elements of the axis at hand that no dim has used yet, and the stride of the next dim
+    for dim in reversed(shape):
+        if dim == 1:
+            strides.append(0)
+            continue
+        if left == 1:
+            left, stride = axes.pop()
+        if left % dim:
+            return None
+        strides.append(stride)
+        left //= dim
+        stride *= dim
+    return tuple(reversed(strides))
+
+
+# Of each view that strides always express: (layout of the operand, *attributes) → layout of the result.
+VIEWS: dict[str, Callable[..., Layout]] = {
+    "transpose": transpose,
+    "broadcast_to": broadcast_to,
+}

@@ -1,0 +1,1 @@
+"""Plans memory: lifetimes, the arena, and results written over inputs. Pure."""

@@ -1,0 +1,1 @@
+"""What each op means: NumPy twins, composites, conversions, op-by-op runs. Pure."""

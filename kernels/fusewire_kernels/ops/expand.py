@@ -1,0 +1,147 @@
+"""Composite ops, defined by others: what `mean`, `softmax` and their like are, as small programs.
+
+An expansion is the definition: the compiler plans it in place of the op, an interpreter runs it, and a user who writes
+the same ops by hand gets the same bits. Halves are cast to float32 first and back at the end, so that no intermediate
+is rounded to half precision.
+
+The inputs of an expansion's program are the operands of the op. Its scalars are numbers that the op implies, given with
+it as `constants`: zero, how many elements are reduced to one, and the numbers among the op's attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from math import prod
+from typing import Any, NamedTuple
+
+from fusewire_kernels.ops.conversions import rounded
+from fusewire_protos import catalogue, program, shapes
+from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.shapes import Shape, Spec
+
+
+class Expansion(NamedTuple):
+    """A program of primitive ops with one live result, its last, and the values of its scalars."""
+
+    program: Program
+    constants: tuple[int | float, ...]
+
+
+@lru_cache(1024)
+def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expansion:
+    """The definition of a composite op over operands of these specs. Raises KeyError for an op that is none."""
+    formula = _FORMULAS[op.name]
+    dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
+    numbers = [rounded(number, dtype) for number in op.numbers(attributes)]
+    sketch = _Sketch(op, operands, dtype.accumulator, attributes, len(numbers))
+    result = formula(sketch, sketch.operands_in_computed_dtype())
+    if dtype is not dtype.accumulator:
+        sketch.apply("astype", result, attributes=(dtype.code,))
+    return Expansion(sketch.program(), (0, prod(operands[0].shape[axis] for axis in sketch.axes), *numbers))
+
+
+class _Sketch:
+    """Writes a program op by op; a number is an operand number of that program.
+
+    `attributes` are the composite's, `numbers` of them numbers. `axes` are those to reduce, perhaps none; `keeps_axes`:
+    whether the last reduction keeps them.
+    """
+
+    def __init__(self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int) -> None:
+        named = {attribute.name: value for attribute, value in zip(op.attributes, attributes, strict=True)}
+        self.zero, self.count = len(inputs), len(inputs) + 1
+        self.axes: Shape = named.get("axes", ())
+        self.keeps_axes: bool = named.get("keepdims", True)
+        self._inputs, self._computed = inputs, computed
+        self._numbers = [self.count + 1 + position for position in range(numbers)]
+        self._first_result = self.count + 1 + numbers
+        self._ops: list[ProgramOp] = []
+
+    def operands_in_computed_dtype(self) -> list[int]:
+        """The op's operands, and the numbers among its attributes."""
+        operands = [
+            number if spec.dtype is self._computed else self.apply("astype", number, attributes=(self._computed.code,))
+            for number, spec in enumerate(self._inputs)
+        ]
+        return operands + self._numbers
+
+    def apply(self, name: str, *operands: int, attributes: tuple[Any, ...] = ()) -> int:
+        self._ops.append(ProgramOp(catalogue.BY_NAME[name], operands, attributes))
+        return self._first_result + len(self._ops) - 1
+
+    def reduced(self, name: str, operand: int) -> int:
+        return self.apply(name, operand, attributes=(self.axes, True))
+
+    def reduced_last(self, name: str, operand: int) -> int:
+        return self.apply(name, operand, attributes=(self.axes, self.keeps_axes))
+
+    def mean(self, operand: int) -> int:
+        return self.apply("divide", self.reduced("sum", operand), self.count)
+
+    def squeezed(self, operand: int) -> int:
+        """The operand, whose reduced axes have length 1, without them."""
+        shape = shapes.reduce(self._inputs[0].shape, self.axes, keepdims=False)
+        return self.apply("reshape", operand, attributes=(shape,))
+
+    def program(self) -> Program:
+        scalars = (self._computed,) * (2 + len(self._numbers))
+        return program.build(self._inputs, scalars, self._ops, (len(self._ops) - 1,))
+
+
+def _mean(sketch: _Sketch, operands: list[int]) -> int:
+    return sketch.apply("divide", sketch.reduced_last("sum", operands[0]), sketch.count)
+
+
+def _var(sketch: _Sketch, operands: list[int]) -> int:
+    array, correction = operands
+    deviations = sketch.apply("subtract", array, sketch.mean(array))
+    squares = sketch.reduced_last("sum", sketch.apply("square", deviations))
+    divisor = sketch.apply("maximum", sketch.apply("subtract", sketch.count, correction), sketch.zero)
+    return sketch.apply("divide", squares, divisor)
+
+
+def _std(sketch: _Sketch, operands: list[int]) -> int:
+    return sketch.apply("sqrt", _var(sketch, operands))
+
+
+def _logsumexp(sketch: _Sketch, operands: list[int]) -> int:
+    """Where the greatest is infinite, nothing is subtracted: the difference would be NaN."""
+    greatest = sketch.reduced("max", operands[0])
+    shift = sketch.apply("where", sketch.apply("isinf", greatest), sketch.zero, greatest)
+    powers = sketch.apply("exp", sketch.apply("subtract", operands[0], shift))
+    result = sketch.apply("add", sketch.apply("log", sketch.reduced("sum", powers)), shift)
+    return result if sketch.keeps_axes else sketch.squeezed(result)
+
+
+def _softmax(sketch: _Sketch, operands: list[int]) -> int:
+    powers = sketch.apply("exp", sketch.apply("subtract", operands[0], sketch.reduced("max", operands[0])))
+    return sketch.apply("divide", powers, sketch.reduced("sum", powers))
+
+
+def _log_softmax(sketch: _Sketch, operands: list[int]) -> int:
+    shifted = sketch.apply("subtract", operands[0], sketch.reduced("max", operands[0]))
+    total = sketch.reduced("sum", sketch.apply("exp", shifted))
+    return sketch.apply("subtract", shifted, sketch.apply("log", total))
+
+
+def _layer_norm(sketch: _Sketch, operands: list[int]) -> int:
+    array, epsilon = operands
+    centred = sketch.apply("subtract", array, sketch.mean(array))
+    variance = sketch.mean(sketch.apply("square", centred))
+    return sketch.apply("divide", centred, sketch.apply("sqrt", sketch.apply("add", variance, epsilon)))
+
+
+_Formula = Callable[[_Sketch, list[int]], int]
+
+_FORMULAS: dict[str, _Formula] = {
+    "mean": _mean,
+    "var": _var,
+    "std": _std,
+    "logsumexp": _logsumexp,
+    "softmax": _softmax,
+    "log_softmax": _log_softmax,
+    "layer_norm": _layer_norm,
+}

@@ -1,0 +1,604 @@
+"""The NumPy twin of every op: what the op means, in the plainest words, and the judge of every kernel.
+
+The twin of an exact op gives the very bits that a kernel must give, and runs in NumPy or in a library of its interface.
+Any other twin runs in NumPy and is as accurate as is reasonable: computed in float64, rounded once to the op's dtype;
+kernels come close to it within stated tolerances. A NaN that is computed is the one NaN of its dtype.
+
+Defined values, where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
+power gives 0, except for the bases 1 and −1; a shift by a negative count, or by as many bits as there are, shifts all
+of them out; indices of `take` are clamped to the first and last element; `one_hot` of a class that does not exist is
+all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum return the second; relu and sign of −0
+are +0. Conversions are those of `conversions`. Nothing warns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from fusewire_kernels.ops.conversions import cast, narrow, scalar, widen
+from fusewire_protos import catalogue, dtypes, nans, shapes
+from fusewire_protos.catalogue import Attributes, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape, Spec
+
+# (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op takes.
+Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
+Prepared = Callable[..., Any]  # (*operands) → the result; of an op with slice starts, (*operands, starts=starts)
+_Rule = Twin  # where operands are already cast to the dtypes that the op computes in
+
+_TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
+
+
+def twin(op: Op) -> Twin:
+    """The meaning of `op` as a function of arrays. A view shares memory with its operand."""
+
+    @np.errstate(all="ignore")
+    def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        sources = tuple([_dtype_of(operand) for operand in operands])
+        specs = tuple(map(Spec, sources, [operand.shape for operand in operands]))
+        prepared = prepare(op, library, specs, attributes)
+        result = prepared(*operands, starts=starts) if op.has_region else prepared(*operands)
+        return nans.settle(result) if leaves_nan_open(op, sources, _dtype_of(result)) else result
+
+    return run
+
+
+def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attributes) -> Prepared:
+    """The twin for operands of these specs, for use again and again, except that it may leave NaN open.
+
+    It may warn: whoever calls it ignores floating-point errors, once for many calls.
+    """
+    rule = _RULES[op.name]
+    sources = tuple([spec.dtype for spec in operands])
+    targets, result = op.dtype_rule(sources, attributes)
+    numbers = [scalar(library, number, targets[-1]) for number in op.numbers(attributes)]
+    if numbers:
+        rule = _beside(rule, numbers)
+    if targets != sources:
+        convert = cast if leaves_nan_open(op, sources, result) else _cast_and_settle
+        return _casting(rule, library, sources, targets, attributes, convert)
+    if isinstance(rule, _Computed) and not any(target.is_half for target in targets):
+        return _plain(rule.body, library, has_rank=any(spec.shape for spec in operands))
+    return lambda *operands, starts=(): library.asarray(rule(library, operands, attributes, starts))
+
+
+def leaves_nan_open(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
+    """Whether a NaN of what `prepare` gives may be any, because it is computed."""
+    return result.is_floating and not catalogue.passes_bits_on(op, operands, result)
+
+
+def _cast_and_settle(library: Any, array: Any, source: DType, target: DType) -> Any:
+    converted = cast(library, array, source, target)
+    return nans.settle(converted) if source.is_floating and target.is_floating else converted
+
+
+def _casting(
+    rule: _Rule,
+    library: Any,
+    sources: Sequence[DType],
+    targets: Sequence[DType],
+    attributes: Attributes,
+    convert: Callable[[Any, Any, DType, DType], Any],
+) -> Prepared:
+    numbered = enumerate(zip(sources, targets, strict=True))
+    casts = [(position, source, target) for position, (source, target) in numbered if source is not target]
+
+    def run(*operands: Any, starts: Sequence[int] = ()) -> Any:
+        converted = [*operands]
+        for position, source, target in casts:
+            converted[position] = convert(library, operands[position], source, target)
+        return library.asarray(rule(library, converted, attributes, starts))
+
+    return run
+
+
+def _beside(rule: _Rule, numbers: Sequence[Any]) -> _Rule:
+    """A rule that finds the numbers among the attributes behind the operands."""
+
+    def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        return rule(library, [*operands, *numbers], attributes, starts)
+
+    return run
+
+
+def _plain(body: Callable[..., Any], library: Any, *, has_rank: bool) -> Prepared:
+    function: Prepared = getattr(library, body.name) if isinstance(body, _Named) else partial(body, library)
+    if has_rank:
+        return function
+    return lambda *operands: library.asarray(function(*operands))  # NumPy's results of rank 0 are no arrays
+
+
+def region_index(rank: int, attributes: Attributes, starts: Sequence[int]) -> tuple[Any, ...]:
+    """The index expression of the region that begins at `starts`: always a view, of rank 0 at least."""
+    region = catalogue.region_of(attributes)
+    index: list[Any] = [slice(None)] * rank
+    for axis, length, step, start in zip(region.axes, region.lengths, region.steps, starts, strict=True):
+        index[axis] = start if axis in region.dropped else _slice_of(start, length, step)
+    return (*index, ...)
+
+
+def _slice_of(start: int, length: int, step: int) -> slice:
+    if length == 0:
+        return slice(0, 0)
+    stop = start + length * step
+    return slice(start, None if stop < 0 else stop, step)
+
+
+# ---- kinds of rules ----
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """The rule of an exact function of elements: halves are computed in float32 and rounded once.
+
+    Of other dtypes the result is `body(library, *operands)` as it stands.
+    """
+
+    body: Callable[..., Any]
+
+    def __call__(self, library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        dtype = _dtype_of(operands[0])
+        widened = [widen(library, operand, _dtype_of(operand)) for operand in operands]
+        result = library.asarray(self.body(library, *widened))
+        return narrow(library, result, dtype) if result.dtype == np.float32 else result
+
+
+def _accurate(body: Callable[..., Any]) -> _Rule:
+    """A function of elements that is computed in float64 and rounded once."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        dtype = _dtype_of(operands[0])
+        exact = [cast(library, operand, dtype, dtypes.float64) for operand in operands]
+        return cast(library, library.asarray(body(library, *exact)), dtypes.float64, dtype)
+
+    return rule
+
+
+def _reducing(body: Callable[..., Any]) -> _Rule:
+    """An exact reduction of rows: `body(library, rows)` reduces the last axis of rows[results, elements]."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        (array,) = operands
+        dtype = _dtype_of(array)
+        axes, keepdims = attributes
+        result = body(library, _rows(library, widen(library, array, dtype), axes))
+        narrowed = narrow(library, result, dtype) if result.dtype == np.float32 else result
+        return narrowed.reshape(shapes.reduce(array.shape, axes, keepdims=keepdims))
+
+    return rule
+
+
+def _accumulating(body: Callable[..., Any]) -> _Rule:
+    """A reduction of rows in float64 (integers in their own dtype); further operands are scalars of the op."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        array, *scalars = operands
+        dtype = _dtype_of(array)
+        wide = dtypes.float64 if dtype.is_floating else dtype
+        axes, keepdims, *_ = attributes
+        rows = _rows(library, cast(library, array, dtype, wide), axes)
+        result = library.asarray(body(library, rows, *(cast(library, scalar, dtype, wide) for scalar in scalars)))
+        return cast(library, result, wide, dtype).reshape(shapes.reduce(array.shape, axes, keepdims=keepdims))
+
+    return rule
+
+
+def _normalising(body: Callable[..., Any]) -> _Rule:
+    """As `_accumulating`, for a result of the operand's own shape: `body` maps rows to rows."""
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        array, *scalars = operands
+        dtype = _dtype_of(array)
+        axes, *_ = attributes
+        order = _rows_order(array.ndim, axes)
+        wide = [cast(library, operand, dtype, dtypes.float64) for operand in (array, *scalars)]
+        rows = body(library, _rows(library, wide[0], axes), *wide[1:])
+        moved = rows.reshape(tuple(array.shape[axis] for axis in order))
+        back = library.transpose(moved, tuple(order.index(axis) for axis in range(array.ndim)))
+        return cast(library, back, dtypes.float64, dtype)
+
+    return rule
+
+
+def _dtype_of(array: Any) -> DType:
+    return dtypes.from_numpy(array.dtype)
+
+
+def _rows_order(rank: int, axes: Shape) -> tuple[int, ...]:
+    return (*(axis for axis in range(rank) if axis not in axes), *axes)
+
+
+def _rows(library: Any, array: Any, axes: Shape) -> Any:
+    """`array` as [results, elements]: what is reduced to one result is one contiguous row, row-major over `axes`."""
+    elements = prod(array.shape[axis] for axis in axes)
+    results = prod(dim for axis, dim in enumerate(array.shape) if axis not in axes)
+    moved = library.transpose(array, _rows_order(array.ndim, axes))
+    return library.ascontiguousarray(moved.reshape(results, elements))
+
+
+# ---- exact functions of elements ----
+
+
+def _minimum(library: Any, a: Any, b: Any) -> Any:
+    return library.where((a < b) | (a != a), a, b)  # noqa: PLR0124 - NaN
+
+
+def _maximum(library: Any, a: Any, b: Any) -> Any:
+    return library.where((a > b) | (a != a), a, b)  # noqa: PLR0124 - NaN
+
+
+def _clip(library: Any, x: Any, low: Any, high: Any) -> Any:
+    return _minimum(library, _maximum(library, x, low), high)
+
+
+def _relu(library: Any, x: Any) -> Any:
+    return library.where(x <= 0, library.zeros_like(x), x)
+
+
+def _sign(library: Any, x: Any) -> Any:
+    signs = library.subtract((x > 0).astype(x.dtype), (x < 0).astype(x.dtype))
+    return library.where(x == x, signs, x)  # noqa: PLR0124 - NaN
+
+
+def _unless_floating(name: str) -> Callable[..., Any]:
+    """round, floor, ceil, trunc: integers and booleans are whole already."""
+
+    def body(library: Any, x: Any) -> Any:
+        return getattr(library, name)(x) if x.dtype.kind == "f" else x
+
+    return body
+
+
+def _floor_divide(library: Any, a: Any, b: Any) -> Any:
+    if a.dtype.kind != "f":
+        return library.where(b == 0, 0, library.floor_divide(a, library.where(b == 0, 1, b)))
+    rest = library.fmod(a, b)
+    quotient = (a - rest) / b
+    quotient = library.where((rest != 0) & ((b < 0) != (rest < 0)), quotient - 1, quotient)
+    whole = library.floor(quotient)
+    whole = library.where(quotient - whole > 0.5, whole + 1, whole)
+    whole = library.where(quotient == 0, library.copysign(library.zeros_like(a), a / b), whole)
+    return library.where(b == 0, a / b, whole)
+
+
+def _remainder(library: Any, a: Any, b: Any) -> Any:
+    if a.dtype.kind != "f":
+        return library.where(b == 0, 0, library.remainder(a, library.where(b == 0, 1, b)))
+    rest = library.fmod(a, b)
+    moved = library.where((b < 0) != (rest < 0), rest + b, rest)
+    return library.where(rest == 0, library.copysign(library.zeros_like(b), b), moved)
+
+
+def _left_shift(library: Any, x: Any, count: Any) -> Any:
+    is_within = _is_shift(x, count)
+    return library.where(is_within, library.left_shift(x, library.where(is_within, count, 0)), 0)
+
+
+def _right_shift(library: Any, x: Any, count: Any) -> Any:
+    """Beyond the width every bit is the sign."""
+    is_within = _is_shift(x, count)
+    shifted = library.right_shift(x, library.where(is_within, count, 8 * x.dtype.itemsize - 1))
+    return shifted if x.dtype.kind == "i" else library.where(is_within, shifted, 0)
+
+
+def _is_shift(x: Any, count: Any) -> Any:
+    return (count >= 0) & (count < 8 * x.dtype.itemsize)
+
+
+def _is_nan(library: Any, x: Any) -> Any:
+    return x != x  # noqa: PLR0124
+
+
+def _is_infinite(library: Any, x: Any) -> Any:
+    return (x == math.inf) | (x == -math.inf)
+
+
+def _is_finite(library: Any, x: Any) -> Any:
+    return ~(_is_nan(library, x) | _is_infinite(library, x))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The array library's own function of that name."""
+
+    name: str
+
+    def __call__(self, library: Any, *operands: Any) -> Any:
+        return getattr(library, self.name)(*operands)
+
+
+def _astype(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    (array,) = operands
+    return cast(library, array, _dtype_of(array), dtypes.from_code(attributes[0]))
+
+
+def _select(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return library.where(*operands)
+
+
+# ---- other functions of elements, in float64 ----
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    base, exponent = operands
+    if _dtype_of(base).is_floating:
+        return _accurate(_float_power)(library, operands, attributes, starts)
+    power = library.power(base, library.where(exponent < 0, 0, exponent))
+    if base.dtype.kind == "u":
+        return power
+    unit = library.where(base == -1, 1 - 2 * (exponent & 1), library.where(base == 1, 1, 0))
+    return library.where(exponent < 0, unit, power).astype(base.dtype)
+
+
+def _float_power(library: Any, base: Any, exponent: Any) -> Any:
+    """power itself takes the square root where the exponent is one half, and so has others of −0 and −∞."""
+    is_one = (base == 1) | (exponent == 0)  # of NaN too; in the platform's, not of a signalling one
+    return library.where(is_one, 1.0, library.float_power(base, exponent))
+
+
+def _turning(name: str) -> _Rule:
+    """sin, cos and tan."""
+    plain, bounded = (_accurate(_Named(name)), _accurate(_of_bounded_angle(name)))
+
+    def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+        chosen = plain if operands[0].dtype == np.float64 else bounded
+        return chosen(library, operands, attributes, starts)
+
+    return rule
+
+
+def _of_bounded_angle(name: str) -> Callable[..., Any]:
+    def body(library: Any, x: Any) -> Any:
+        return getattr(library, name)(library.where(library.abs(x) >= _TURNS_OF_ANGLES, x * 0, x))
+
+    return body
+
+
+def _sigmoid(library: Any, x: Any) -> Any:
+    falling = library.exp(-library.abs(x))
+    return library.where(x < 0, falling, 1.0) / (1.0 + falling)
+
+
+def _silu(library: Any, x: Any) -> Any:
+    """x · sigmoid(x), with the limit −0 at −∞."""
+    bounded = library.where(x < -800.0, -800.0, x)
+    return bounded * _sigmoid(library, bounded)
+
+
+def _gelu(library: Any, x: Any) -> Any:
+    """x · Φ(x) with Φ the normal distribution (no tanh approximation), with the limit −0 at −∞."""
+    bounded = library.where(x < -40.0, -40.0, x)
+    return 0.5 * bounded * _erfc(bounded * -math.sqrt(0.5))
+
+
+def _softplus(library: Any, x: Any) -> Any:
+    return library.where(x <= 0, 0.0, x) + library.log1p(library.exp(-library.abs(x)))
+
+
+def _rsqrt(library: Any, x: Any) -> Any:
+    return 1.0 / library.sqrt(x)
+
+
+# ---- reductions of rows[results, elements] ----
+
+
+def _row_reduction(name: str) -> Callable[..., Any]:
+    def body(library: Any, rows: Any) -> Any:
+        return getattr(library, name)(rows, axis=1)
+
+    return body
+
+
+def _mean(library: Any, rows: Any) -> Any:
+    return library.sum(rows, axis=1) / np.float64(rows.shape[1])
+
+
+def _variance(library: Any, rows: Any, correction: Any) -> Any:
+    deviations = rows - _mean(library, rows)[:, None]
+    return library.sum(deviations * deviations, axis=1) / library.maximum(rows.shape[1] - correction, 0.0)
+
+
+def _deviation(library: Any, rows: Any, correction: Any) -> Any:
+    return library.sqrt(_variance(library, rows, correction))
+
+
+def _greatest(library: Any, rows: Any) -> Any:
+    """The greatest of each row, or 0 where it is infinite: what is subtracted before exp."""
+    greatest = library.max(rows, axis=1)
+    return library.where(library.isinf(greatest), 0.0, greatest)
+
+
+def _logsumexp(library: Any, rows: Any) -> Any:
+    greatest = _greatest(library, rows)
+    return library.log(library.sum(library.exp(rows - greatest[:, None]), axis=1)) + greatest
+
+
+def _softmax(library: Any, rows: Any) -> Any:
+    powers = library.exp(rows - library.max(rows, axis=1)[:, None])
+    return powers / library.sum(powers, axis=1)[:, None]
+
+
+def _log_softmax(library: Any, rows: Any) -> Any:
+    shifted = rows - library.max(rows, axis=1)[:, None]
+    return shifted - library.log(library.sum(library.exp(shifted), axis=1))[:, None]
+
+
+def _layer_norm(library: Any, rows: Any, epsilon: Any) -> Any:
+    centred = rows - _mean(library, rows)[:, None]
+    variance = _mean(library, centred * centred)
+    return centred / library.sqrt(variance + epsilon)[:, None]
+
+
+# ---- products, views, moves, creation ----
+
+
+def _matmul(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    dtype = _dtype_of(operands[0])
+    wide = dtypes.float64 if dtype.is_floating else dtype
+    a, b = (library.ascontiguousarray(cast(library, operand, dtype, wide)) for operand in operands)
+    return cast(library, library.asarray(library.matmul(a, b)), wide, dtype)
+
+
+def _reshape(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return operands[0].reshape(attributes[0])
+
+
+def _transpose(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return library.transpose(operands[0], attributes[0])
+
+
+def _broadcast_to(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return library.broadcast_to(operands[0], attributes[0])
+
+
+def _slice(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    (array,) = operands
+    return array[region_index(array.ndim, attributes, starts)]
+
+
+def _assign_slice(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    target, value = operands
+    result = target.copy()
+    result[region_index(target.ndim, attributes, starts)] = value
+    return result
+
+
+def _concatenate(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return library.concatenate(operands, axis=attributes[0])
+
+
+def _take(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    array, indices = operands
+    (axis,) = attributes
+    clamped = library.clip(indices, 0, max(array.shape[axis] - 1, 0))
+    return library.take(array, clamped, axis=axis)
+
+
+def _one_hot(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    (indices,) = operands
+    classes, code = attributes
+    hits = indices[..., None] == library.arange(classes, dtype="int64")
+    return cast(library, hits, dtypes.bool_, dtypes.from_code(code))
+
+
+def _full(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    return library.broadcast_to(operands[0], attributes[0]).copy()
+
+
+def _arange(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    """Halves are computed in float32 and rounded once."""
+    length, code = attributes
+    dtype = dtypes.from_code(code)
+    start, step = (widen(library, operand, dtype) for operand in operands)
+    numbers = cast(library, library.arange(length, dtype="int64"), dtypes.int64, dtype.accumulator)
+    return narrow(library, library.add(start, library.multiply(numbers, step)), dtype)
+
+
+def _linspace(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    length, code = attributes
+    start, step = operands
+    points = start + library.arange(length, dtype="float64") * step
+    return cast(library, points, dtypes.float64, dtypes.from_code(code))
+
+
+def _eye(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
+    rows, columns, diagonal, code = attributes
+    hits = library.arange(rows, dtype="int64")[:, None] + diagonal == library.arange(columns, dtype="int64")
+    return cast(library, hits, dtypes.bool_, dtypes.from_code(code))
+
+
+_RULES: dict[str, _Rule] = {
+    **{
+        name: _Computed(_Named(name))
+        for name in (
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "equal",
+            "not_equal",
+            "less",
+            "less_equal",
+            "greater",
+            "greater_equal",
+            "logical_and",
+            "logical_or",
+            "logical_xor",
+            "logical_not",
+            "bitwise_and",
+            "bitwise_or",
+            "bitwise_xor",
+            "negative",
+            "abs",
+            "sqrt",
+        )
+    },
+    **{name: _accurate(_Named(name)) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
+    **{name: _turning(name) for name in ("sin", "cos", "tan")},
+    "floor_divide": _Computed(_floor_divide),
+    "remainder": _Computed(_remainder),
+    "power": _power,
+    "minimum": _Computed(_minimum),
+    "maximum": _Computed(_maximum),
+    "atan2": _accurate(_Named("arctan2")),
+    "clip": _Computed(_clip),
+    "where": _select,
+    "bitwise_invert": _Computed(_Named("invert")),
+    "bitwise_left_shift": _Computed(_left_shift),
+    "bitwise_right_shift": _Computed(_right_shift),
+    "isnan": _Computed(_is_nan),
+    "isinf": _Computed(_is_infinite),
+    "isfinite": _Computed(_is_finite),
+    "sign": _Computed(_sign),
+    "square": _Computed(lambda library, x: library.multiply(x, x)),
+    "round": _Computed(_unless_floating("rint")),
+    "floor": _Computed(_unless_floating("floor")),
+    "ceil": _Computed(_unless_floating("ceil")),
+    "trunc": _Computed(_unless_floating("trunc")),
+    "rsqrt": _accurate(_rsqrt),
+    "sigmoid": _accurate(_sigmoid),
+    "relu": _Computed(_relu),
+    "gelu": _accurate(_gelu),
+    "silu": _accurate(_silu),
+    "softplus": _accurate(_softplus),
+    "erf": _accurate(lambda library, x: _erf(x)),
+    "astype": _astype,
+    "sum": _accumulating(_row_reduction("sum")),
+    "prod": _accumulating(_row_reduction("prod")),
+    "min": _reducing(_row_reduction("min")),
+    "max": _reducing(_row_reduction("max")),
+    "any": _reducing(_row_reduction("any")),
+    "all": _reducing(_row_reduction("all")),
+    "argmin": _reducing(_row_reduction("argmin")),
+    "argmax": _reducing(_row_reduction("argmax")),
+    "mean": _accumulating(_mean),
+    "var": _accumulating(_variance),
+    "std": _accumulating(_deviation),
+    "logsumexp": _accumulating(_logsumexp),
+    "softmax": _normalising(_softmax),
+    "log_softmax": _normalising(_log_softmax),
+    "layer_norm": _normalising(_layer_norm),
+    "matmul": _matmul,
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "broadcast_to": _broadcast_to,
+    "slice": _slice,
+    "assign_slice": _assign_slice,
+    "concat": _concatenate,
+    "take": _take,
+    "one_hot": _one_hot,
+    "full": _full,
+    "arange": _arange,
+    "linspace": _linspace,
+    "eye": _eye,
+}

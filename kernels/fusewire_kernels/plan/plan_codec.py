@@ -1,0 +1,93 @@
+"""A plan as bytes and back: plain msgpack, for the border between the planner's process and the server's.
+
+A column is a list that begins with its kind's place in `_COLUMNS`; a dtype is its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+
+from fusewire_kernels.plan.plan import (
+    ArenaColumn,
+    Column,
+    ConstantColumn,
+    Cost,
+    Division,
+    Donation,
+    InputColumn,
+    KernelSource,
+    Launch,
+    OperandRef,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+    Term,
+    ViewColumn,
+)
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+_COLUMNS: tuple[type[Column], ...] = (
+    ArenaColumn,
+    InputColumn,
+    ScalarColumn,
+    ConstantColumn,
+    OutputColumn,
+    ViewColumn,
+)
+
+
+def encode_plan(plan: Plan) -> bytes:
+    """The bytes of a plan."""
+    raw: bytes = msgpack.packb(
+        [
+            plan.kernels,
+            plan.launches,
+            [_column_fields(column) for column in plan.columns],
+            plan.arena_bytes,
+            plan.donations,
+            plan.cost,
+            plan.explanation,
+        ]
+    )
+    return raw
+
+
+def decode_plan(raw: bytes) -> Plan:
+    """The plan of bytes that `encode_plan` made; the sender is trusted."""
+    kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(raw, use_list=False)
+    return Plan(
+        tuple([KernelSource(*fields) for fields in kernels]),
+        tuple([_launch(fields) for fields in launches]),
+        tuple([_column(fields) for fields in columns]),
+        arena_bytes,
+        tuple([Donation(*fields) for fields in donations]),
+        Cost(*cost),
+        explanation,
+    )
+
+
+def _column_fields(column: Column) -> list[Any]:
+    fields = [field.code if isinstance(field, DType) else field for field in column]
+    return [_COLUMNS.index(type(column)), *fields]
+
+
+def _column(fields: Sequence[Any]) -> Column:
+    kind, *rest = fields
+    made = _COLUMNS[kind]
+    if made is ScalarColumn or made is ConstantColumn:
+        return made(rest[0], dtypes.from_code(rest[1]))
+    if made is ViewColumn:
+        base_column, byte_offset, terms = rest
+        return ViewColumn(base_column, byte_offset, tuple([Term(*term) for term in terms]))
+    column: Column = made(*rest)
+    return column
+
+
+def _launch(fields: Sequence[Any]) -> Launch:
+    kernel, sizes, instances, division = fields
+    refs = tuple([tuple([OperandRef(*ref) for ref in instance]) for instance in instances])
+    return Launch(kernel, sizes, refs, None if division is None else Division(*division))

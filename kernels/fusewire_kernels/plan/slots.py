@@ -1,0 +1,135 @@
+"""The slot table's rows: the hot path of a submission, in plain Python integers.
+
+What can be known of a plan is worked out once; a row is then a few additions and one assignment.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.plan.plan import (
+    ArenaColumn,
+    ConstantColumn,
+    InputColumn,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+    Term,
+    ViewColumn,
+)
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+_FLOAT32 = struct.Struct("<f")
+_FLOAT64 = struct.Struct("<d")
+_INT32 = struct.Struct("<i")
+_INT64 = struct.Struct("<q")
+
+
+class _View(NamedTuple):
+    column: int
+    base_column: int
+    byte_offset: int
+    terms: tuple[Term, ...]
+
+
+class SlotLayout:
+    """How the columns of one plan are filled."""
+
+    def __init__(self, plan: Plan) -> None:
+        numbered = list(enumerate(plan.columns))
+        self._template = [
+            bits_of(column.value, column.dtype) if isinstance(column, ConstantColumn) else 0 for _, column in numbered
+        ]
+        self._write = struct.Struct(f"={len(numbered)}q").pack_into
+        self._arenas = [index for index, column in numbered if isinstance(column, ArenaColumn)]
+        self._inputs = [(index, column.input) for index, column in numbered if isinstance(column, InputColumn)]
+        self._outputs = [(index, column.position) for index, column in numbered if isinstance(column, OutputColumn)]
+        self._scalars = [
+            (index, column.scalar, packer(column.dtype))
+            for index, column in numbered
+            if isinstance(column, ScalarColumn)
+        ]
+        self._addresses = addresses_in_order(plan)
+        self._views = [_View(index, *column) for index, column in numbered if isinstance(column, ViewColumn)]
+
+    def fill(
+        self,
+        table_row: npt.NDArray[np.int64],
+        arena_address: int,
+        input_addresses: Sequence[int],
+        output_addresses: Sequence[int],
+        scalars: Sequence[int | float],
+        starts: Sequence[int],
+    ) -> None:
+        """Writes one row: `table_row` is int64[columns], dense; addresses are by input and by live position."""
+        if self._addresses == (len(input_addresses), len(output_addresses)):
+            self._write(table_row, 0, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
+            return
+        row = self._template.copy()
+        for column in self._arenas:
+            row[column] = arena_address
+        for column, number in self._inputs:
+            row[column] = input_addresses[number]
+        for column, position in self._outputs:
+            row[column] = output_addresses[position]
+        for column, number, pack in self._scalars:
+            row[column] = pack(scalars[number])
+        for column, base_column, byte_offset, terms in self._views:
+            address = row[base_column] + byte_offset
+            for start, stride_bytes in terms:
+                address += starts[start] * stride_bytes
+            row[column] = address
+        self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
+
+
+def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
+    """How many inputs and outputs there are if the columns are the arena and then each of these; mostly of one op."""
+    inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
+    outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
+    in_order = (ArenaColumn(), *map(InputColumn, range(inputs)), *map(OutputColumn, range(outputs)))
+    is_in_order = plan.columns == in_order and [*map(type, plan.columns)] == [*map(type, in_order)]  # equal by fields
+    return (inputs, outputs) if is_in_order else None
+
+
+def bits_of(value: int | float, dtype: DType) -> int:
+    """The bits of a number in `dtype`, converted as `conversions.scalar` says, in the low bytes of an int64."""
+    raw = scalar(np, value, dtype).tobytes()
+    return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)
+
+
+def packer(dtype: DType) -> Callable[[int | float], int]:
+    """`bits_of` for one dtype, faster for the values that are usual."""
+    fast = _FAST.get(dtype)
+    if fast is None:
+        return lambda value: bits_of(value, dtype)
+
+    def pack(value: int | float) -> int:
+        try:
+            return fast(value) if value == value else bits_of(value, dtype)  # noqa: PLR0124 - NaN
+        except (OverflowError, struct.error):
+            return bits_of(value, dtype)
+
+    return pack
+
+
+def _float32_bits(value: int | float) -> int:
+    bits: int = _INT32.unpack(_FLOAT32.pack(value))[0]
+    return bits
+
+
+def _float64_bits(value: int | float) -> int:
+    bits: int = _INT64.unpack(_FLOAT64.pack(value))[0]
+    return bits
+
+
+_FAST: dict[DType, Callable[[int | float], int]] = {
+    dtypes.float32: _float32_bits,
+    dtypes.float64: _float64_bits,
+}

@@ -1,0 +1,146 @@
+"""Compiling: once for each kernel, together where the cache lacks several, safely beside other processes."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fusewire_kernels.compile import c_compiler as compiling
+from fusewire_kernels.compile.c_compiler import (
+    Toolchain,
+    compile_kernels,
+    compile_library,
+    find_compiler,
+    missing_kernels,
+)
+from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos.errors import ServerFault
+from tests.kernels.problems import toolchain_in
+
+
+@pytest.fixture
+def toolchain(tmp_path: Path) -> Toolchain:
+    return toolchain_in(tmp_path / "cache")
+
+
+def _source(number: int) -> KernelSource:
+    return KernelSource(f"fw_test_{number}", f"int64_t fw_test_{number}(void) {{ return {number}; }}\n")
+
+
+def _answer(path: str, key: str) -> int:
+    return int(ctypes.CDLL(path)[key]())
+
+
+def test_missing_kernels_are_compiled_into_one_library(toolchain: Toolchain) -> None:
+    sources = [_source(number) for number in range(3)]
+    assert missing_kernels(sources, toolchain) == 3
+    paths = compile_kernels(sources, toolchain)
+    assert len(set(paths)) == 1
+    assert [_answer(path, source.key) for path, source in zip(paths, sources, strict=True)] == [0, 1, 2]
+
+
+def test_many_kernels_are_dealt_out_to_two_libraries(toolchain: Toolchain) -> None:
+    sources = [_source(number) for number in range(9)]
+    paths = compile_kernels(sources, toolchain)
+    assert len(set(paths)) <= 2
+    assert [_answer(path, source.key) for path, source in zip(paths, sources, strict=True)] == list(range(9))
+
+
+def test_what_is_compiled_before_a_failure_is_kept(toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_MOST_KERNELS_AT_ONCE", 3)
+    sources = [_source(number) for number in range(5)]
+    with pytest.raises(ServerFault):
+        compile_kernels([*sources, KernelSource("fw_broken", "int fw_broken(\n")], toolchain)
+    assert missing_kernels(sources, toolchain) == 2
+
+
+def test_a_kernel_in_the_cache_is_not_compiled_again(toolchain: Toolchain) -> None:
+    (first,) = compile_kernels([_source(1)], toolchain)
+    assert missing_kernels([_source(1), _source(2)], toolchain) == 1
+    broken = replace(toolchain, compiler="/no/such/compiler")
+    assert compile_kernels([_source(1)], broken) == (first,)
+
+
+def test_a_kernel_given_twice_is_compiled_once(toolchain: Toolchain) -> None:
+    first, second = compile_kernels([_source(1), _source(1)], toolchain)
+    assert first == second
+
+
+def test_another_compiler_or_processor_finds_nothing_in_the_cache(toolchain: Toolchain) -> None:
+    compile_kernels([_source(1)], toolchain)
+    other = replace(toolchain, cache=replace(toolchain.cache, identity="another compiler"))
+    assert missing_kernels([_source(1)], other) == 1
+
+
+def test_a_kernel_that_does_not_compile_is_a_fault_and_leaves_nothing_behind(toolchain: Toolchain) -> None:
+    with pytest.raises(ServerFault, match="no_such_type"):
+        compile_kernels([KernelSource("fw_bad", "no_such_type fw_bad(void);")], toolchain)
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_that_cannot_be_started_is_a_fault_and_leaves_nothing_behind(toolchain: Toolchain) -> None:
+    gone = replace(toolchain, compiler="/no/such/compiler")
+    with pytest.raises(ServerFault, match="/no/such/compiler"):
+        compile_kernels([_source(1)], gone)
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_a_compiler_that_takes_too_long_is_ended_and_leaves_nothing_behind(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    sleeper = tmp_path / "cc"
+    sleeper.write_text("#!/bin/sh\nexec sleep 60\n")
+    sleeper.chmod(0o755)
+    with pytest.raises(ServerFault, match=r"within 0\.1 s"):
+        compile_kernels([_source(1)], replace(toolchain, compiler=str(sleeper), timeout_s=0.1))
+    assert list(toolchain.cache.folder.iterdir()) == []
+
+
+def test_processes_that_share_a_cache_may_compile_the_same_kernel_at_once(toolchain: Toolchain) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: compile_kernels([_source(5)], toolchain), range(4)))
+    assert [_answer(path, "fw_test_5") for (path,) in found] == [5] * 4
+    assert [path for path in toolchain.cache.folder.iterdir() if path.name.startswith("part-")] == []
+
+
+def test_the_sine_and_the_cosine_of_a_value_stay_two_calls(toolchain: Toolchain) -> None:
+    text = "void fw_both(const double *x, double *y) { y[0] = fw_sin_f64(*x); y[1] = fw_cos_f64(*x); }\n"
+    (path,) = compile_kernels([KernelSource("fw_both", text)], toolchain)
+    assert b"sincos" not in Path(path).read_bytes()
+
+
+def test_nothing_to_compile_is_no_work(toolchain: Toolchain) -> None:
+    assert compile_kernels([], toolchain) == ()
+
+
+def test_a_library_needs_no_prelude(toolchain: Toolchain) -> None:
+    path = compile_library("int answer(void) { return 42; }", toolchain)
+    assert _answer(path, "answer") == 42
+    assert compile_library("int answer(void) { return 42; }", toolchain) == path
+
+
+def test_no_compiler_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert find_compiler() is None
+
+
+def test_a_compiler_that_does_not_run_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fake = tmp_path / "cc"
+    fake.write_text("#!/bin/sh\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    assert find_compiler() is None
+
+
+def test_the_environment_names_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FUSEWIRE_CACHE_DIR", str(tmp_path))
+    toolchain = find_compiler()
+    if toolchain is None:
+        pytest.skip("no C compiler")
+    assert toolchain.cache.folder == tmp_path

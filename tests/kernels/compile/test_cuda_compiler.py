@@ -1,0 +1,84 @@
+"""CUDA kernels compile, on machines without a device too. Skipped where NVRTC is not installed, except in CI."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.kernel import ProductKernel
+from fusewire_kernels.compile import cuda_compiler as compile_cuda
+from fusewire_kernels.compile.cuda_compiler import CudaCompiler
+from fusewire_kernels.plan.plan import KernelSource
+from fusewire_protos import dtypes
+from fusewire_protos.errors import ConfigurationError, ServerFault
+from tests.kernels.codegen.kernels_of_note import NOTED
+
+
+@pytest.fixture
+def compiler(tmp_path: Path) -> CudaCompiler:
+    return _compiler("sm_90", tmp_path)
+
+
+def _compiler(architecture: str, cache_folder: Path) -> CudaCompiler:
+    try:
+        return CudaCompiler(architecture, cache_folder)
+    except ConfigurationError as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI compiles every CUDA kernel: {reason}")
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
+def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: str, tmp_path: Path) -> None:
+    sources = [generate(kernel, "cuda") for kernel in NOTED.values()]
+    compiled = _compiler(architecture, tmp_path).compile(sources)
+    assert compiled.fresh == len(sources)
+    for source, path in zip(sources, compiled.paths, strict=True):
+        assert source.key.encode() in Path(path).read_bytes()
+
+
+def test_many_kernels_are_compiled_side_by_side(compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    compiled = compiler.compile([generate(kernel, "cuda") for kernel in NOTED.values()])
+    assert len(set(compiled.paths)) == 2
+
+
+def test_a_kernel_that_does_not_compile_spares_those_of_other_units(
+    compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    sources = [generate(kernel, "cuda") for kernel in NOTED.values()][:3]
+    with pytest.raises(ServerFault, match="no_such_type"):
+        compiler.compile([*sources, KernelSource("fw_bad", "no_such_type fw_bad;")])
+    assert compiler.compile(sources).fresh == 1
+
+
+def test_a_compiled_kernel_is_found_again(compiler: CudaCompiler) -> None:
+    source = generate(NOTED["pointwise"], "cuda")
+    first = compiler.compile([source])
+    again = compiler.compile([source])
+    assert (first.fresh, again.fresh) == (1, 0)
+    assert again.paths == first.paths
+
+
+def test_the_newest_wheel_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for folder, version in (("cuda_nvrtc", 12), ("cu13", 13)):
+        library = tmp_path / "nvidia" / folder / "lib" / f"libnvrtc.so.{version}"
+        library.parent.mkdir(parents=True)
+        library.touch()
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path))
+    assert next(compile_cuda._candidates()).endswith("libnvrtc.so.13")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if not dtype.is_boolean], ids=lambda dtype: dtype.name)
+def test_products_of_every_dtype_compile(dtype: dtypes.DType, compiler: CudaCompiler) -> None:
+    assert compiler.compile([generate(ProductKernel(dtype, 2, False), "cuda")]).fresh == 1
+
+
+def test_a_kernel_that_does_not_compile_is_a_fault(compiler: CudaCompiler) -> None:
+    with pytest.raises(ServerFault, match="no_such_type"):
+        compiler.compile([KernelSource("fw_bad", "no_such_type fw_bad;")])

@@ -1,0 +1,213 @@
+"""Which values share a group, and why others do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.build import design
+from fusewire_kernels.fusion.placement import Walk
+from fusewire_kernels.fusion.vertical import Fusion
+from fusewire_kernels.graph.graph import Form
+from fusewire_protos import dtypes
+from fusewire_protos.program import Program
+from tests.kernels.programs import Writer
+from tests.kernels.separate import design_separately
+
+
+def _groups(program: Program) -> list[list[str]]:
+    """The bodies of each group's members."""
+    fusion = _fusion(program)
+    values = fusion.graph.values
+    return [
+        [values[number].body or values[number].form.value for number, _ in group.members] for group in fusion.groups
+    ]
+
+
+def _reasons(program: Program) -> set[str]:
+    return {refusal.reason for refusal in _fusion(program).refusals}
+
+
+def _fusion(program: Program) -> Fusion:
+    return design(program).fusion
+
+
+def test_a_chain_is_one_group() -> None:
+    writer = Writer()
+    x = writer.input(3)
+    assert _groups(writer.program(writer.negative(writer.exp(writer.tanh(x))))) == [["tanh", "exp", "negative"]]
+
+
+def test_branches_that_meet_are_one_group() -> None:
+    writer = Writer()
+    x, y = writer.input(3), writer.input(3)
+    assert _groups(writer.program(writer.add(writer.tanh(x), writer.exp(y)))) == [["tanh", "exp", "add"]]
+
+
+def test_values_that_share_only_an_input_stay_apart() -> None:
+    writer = Writer()
+    x = writer.input(3)
+    assert len(_groups(writer.program(writer.tanh(x), writer.exp(x)))) == 2
+
+
+def test_a_smaller_producer_is_computed_once_and_read() -> None:
+    writer = Writer()
+    x, bias = writer.input(4, 3), writer.input(3)
+    program = writer.program(writer.add(x, writer.exp(bias)))
+    assert _groups(program) == [["exp"], ["add"]]
+    assert _reasons(program) == {"it has other points"}
+
+
+def test_reductions_along_the_same_axes_follow_one_another_in_a_group() -> None:
+    writer = Writer()
+    x = writer.input(4, 3)
+    fusion = _fusion(writer.program(writer.softmax(x, axes=(1,))))
+    (group,) = fusion.groups
+    assert group.walk == Walk(3, 1)
+
+
+def test_a_function_before_a_reduction_and_after_it_is_in_its_group() -> None:
+    writer = Writer()
+    x, epsilon = writer.input(4, 3), writer.scalar()
+    assert len(_groups(writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,)))))) == 1
+    assert _groups(writer.program(writer.sum(writer.exp(x), axes=(1,), keepdims=False))) == [["exp", "sum"]]
+
+
+def test_a_long_chain_is_not_computed_again_for_each_reduction_behind_it() -> None:
+    writer = Writer()
+    y = writer.input(4, 3)
+    for _ in range(10):
+        y = writer.tanh(y)
+    program = writer.program(writer.softmax(y, axes=(1,)))
+    first, second = _groups(program)
+    assert first == ["tanh"] * 10
+    assert "tanh" not in second
+    assert "its kernel would compute too much again for each reduction" in _reasons(program)
+
+
+def test_reductions_along_other_axes_begin_a_group() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(4, 3))
+    rows, columns = (writer.sum(y, axes=(axis,), keepdims=True) for axis in (0, 1))
+    assert _groups(writer.program(rows, columns)) == [["tanh", "sum"], ["sum"]]
+
+
+def test_a_long_reduction_to_one_value_leaves_work_at_every_point_to_others() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(512, 256))
+    total = writer.sqrt(writer.sum(y, axes=(0, 1), keepdims=False))
+    program = writer.program(writer.divide(y, total))
+    assert _groups(program) == [["tanh"], ["sum", "sqrt"], ["divide"]]
+    assert "a reduction of so much to so little has a kernel to itself" in _reasons(program)
+
+
+def test_a_reduction_of_a_reduction_begins_a_group() -> None:
+    writer = Writer()
+    once = writer.sum(writer.input(4, 3), axes=(1,), keepdims=False)
+    program = writer.program(writer.sum(writer.exp(once), axes=(0,), keepdims=False))
+    assert _groups(program) == [["sum", "exp"], ["sum"]]
+
+
+def test_an_argument_that_repeats_over_a_part_of_what_is_reduced_keeps_the_reduction_apart() -> None:
+    writer = Writer()
+    x, w = writer.input(2, 3, 4), writer.input(4)
+    program = writer.program(writer.sum(writer.multiply(x, w), axes=(1, 2), keepdims=False))
+    assert _groups(program) == [["multiply"], ["sum"]]
+    assert "an array is not evenly apart along what is reduced" in _reasons(program)
+
+
+def test_a_sum_of_rows_and_one_of_everything_are_two_groups() -> None:
+    writer = Writer()
+    x = writer.input(2, 3)
+    of_rows, of_all = (writer.sum(x, axes=axes, keepdims=True) for axes in ((1,), (0, 1)))
+    assert len(_groups(writer.program(writer.add(writer.add(x, of_rows), of_all)))) == 2
+
+
+def test_a_value_of_rows_joins_the_reduction_it_uses_through_a_new_axis() -> None:
+    writer = Writer()
+    x = writer.input(4, 3)
+    mean = writer.reshape(writer.mean(x, axes=(1,), keepdims=False), shape=(4, 1))
+    assert len(_groups(writer.program(writer.subtract(x, mean)))) == 1
+
+
+def test_a_value_read_in_two_orders_is_read_from_memory() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(3, 3))
+    program = writer.program(writer.add(y, writer.transpose(y, permutation=(1, 0))))
+    assert _groups(program) == [["tanh"], ["add"]]
+    assert _reasons(program) == {"it reads it at two points at once"}
+
+
+def test_a_part_of_a_value_is_read_from_memory() -> None:
+    writer = Writer()
+    part = writer.slice(writer.tanh(writer.input(6)), (0,), (3,))
+    assert _groups(writer.program(writer.exp(part))) == [["tanh"], ["exp"]]
+
+
+def test_groups_never_wait_for_one_another_in_a_circle() -> None:
+    writer = Writer()
+    x, w = writer.input(3, 3), writer.input(3, 3)
+    y = writer.tanh(x)
+    program = writer.program(writer.add(writer.exp(y), writer.matmul(y, w)))
+    assert _groups(program) == [["tanh", "exp"], ["matmul"], ["add"]]
+    assert "it needs what itself waits for that" in _reasons(program)
+
+
+def test_two_groups_with_a_third_between_them_are_not_merged() -> None:
+    writer = Writer()
+    x, w = writer.input(3, 3), writer.input(3, 3)
+    a = writer.tanh(x)
+    b = writer.exp(writer.matmul(a, w))
+    program = writer.program(writer.add(writer.negative(a), b))
+    assert _groups(program) == [["tanh", "negative"], ["matmul"], ["exp", "add"]]
+
+
+def test_what_is_made_of_scalars_and_positions_is_inlined() -> None:
+    writer = Writer()
+    x = writer.input(4)
+    start, step = writer.scalar(), writer.scalar()
+    ramp = writer.arange(start, step, length=4, dtype=dtypes.float32.code)
+    program = writer.program(writer.add(x, ramp), writer.multiply(writer.exp(x), ramp))
+    fusion = _fusion(program)
+    assert all(len(group.inlined) == 4 for group in fusion.groups)
+    assert not any(
+        fusion.is_stored[number] for number, value in enumerate(fusion.graph.values) if value.body == "index"
+    )
+
+
+def test_what_is_inlined_and_live_is_stored_once() -> None:
+    writer = Writer()
+    start, step = writer.scalar(), writer.scalar()
+    ramp = writer.arange(start, step, length=4, dtype=dtypes.float32.code)
+    assert len(_groups(writer.program(ramp))) == 1
+
+
+def test_gathered_data_is_read_from_memory() -> None:
+    writer = Writer()
+    x, indices = writer.input(5, 3), writer.input(2, dtype=dtypes.int64)
+    program = writer.program(writer.take(writer.tanh(x), indices, axis=0))
+    assert _groups(program) == [["tanh"], ["gather"]]
+    assert _reasons(program) == {"it gathers from anywhere in it"}
+
+
+def test_pieces_of_a_concatenation_are_stored_by_their_producers() -> None:
+    writer = Writer()
+    x, y = writer.input(3), writer.input(4)
+    program = writer.program(writer.concat(writer.tanh(x), writer.exp(y), axis=0))
+    assert _groups(program) == [["tanh", "store"], ["exp", "store"]]
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_one_element_is_reduced_like_many(rows: int) -> None:
+    writer = Writer()
+    x = writer.input(rows, 1)
+    fusion = _fusion(writer.program(writer.exp(writer.sum(writer.tanh(x), axes=(1,), keepdims=True))))
+    (group,) = fusion.groups
+    assert group.walk == Walk(1, 0)
+
+
+def test_separated_values_are_alone() -> None:
+    writer = Writer()
+    x, epsilon = writer.input(4, 3), writer.scalar()
+    fusion = design_separately(writer.program(writer.tanh(writer.layer_norm(x, epsilon, axes=(1,))))).fusion
+    computed = [value for value in fusion.graph.values if value.form in (Form.POINTWISE, Form.REDUCTION)]
+    assert [len(group.members) for group in fusion.groups] == [1] * len(computed)

@@ -1,0 +1,163 @@
+"""What ops become as primitive values."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value, build_graph, needed_ops
+from fusewire_protos import dtypes
+from fusewire_protos.program import Program
+from tests.kernels.programs import Writer, random_program
+
+
+def _computed(program: Program) -> list[Value]:
+    graph = build_graph(program)
+    leaves = (Form.INPUT, Form.SCALAR, Form.CONSTANT)
+    return [
+        value
+        for value, is_needed in zip(graph.values, graph.is_needed, strict=True)
+        if is_needed and value.form not in leaves
+    ]
+
+
+def _bodies(program: Program) -> list[str]:
+    return [value.body or value.form.value for value in _computed(program)]
+
+
+def _output(graph: Graph) -> Value:
+    return graph.values[graph.outputs[0]]
+
+
+def test_operands_are_cast_as_the_catalogue_says() -> None:
+    writer = Writer()
+    x, y = writer.input(3), writer.input(3, dtype=dtypes.int32)
+    cast, add = _computed(writer.program(writer.add(x, y)))[-2:]
+    assert cast.dtype is add.dtype is dtypes.float64
+
+
+def test_an_operand_used_twice_is_cast_once() -> None:
+    writer = Writer()
+    x, y = writer.input(3, dtype=dtypes.float16), writer.input(3)
+    total = writer.add(writer.add(x, y), x)
+    assert _bodies(writer.program(total)).count("cast") == 1
+
+
+def test_an_operand_is_cast_once_by_ops_that_are_alike() -> None:
+    writer = Writer()
+    x = writer.input(3)
+    halves = [writer.op("astype", x, attributes=(dtypes.float16.code,)) for _ in range(2)]
+    assert _bodies(writer.program(writer.add(*halves))).count("cast") == 1
+
+
+def test_ops_over_operands_that_look_alike_become_values_of_one_kind() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(4, 3), writer.input(4, 3), writer.input(3)
+    first, second, other = _computed(
+        writer.program(writer.add(x, bias), writer.add(y, bias), writer.add(x, y)),
+    )
+    assert first.kind is not None
+    assert first.kind == second.kind != other.kind
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_values_of_one_kind_differ_in_origin_and_in_what_they_view_alone(seed: int) -> None:
+    graph = build_graph(random_program(seed, most_ops=100).program)
+    of_kind: dict[int, set[object]] = {}
+    for value in graph.values:
+        if value.kind is not None:
+            bases = [graph.values[operand.value] for operand in value.operands]
+            views_of = [
+                (view.layout, base.dtype, base.form in SLOTS) for view, base in zip(value.operands, bases, strict=True)
+            ]
+            of_kind.setdefault(value.kind, set()).add((value._replace(origin=0, operands=()), tuple(views_of)))
+    assert all(len(alike) == 1 for alike in of_kind.values())
+
+
+def test_an_array_is_cast_at_the_points_that_need_it() -> None:
+    writer = Writer()
+    x, bias = writer.input(4, 3), writer.input(3, dtype=dtypes.float16)
+    cast, _ = _computed(writer.program(writer.add(x, bias)))
+    assert cast.shape == (4, 3)
+
+
+def test_astype_to_the_same_dtype_of_an_input_copies_it() -> None:
+    writer = Writer()
+    program = writer.program(writer.astype(writer.input(3), dtype=dtypes.float32.code))
+    assert _bodies(program) == ["assembly", "store"]
+
+
+def test_views_become_addressing() -> None:
+    writer = Writer()
+    x = writer.input(2, 3)
+    view = writer.reshape(writer.transpose(x, permutation=(1, 0)), shape=(3, 1, 2))
+    (value,) = _computed(writer.program(writer.tanh(view)))
+    assert value.operands[0].layout == views.Layout((3, 1, 2), (1, 0, 3), 0, ())
+
+
+def test_a_reshape_that_strides_cannot_express_copies() -> None:
+    writer = Writer()
+    flat = writer.reshape(writer.transpose(writer.input(2, 3), permutation=(1, 0)), shape=(6,))
+    assert _bodies(writer.program(writer.tanh(flat))) == ["assembly", "store", "tanh"]
+
+
+def test_a_live_reshape_of_a_computed_value_is_its_buffer() -> None:
+    writer = Writer()
+    graph = build_graph(writer.program(writer.reshape(writer.tanh(writer.input(2, 3)), shape=(6,))))
+    assert _output(graph).body == "tanh"
+
+
+def test_two_live_results_of_one_value_have_two_buffers() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(2, 3))
+    graph = build_graph(writer.program(y, writer.reshape(y, shape=(6,))))
+    assert len(set(graph.outputs)) == 2
+
+
+def test_composites_equal_the_same_ops_written_by_hand() -> None:
+    composite, written = Writer(), Writer()
+    for writer in (composite, written):
+        writer.input(4, 8)
+    count = written.scalar()
+    by_hand = written.program(written.divide(written.sum(0, axes=(1,), keepdims=False), count))
+    assert _bodies(composite.program(composite.mean(0, axes=(1,), keepdims=False))) == _bodies(by_hand)
+
+
+def test_reduced_axes_that_lie_apart_are_copied_into_row_major_order() -> None:
+    writer = Writer()
+    total = writer.sum(writer.input(2, 3, 4), axes=(0, 2), keepdims=False)
+    values = _computed(writer.program(total))
+    assert [value.body or value.form.value for value in values] == ["assembly", "store", "sum"]
+    assert values[0].shape == (3, 2, 4)
+
+
+def test_neighbouring_reduced_axes_are_one_walk() -> None:
+    writer = Writer()
+    assert _bodies(writer.program(writer.sum(writer.input(2, 3, 4), axes=(0, 1), keepdims=False))) == ["sum"]
+
+
+def test_slice_starts_are_numbered_over_all_ops_also_the_dead() -> None:
+    writer = Writer()
+    x = writer.input(6, 6)
+    writer.slice(x, (0, 1), (2, 2))
+    kept = writer.tanh(writer.slice(x, (0,), (2,)))
+    (value,) = _computed(writer.program(kept))
+    assert [move.start for move in value.operands[0].layout.moves] == [2]
+
+
+def test_an_assignment_stores_after_the_copy_of_its_target() -> None:
+    writer = Writer()
+    x, value = writer.input(6), writer.input(2)
+    result = writer.assign_slice(x, value, axes=(0,), lengths=(2,), steps=(1,), dropped=())
+    graph = build_graph(writer.program(result))
+    copy, part = (number for number, value in enumerate(graph.values) if value.form is Form.STORE)
+    assert graph.values[part].after == (copy,)
+
+
+def test_ops_are_needed_if_something_live_depends_on_them() -> None:
+    writer = Writer()
+    x = writer.input(3)
+    a = writer.tanh(x)
+    writer.exp(a)
+    b = writer.exp(a)
+    assert needed_ops(writer.program(b)) == [True, False, True]

@@ -1,0 +1,81 @@
+"""Rows of the slot table."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire_kernels.ops.conversions import scalar
+from fusewire_kernels.plan.plan import (
+    ArenaColumn,
+    Column,
+    ConstantColumn,
+    Cost,
+    InputColumn,
+    OutputColumn,
+    Plan,
+    ScalarColumn,
+    Term,
+    ViewColumn,
+)
+from fusewire_kernels.plan.slots import SlotLayout, bits_of
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+
+
+def _plan(*columns: Column) -> Plan:
+    return Plan((), (), (ArenaColumn(), *columns), 0, (), Cost(0, 0), ())
+
+
+def _row(plan: Plan, scalars: tuple[int | float, ...] = (), starts: tuple[int, ...] = ()) -> list[int]:
+    table = np.full((2, len(plan.columns)), 77, np.int64)
+    SlotLayout(plan).fill(table[1], 1000, [2000, 3000], [4000, 5000], scalars, starts)
+    assert (table[0] == 77).all()
+    return [int(slot) for slot in table[1]]
+
+
+def test_addresses_are_those_of_the_arena_inputs_and_results() -> None:
+    plan = _plan(InputColumn(1), OutputColumn(0), InputColumn(0), OutputColumn(1))
+    assert _row(plan) == [1000, 3000, 4000, 2000, 5000]
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ((InputColumn(0), InputColumn(1), OutputColumn(0), OutputColumn(1)), [2000, 3000, 4000, 5000]),
+        ((OutputColumn(0), OutputColumn(1), InputColumn(0), InputColumn(1)), [4000, 5000, 2000, 3000]),
+    ],
+    ids=["inputs first", "results first"],
+)
+def test_columns_in_any_order_have_their_own_addresses(columns: tuple[Column, ...], expected: list[int]) -> None:
+    assert _row(_plan(*columns)) == [1000, *expected]
+
+
+def test_views_lie_in_another_column_moved_by_starts() -> None:
+    inside = ViewColumn(0, 64, (Term(1, 8),))
+    of_input = ViewColumn(1, 0, (Term(0, 100), Term(2, -4)))
+    assert _row(_plan(InputColumn(0), inside, of_input), (), (3, 5, 7)) == [1000, 2000, 1104, 2272]
+
+
+def test_constants_stand_in_every_row() -> None:
+    plan = _plan(ConstantColumn(3, dtypes.int64), ConstantColumn(1.0, dtypes.float32))
+    assert _row(plan) == [1000, 3, 0x3F800000]
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda dtype: dtype.name)
+@given(value=st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(), st.floats(-9, 9, width=16)))
+def test_scalars_have_the_bits_of_their_dtype_in_the_low_bytes(dtype: DType, value: int | float) -> None:
+    row = np.array(_row(_plan(ScalarColumn(0, dtype)), (value,))[1:], np.int64)
+    wanted = scalar(np, value, dtype)
+    assert row.tobytes()[: dtype.itemsize_bytes] == wanted.tobytes()
+
+
+def test_a_value_too_large_for_float32_is_infinite_and_nothing_warns() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert _row(_plan(ScalarColumn(0, dtypes.float32)), (1e300,))[1] == bits_of(math.inf, dtypes.float32)
