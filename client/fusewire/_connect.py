@@ -109,5 +109,5 @@ def _version() -> str:
 
 __version__ = _version()
 
-_default_session.come_by(default_session)
+_default_session.set_provider(default_session)
 atexit.register(close_all)

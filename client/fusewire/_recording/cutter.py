@@ -17,7 +17,7 @@ A piece ends where a run of the loop does (`loop_runs`): of a function that loop
 run. Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one
 more run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
 
-Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
+KnownBodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
 segment and consists of shorter ones for the most part is cut into those.
 """
 
@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.history import History
-from fusewire._recording.known_bodies import Bodies, place_of
+from fusewire._recording.known_bodies import KnownBodies, place_of
 from fusewire._recording.loop_period import Period, choose_rotation, find_period, ops_in_loops
 from fusewire._recording.loop_runs import Runs
 from fusewire._recording.tape import Integers, Record
@@ -93,7 +93,7 @@ class Cutter:
         self._run_bodies = 1  # as far as runs of the loop are known to be equal
         self._rest_bodies = 0  # behind the lead, until the next run; 0 where one begins or that is unknown
         self._cut_ops = 0  # since the loop began
-        self._known = Bodies(KNOWN_BODIES)
+        self._known = KnownBodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
         self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from fusewire._recording.recorder import Owner
 
-_ways: list[Callable[[], Owner]] = []  # one, from the import of what connects on
+_providers: list[Callable[[], Owner]] = []  # one, from the import of what connects on
 
 
-def come_by(way: Callable[[], Owner]) -> None:
-    """From now on `way` gives the default session."""
-    _ways[:] = [way]
+def set_provider(provider: Callable[[], Owner]) -> None:
+    """From now on `provider` gives the default session."""
+    _providers[:] = [provider]
 
 
 def default_session() -> Owner:
     """The default session. Raises what connecting raises."""
-    return _ways[0]()
+    return _providers[0]()

@@ -26,7 +26,7 @@ class Found(NamedTuple):
     body: Integers
 
 
-class Bodies:
+class KnownBodies:
     """The last so many that were added, each once."""
 
     def __init__(self, most: int) -> None:

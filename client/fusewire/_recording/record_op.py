@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, QuotaExceeded
-from fusewire._recording.loans import Loan
+from fusewire._recording.pinned_handles import HandlePin as Loan
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, OperandSpec, Signature, intern_creation, intern_signature
 from fusewire._recording.tape import Tape

@@ -36,11 +36,12 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
-from fusewire._recording.loans import Loan, Loans
 from fusewire._recording.loop_runs import kept_of, run_ends
-from fusewire._recording.positions import Positions, users_position
+from fusewire._recording.pinned_handles import HandlePin as Loan
+from fusewire._recording.pinned_handles import PinnedHandles as Loans
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
 from fusewire._recording.signature import signature_of
+from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -157,7 +158,7 @@ class Recorder:
         self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
         self._kept: dict[tuple[int, int], list[Loan]] = {}  # by the op that took them on, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
-        self._positions = Positions()
+        self._positions = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
     # ---- the recording thread ----
@@ -165,7 +166,7 @@ class Recorder:
     def on_checkpoint(self, number: int) -> None:
         """Called with the number of the op just recorded, once that is `checkpoint` or more."""
         self.owner.check_open()
-        self._positions.note(number, users_position())
+        self._positions.note(number, user_source_line())
         if number < self._mark:
             return
         if self._waiting_since_ns is None:

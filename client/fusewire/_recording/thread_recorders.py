@@ -9,7 +9,7 @@ from fusewire._recording.recorder import Owner, Recorder
 from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 
-class Recorders:
+class ThreadRecorders:
     """Grows only. A thread that inherits the identifier of an ended one inherits its recorder."""
 
     def __init__(self, owner: Owner, *, is_debugging: bool) -> None:

@@ -14,11 +14,11 @@ from fusewire._errors import DtypeError, FusewireError, WaitTimeout
 from fusewire._recording.cutter import Reach
 from fusewire._recording.record_op import Recorded
 from fusewire._recording.recorder import Recorder
-from fusewire._recording.thread_recorders import Recorders
+from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.frames import Outgoing
-from fusewire._stream.link import Link, deadline_after, left_s
 from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
+from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire_protos import dtypes
 from fusewire_protos.errors import exception_of
 from fusewire_protos.frames import Abandon, Fetch
@@ -37,7 +37,7 @@ class _Awaited(NamedTuple):
 class Fetches:
     """The values asked for in one session. The methods named `on_…` belong to the I/O thread."""
 
-    def __init__(self, link: Link, sender: Sender, recorders: Recorders) -> None:
+    def __init__(self, link: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
         self._link = link
         self._sender = sender
         self._recorders = recorders

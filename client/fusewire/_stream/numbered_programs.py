@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from fusewire._stream.templates import Template
+from fusewire._stream.encoded_programs import EncodedProgram
 from fusewire_protos.program_codec import digest
 
 MOST_DIGESTS = 1024  # of programs, and as many of fragments
@@ -24,7 +24,7 @@ class ProgramKey(NamedTuple):
 
 @dataclass
 class _Entry:
-    template: Template
+    encoded: EncodedProgram
     number: int | None = None  # from its first use on
 
 
@@ -63,13 +63,13 @@ class Programs:
         self._next_number = 0
         self._digests = {False: _Latest(MOST_DIGESTS), True: _Latest(MOST_DIGESTS)}  # by is_fragment
 
-    def template(self, key: ProgramKey) -> Template | None:
+    def encoded(self, key: ProgramKey) -> EncodedProgram | None:
         entry = self._entries.get(key)
-        return None if entry is None else entry.template
+        return None if entry is None else entry.encoded
 
-    def keep(self, key: ProgramKey, template: Template) -> None:
+    def keep(self, key: ProgramKey, encoded: EncodedProgram) -> None:
         if key not in self._entries:
-            self._entries[key] = _Entry(template)
+            self._entries[key] = _Entry(encoded)
 
     def number(self, key: ProgramKey) -> Numbered:
         """For a use of a kept program. Nothing has changed until it is taken."""
@@ -86,7 +86,7 @@ class Programs:
             return
         entry.number = numbered.number
         self._next_number = numbered.number + 1
-        self._digests[key.is_fragment].add(digest(entry.template.raw))
+        self._digests[key.is_fragment].add(digest(entry.encoded.raw))
         while len(self._entries) > self._most:
             self._entries.popitem(last=False)
 

@@ -13,11 +13,13 @@ from enum import Enum
 from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
 from fusewire._recording.recorder import Draft, Recorder
-from fusewire._recording.thread_recorders import Recorders
+from fusewire._recording.thread_recorders import ThreadRecorders
+from fusewire._stream.encoded_programs import EncodedProgram as Template
+from fusewire._stream.encoded_programs import bind
+from fusewire._stream.encoded_programs import encode_program as build_template
 from fusewire._stream.frames import Outgoing
-from fusewire._stream.link import Link, finish
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
-from fusewire._stream.templates import Template, bind, build_template
+from fusewire._stream.session_state import SessionState, finish
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
@@ -35,7 +37,7 @@ class Trigger(Enum):
 class Sender:
     """Flushes the recorders of one session."""
 
-    def __init__(self, link: Link, recorders: Recorders) -> None:
+    def __init__(self, link: SessionState, recorders: ThreadRecorders) -> None:
         self._link = link
         self._recorders = recorders
         # All below is guarded by the link's lock.
@@ -163,7 +165,7 @@ class Sender:
 
     def _template(self, key: ProgramKey, draft: Draft) -> Template:
         with self._link.lock:
-            template = self.programs.template(key)
+            template = self.programs.encoded(key)
         if template is None:
             template = build_template(draft.structure, draft.liveness.live)
             with self._link.lock:

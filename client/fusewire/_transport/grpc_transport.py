@@ -32,8 +32,8 @@ from fusewire._errors import (
     SessionLost,
     Unauthenticated,
 )
-from fusewire._transport.chunk_queue import Backlog, UploadQueue
 from fusewire._transport.interface import Peer
+from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME, exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -140,7 +140,7 @@ class GrpcTransport:
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
         self._has_ended.set()  # until it is opened
-        self._backlog = Backlog(_QUEUED_BYTES)
+        self._backlog = ByteBudget(_QUEUED_BYTES)
         self._farewell: bytes | None = None
         self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread

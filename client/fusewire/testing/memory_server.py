@@ -10,7 +10,7 @@ from collections import deque
 
 import numpy as np
 
-from fusewire.testing.computing import Execute, Host, compute
+from fusewire.testing.interpreter import Execute, Host, interpret
 from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
 from fusewire_protos.credit import Amount
@@ -49,7 +49,7 @@ class MemoryServer:
     def __init__(
         self,
         *,
-        execute: Execute = compute,
+        execute: Execute = interpret,
         credit: Amount = CREDIT,
         limits: wire.Limits = LIMITS,
         holds_completion: bool = False,

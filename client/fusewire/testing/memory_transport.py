@@ -11,7 +11,7 @@ from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
-    """Joins a session to a MemoryServer by a thread, or, if it is manual, whenever `step` is called."""
+    """Joins a session to a MemoryServer by a thread, or, if it is manual, whenever `run_once` is called."""
 
     def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
         self._server = server
@@ -37,7 +37,7 @@ class MemoryTransport:
     def is_own_thread(self) -> bool:
         return threading.current_thread() is self._thread
 
-    def step(self) -> float:
+    def run_once(self) -> float:
         """One turn of the I/O thread; returns how long it would sleep."""
         delay_s = self._peer.on_tick()
         while (frame := self._peer.next_frame()) is not None:
@@ -53,7 +53,7 @@ class MemoryTransport:
         """The entry that declares the upload goes first, as a real server waits for it."""
         raw = b"".join(chunks)
         with self._exchanging:
-            self.step()
+            self.run_once()
             self._exchange(lambda: self._server.upload(handle, raw))
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
@@ -70,7 +70,7 @@ class MemoryTransport:
 
     def _run(self) -> None:
         while not self._is_closed:
-            self._awake.wait(self.step())
+            self._awake.wait(self.run_once())
             self._awake.clear()
 
     def _exchange(self, call: Callable[[], list[bytes]]) -> None:

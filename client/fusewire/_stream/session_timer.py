@@ -5,9 +5,9 @@ All of it belongs to the I/O thread, unless said otherwise.
 
 from __future__ import annotations
 
-from fusewire._recording.thread_recorders import Recorders
-from fusewire._stream.link import Link
+from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.sender import Sender
+from fusewire._stream.session_state import SessionState
 
 _LEAST_TICK_S = 0.0005
 _BUSY_TICK_S = 0.004
@@ -16,13 +16,13 @@ _TICKS_A_ROUND = 40  # once a round, deaths that no segment took along are sent,
 _HEARTBEAT_AFTER_NS = 50_000_000  # until then the next frame is expected to carry the acknowledgement
 
 
-class Pace:
+class SessionTimer:
     """Says when the I/O thread is to look again."""
 
-    def __init__(self, link: Link, sender: Sender, recorders: Recorders) -> None:
-        self._link = link
+    def __init__(self, state: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
+        self._state = state
         self._sender = sender
-        self._recorders = recorders
+        self._thread_recorders = recorders
         self._ticks = 0
         self._is_asleep = True  # whether it does not look again soon by itself
         self.owes_heartbeat = False
@@ -37,7 +37,7 @@ class Pace:
 
     def tick_s(self, now_ns: int) -> float:
         """Does what is due; in how many seconds to be called again."""
-        if self._link.ended is not None:
+        if self._state.ended is not None:
             return _IDLE_TICK_S
         self._is_asleep = False
         self._sender.flush_aged(now_ns)
@@ -46,12 +46,12 @@ class Pace:
             return self._active_tick_s(now_ns)
         self._sender.send_frees()
         self._is_asleep = True  # before the look: whoever records later sees it
-        if self._recorders.have_unsent:
+        if self._thread_recorders.have_unsent:
             self._is_asleep = False
             return self._active_tick_s(now_ns)
         self._ticks -= 1  # asleep: the next tick is the last of a round again
         is_quiet = now_ns - self.heard_at_ns > _HEARTBEAT_AFTER_NS
-        self.owes_heartbeat = is_quiet and self._link.stream.owes_acknowledgement
+        self.owes_heartbeat = is_quiet and self._state.stream.owes_acknowledgement
         return _IDLE_TICK_S
 
     def _active_tick_s(self, now_ns: int) -> float:
@@ -59,7 +59,7 @@ class Pace:
 
         While the device is busy no age counts, and what is posted may gather: once it idles, a frame tells.
         """
-        if not self._link.credit.is_free:
+        if not self._state.credit.is_free:
             return _BUSY_TICK_S
-        ripe_ns = min((recorder.ripens_in_ns(now_ns) for recorder in self._recorders.all()), default=0)
+        ripe_ns = min((recorder.ripens_in_ns(now_ns) for recorder in self._thread_recorders.all()), default=0)
         return max(ripe_ns / 1e9, _LEAST_TICK_S)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fusewire_protos.chunks import encode_chunk
 
 
-class Backlog:
+class ByteBudget:
     """How many bytes of one session wait for the connection. Who adds more than there is room for waits.
 
     They are counted upload by upload: an interrupt may come between the counting of a chunk and its queueing, so what
@@ -68,9 +68,9 @@ class _Chunk(NamedTuple):
 class UploadQueue:
     """The chunks of one upload. None ends them, and stays."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, backlog: Backlog) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, budget: ByteBudget) -> None:
         self._loop = loop
-        self._backlog = backlog
+        self._budget = budget
         self._chunks: deque[_Chunk | None] = deque()
         self._offset = 0  # of the chunk put next; the copying thread's alone
         self._arrived = asyncio.Event()
@@ -81,7 +81,7 @@ class UploadQueue:
 
     def put(self, chunk: memoryview) -> None:
         """Waits for room, then copies the chunk."""
-        if self._is_dropped or not self._backlog.add(self, chunk.nbytes):
+        if self._is_dropped or not self._budget.add(self, chunk.nbytes):
             return
         self._chunks.append(_Chunk(encode_chunk(self._offset, chunk), chunk.nbytes))
         self._offset += chunk.nbytes
@@ -100,7 +100,7 @@ class UploadQueue:
 
     async def next(self) -> bytes | None:
         """The message of the next chunk; the one before counts as queued until now."""
-        self._backlog.take(self, self._carried_bytes)
+        self._budget.take(self, self._carried_bytes)
         self._carried_bytes = 0
         while not self._chunks:
             self._arrived.clear()
@@ -108,7 +108,7 @@ class UploadQueue:
                 await self._arrived.wait()
         chunk = self._chunks[0]
         if chunk is None:
-            self._backlog.drop(self)
+            self._budget.drop(self)
             return None
         self._chunks.popleft()
         self._carried_bytes = chunk.size_bytes

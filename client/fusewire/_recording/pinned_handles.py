@@ -6,20 +6,20 @@ loan, which is entered in the books of the recorder that minted the handle, and 
 
 from __future__ import annotations
 
-Loans = dict[int, int]  # of one recorder: the handle of each loan, by the loan's identity
+PinnedHandles = dict[int, int]  # of one recorder: the handle of each loan, by the loan's identity
 
 
-class Loan:
+class HandlePin:
     """Entered from its birth to its death. Each is one act on a dict: no lock, on any thread, also in a finaliser."""
 
-    __slots__ = ("_loans",)
+    __slots__ = ("_pins",)
 
-    def __init__(self, loans: Loans, handle: int) -> None:
-        self._loans = loans
-        loans[id(self)] = handle
+    def __init__(self, pins: PinnedHandles, handle: int) -> None:
+        self._pins = pins
+        pins[id(self)] = handle
 
     def __del__(self) -> None:
         try:  # noqa: SIM105  # `suppress` is an object, of a kind that a signal handler may raise within
-            self._loans.pop(id(self), None)
+            self._pins.pop(id(self), None)
         except AttributeError:
             pass  # a signal handler raised before it was entered

@@ -20,7 +20,7 @@ from fusewire_protos.program_parts import Parts, pack
 from fusewire_protos.shapes import Spec
 
 
-class Template(NamedTuple):
+class EncodedProgram(NamedTuple):
     """A program as the client keeps it: what it takes to send it, and to bind it again."""
 
     raw: bytes
@@ -34,7 +34,7 @@ class Bindings(NamedTuple):
     starts: tuple[Scalar, ...]  # whole, and among the scalars on the tape
 
 
-def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
+def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgram:
     """Builds the program of a structure met for the first time. Runs no rule: recording ran them all."""
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
@@ -43,16 +43,16 @@ def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
     kept = zip(ops.signatures, uses, strict=True)
     live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
     if not any(signature.starts for signature in ops.signatures):
-        return Template(raw, live_bytes)
+        return EncodedProgram(raw, live_bytes)
     is_start = _is_start(ops)
-    return Template(raw, live_bytes, tuple([not each for each in is_start]), tuple(is_start))
+    return EncodedProgram(raw, live_bytes, tuple([not each for each in is_start]), tuple(is_start))
 
 
-def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
+def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
     """`values`: those of the piece in op order."""
-    if not template.is_start:
+    if not encoded.is_start:
         return Bindings(tuple(values), ())
-    return Bindings(tuple(compress(values, template.is_scalar)), tuple(compress(values, template.is_start)))
+    return Bindings(tuple(compress(values, encoded.is_scalar)), tuple(compress(values, encoded.is_start)))
 
 
 class _Ops(NamedTuple):

@@ -19,7 +19,9 @@ Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequ
 _MEANING_OF_OPS = "fusewire_kernels.reference"
 
 
-def compute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]) -> Sequence[Host]:
+def interpret(
+    program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]
+) -> Sequence[Host]:
     """All results of a program."""
     twin = importlib.import_module(_MEANING_OF_OPS).twin  # by name, for nothing else here needs the compiler
     values = list(inputs)

@@ -33,7 +33,7 @@ class Spending(NamedTuple):
     sent: Amount  # in total, with them
 
 
-class Link:
+class SessionState:
     """The state that frames change, for whoever holds the lock."""
 
     def __init__(self, transport: Transport, client: str) -> None:
