@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from fusewire_protos import dtypes, frames
 from fusewire_protos.credit import Amount
-from fusewire_protos.errors import BY_NAME, CaseError, Reach
+from fusewire_protos.errors import BY_NAME, CaseError, Consequence
 from fusewire_protos.frames import Entry, NewProgram
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
@@ -121,7 +121,7 @@ class Intake:
             entry = self._programs.intern(new.raw, is_fragment=new.is_fragment)
             self._programs.hold(session.session_id, entry)
         except CaseError as error:
-            if error.case.reach is Reach.PROTOCOL:
+            if error.case.consequence is Consequence.PROTOCOL:
                 raise
             failure = Failure.of(error)
             session.rejected_programs[new.number] = (failure, claim_of(new.raw, self._programs.limits, failure.case))
