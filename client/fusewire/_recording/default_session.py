@@ -1,4 +1,4 @@
-"""The session of functions that are given no array: a place where those who connect say how to come by it."""
+"""The session of functions that get no array operand. `fusewire._connect` provides it; this file only asks for it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from fusewire._recording.recorder import Owner
 
-_providers: list[Callable[[], Owner]] = []  # one, from the import of what connects on
+_providers: list[Callable[[], Owner]] = []  # holds one entry once `fusewire._connect` has been imported
 
 
 def set_provider(provider: Callable[[], Owner]) -> None:
-    """From now on `provider` gives the default session."""
+    """Makes `provider` the function that returns the default session."""
     _providers[:] = [provider]
 
 

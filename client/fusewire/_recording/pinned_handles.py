@@ -1,16 +1,16 @@
-"""Handles lent to other threads' ops: one dies no sooner than the ops that take it are sent, whoever holds its name.
+"""Pins a handle that an op of another thread takes: its death is not reported before that op is sent.
 
-The array object does not hold its handle for so long: `x[i] = v` gives it another one at any time. So an op keeps a
-loan, which is entered in the books of the recorder that minted the handle, and looked at before deaths are told.
+The array object alone does not keep its handle alive: `x[i] = v` may give it another handle at any time. So the op
+keeps a pin. The pin is listed by the recorder that minted the handle, which checks its pins before it reports deaths.
 """
 
 from __future__ import annotations
 
-PinnedHandles = dict[int, int]  # of one recorder: the handle of each loan, by the loan's identity
+PinnedHandles = dict[int, int]  # of one recorder: the pinned handle by the identity of its pin
 
 
 class HandlePin:
-    """Entered from its birth to its death. Each is one act on a dict: no lock, on any thread, also in a finaliser."""
+    """Listed while it exists. Adding and removing are one dict operation each: safe on any thread without a lock."""
 
     __slots__ = ("_pins",)
 
@@ -22,4 +22,4 @@ class HandlePin:
         try:  # noqa: SIM105  # `suppress` is an object, of a kind that a signal handler may raise within
             self._pins.pop(id(self), None)
         except AttributeError:
-            pass  # a signal handler raised before it was entered
+            pass  # a signal handler raised before the pin was listed

@@ -1,4 +1,4 @@
-"""Where in the user's code an op was recorded. SourceLines stay in the client; errors are told with them."""
+"""The lines of the user's code that recorded the ops. They stay in the client, which adds them to error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEPT = 1 << 16
 
 
 class SourceLine(NamedTuple):
-    """A line of the user's code; `is_exact` if it recorded the very op asked for, else an earlier one."""
+    """A line of the user's code. `is_exact`: it recorded the op that was looked up, not an earlier one."""
 
     file: str
     line: int
@@ -24,7 +24,7 @@ class SourceLine(NamedTuple):
 
 
 class SourceLines:
-    """Noted positions by op number, ascending; the oldest are forgotten."""
+    """Source lines by op number, ascending. Beyond 65,536 lines the older half is dropped."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -40,7 +40,7 @@ class SourceLines:
             del self._lines[: _KEPT // 2]
 
     def find(self, number: int) -> SourceLine | None:
-        """The source_line of op `number`, or of the last noted one before it."""
+        """The line of op `number`, or else of the last op before it that has one. None if there is none."""
         index = bisect_right(self._numbers, number) - 1
         if index < 0:
             return None
@@ -48,7 +48,7 @@ class SourceLines:
 
 
 def user_source_line() -> SourceLine:
-    """The innermost line on this thread's stack that is not of this package."""
+    """The innermost line on this thread's stack that lies outside this package."""
     frame: FrameType | None = sys._getframe(1)  # the documented way to one's callers
     while frame is not None and frame.f_globals.get("__package__") == _PACKAGE and frame.f_back is not None:
         frame = frame.f_back
