@@ -1,8 +1,8 @@
-"""A session: what users call, what recorders and the transport ask of it, and its life from welcome to end.
+"""A session: the methods for users, for recorders and for the transport, and its life from welcome to end.
 
-It joins parts that know little of each other: `state` is what they share, `sender` and `uploads` fill the stream,
-`fetches` waits for answers, `ticks` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
-the I/O thread.
+It connects its parts. `session_state` is shared by all of them, `sender` and `upload_sender` fill the stream, `fetches`
+waits for answers, and `session_timer` does the periodic work. The I/O thread calls `hello`, `next_frame` and the
+methods named `on_…`.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ class SessionStats:
 
     ops_recorded: int
     segments: int
-    fragments: int  # segments that are no whole bodies of a loop
-    programs: tuple[str, ...]  # digests of distinct programs sent, sorted: of the last 1,024, without fragments
-    fragment_programs: tuple[str, ...]  # of the last 1,024 fragments
-    cuts: Mapping[str, int]  # segments by what triggered the cut
-    sent_bytes: int  # in frames; bulk uploads travel beside
+    fragments: int  # segments that are not whole bodies of a loop
+    programs: tuple[str, ...]  # digests of the last 1,024 distinct programs, sorted, without fragments
+    fragment_programs: tuple[str, ...]  # digests of the last 1,024 distinct fragments, sorted
+    cuts: Mapping[str, int]  # the number of segments by the `Trigger` that cut them
+    sent_bytes: int  # in frames, without large uploads
     in_flight: Amount
     unacknowledged_frames: int
 
 
 class Session:
-    """Made by `fusewire.connect`. Also a context manager, which closes it."""
+    """A connection to a server, and the arrays there. Made by `fusewire.connect`; a context manager that closes it."""
 
     def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
         self._state = SessionState(transport, client)
@@ -76,14 +76,14 @@ class Session:
         self.backend = ""
         _sessions.add(self)
 
-    # ---- what users call ----
+    # ---- for users ----
 
     def array(self, data: Any, dtype: Any = None) -> Array:
-        """UploadSender anything with the buffer protocol or `__array__`, a scalar or nested lists.
+        """Uploads an object with the buffer protocol or `__array__`, a scalar, or nested lists.
 
-        Returns when the bytes are copied: changing the source afterwards never changes the array. May wait for
-        credit. Raises DtypeError for a dtype that cannot travel, OverflowError for a Python integer that `dtype`
-        cannot hold, QuotaExceeded for more than limits.array_bytes.
+        Returns when the bytes are copied; changing the source afterwards does not change the array. May wait for
+        credit. Raises DtypeError for an unsupported dtype, OverflowError for a Python integer that `dtype` cannot hold,
+        QuotaExceeded for more than limits.array_bytes.
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
@@ -101,26 +101,26 @@ class Session:
         return array
 
     def fetch(self, array: Recorded) -> Future[Value]:
-        """The value when it is there. May wait for credit."""
+        """A future of the value. May wait for credit."""
         self._check_own(array)
         return self._fetches.future(array)
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
-        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         self._check_own(array)
         return self._fetches.read(array, timeout)
 
     def cancel(self) -> None:
-        """Gives up all work that the device has not begun: what depends on it raises Cancelled.
+        """Cancels all work that the device has not begun. Reading a value that depends on it raises Cancelled.
 
-        May wait for credit, and what other threads record until it returns may be given up too. A callback of a
-        future cannot wait: called there, ops that had no credit yet will run.
+        May wait for credit. Ops that other threads record before it returns may be cancelled too. In the callback of a
+        future it cannot wait: ops that have no credit yet are not cancelled then.
         """
         self.check_open()
         self._sender.give_up()
 
     async def ready(self) -> None:
-        """Returns when a large segment could be sent at once: ops recorded after it do not block the event loop."""
+        """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""
         waiter: Future[None] = Future()
         with self._state.lock:
             self._state.check_open()
@@ -150,8 +150,8 @@ class Session:
         return self._state.ended is None
 
     def close(self) -> None:
-        """Ends the session; its values are gone. Ops not yet sent are dropped: nobody can read them any more."""
-        if self._begin_to_close() and self._is_welcome:  # else there is nobody to part from
+        """Ends the session and frees its values. Ops that are not sent are dropped, as they can no longer be read."""
+        if self._begin_to_close() and self._is_welcome:  # without a welcome no goodbye is sent
             self._state.transport.wait_closed(_PARTING_S)
 
     def __enter__(self) -> Self:
@@ -182,7 +182,7 @@ class Session:
         return self._thread_recorders.own()
 
     def check_open(self) -> None:
-        """Raises why the session has ended, if it has."""
+        """Raises the reason of the session's end, if it has ended."""
         self._state.check_open()
 
     def note_unsent(self) -> None:
@@ -221,7 +221,7 @@ class Session:
             is_idle = frame.HasField("completed") and self._complete(frame.completed)
         if is_idle:
             self._sender.flush_idle()
-        for result in frame.results if is_new else ():  # late, as whoever is woken waits for the interpreter
+        for result in frame.results if is_new else ():  # last, because a thread that is woken competes for the GIL
             self._fetches.on_result(result)
         if frame.HasField("goodbye"):
             self._on_goodbye(frame.goodbye)
@@ -244,11 +244,11 @@ class Session:
     # ---- its life ----
 
     def open(self, timeout_s: float) -> None:
-        """Connects. Raises what keeps the server from welcoming us, or WaitTimeout."""
+        """Connects. Raises the reason why there is no session, or WaitTimeout."""
         state, deadline_s = self._state, deadline_after(timeout_s)
         state.transport.open(self)
         try:
-            with state.lock:  # whose own entering no signal can split, as it can the condition's
+            with state.lock:  # entering the lock itself is atomic for signals; entering the condition is not
                 is_answered = state.changed.wait_for(
                     lambda: self._is_welcome or state.ended is not None, left_s(deadline_s)
                 )
@@ -260,7 +260,7 @@ class Session:
         self.check_open()
 
     def _begin_to_close(self) -> bool:
-        """False if it has ended before."""
+        """Ends the session and sends a goodbye. False if the session has ended before."""
         state = self._state
         with state.lock:
             was_open = state.ended is None
@@ -285,7 +285,7 @@ class Session:
             state.stream.on_welcome(frame)
             state.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
             state.limits = welcome.limits
-            # The other half is room for the new ones of a frame, which are numbered before its entries forget any.
+            # Half of the limit. The rest is for a frame's new programs, registered before its entries forget any.
             self._sender.programs = Programs(max(welcome.limits.programs // 2, 1))
             self.backend = welcome.backend
             self._is_welcome = True
@@ -298,7 +298,7 @@ class Session:
             self._end(SessionClosed(goodbye.text or "the server ended the session"))
 
     def _complete(self, completed: wire.Completed) -> bool:
-        """Under the lock: credit has come back; says whether nothing is in flight now."""
+        """Takes back credit; called under the lock. True if nothing is in flight now."""
         credit = self._state.credit
         credit.complete(Amount(completed.ops, completed.bytes, completed.segments))
         self._state.changed.notify_all()
@@ -322,7 +322,7 @@ class Session:
             waiter.set_exception(type(error)(str(error)))
 
     def _die_in_child(self) -> None:
-        """After a fork: this process shares the parent's socket and must not use it."""
+        """Ends the session in a forked child, which shares the parent's socket and must not use it."""
         self._state.ended = SessionClosed("the session belongs to the process that forked this one; see connect")
         self._state.renew_locks()
         self._thread_recorders.renew_locks()
@@ -333,11 +333,11 @@ def _decoded(raw: bytes) -> wire.ServerFrame:
     try:
         return wire.ServerFrame.FromString(raw)
     except DecodeError:
-        raise ProtocolError(f"the server sent {len(raw)} bytes that are no frame") from None
+        raise ProtocolError(f"the server sent {len(raw)} bytes that are not a frame") from None
 
 
 def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
-    """Those that can be settled; from then on cancelling them has no effect."""
+    """The futures that are not cancelled, each marked so that it can no longer be cancelled."""
     return (waiter for waiter in waiters if waiter.set_running_or_notify_cancel())
 
 
@@ -345,7 +345,7 @@ _sessions: WeakSet[Session] = WeakSet()
 
 
 def close_all() -> None:
-    """At exit: they part together, within one deadline."""
+    """Closes all sessions at exit, together and within one deadline."""
     closing = [session for session in tuple(_sessions) if session._begin_to_close()]
     deadline_s = time.monotonic() + _PARTING_S
     for session in closing:

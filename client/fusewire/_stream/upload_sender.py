@@ -1,4 +1,4 @@
-"""UploadSender on their way: in the stream if they are small, beside it if they are not."""
+"""Sends uploads: small ones in a frame of the stream, large ones in a call of their own."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from fusewire_protos.frames import INLINE_BYTES, Upload
 
 
 class UploadSender:
-    """Takes the bytes of arrays from the threads that upload them."""
+    """Called by the threads that upload."""
 
     def __init__(self, state: SessionState, sender: Sender) -> None:
         self._state = state
         self._sender = sender
 
     def send(self, array: Recorded, host: Host) -> None:
-        """Returns when the bytes are copied; may wait for credit, or for room beside the stream.
+        """Returns when the bytes are copied. May wait for credit, or for room in the queue of large uploads.
 
-        `array` has no handle yet. It is given one in the act that declares it: no sooner, or the death of an array
-        that an interrupt keeps from being declared would be told.
+        `array` has no handle yet. It gets its handle together with the entry that declares the handle to the server.
+        Otherwise an interrupt between the two would leave an array whose death is reported to a server that does not
+        know the handle.
         """
         self._state.check_may_wait(array._recorder)
         upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)

@@ -372,7 +372,7 @@ def test_no_name_of_a_host_says_how_to_look_it_up() -> None:
 
 
 def test_a_token_that_is_no_text_is_refused() -> None:
-    with pytest.raises(fw.ConfigurationError, match="the token is a int, not text"):
+    with pytest.raises(fw.ConfigurationError, match="the token is a int, not a string"):
         fw.connect("127.0.0.1:1", token=5)  # type: ignore[arg-type]
 
 
