@@ -14,10 +14,11 @@ from pathlib import Path
 from time import monotonic
 
 from loadtests import machine, report
-from loadtests.apart import measure_apart
 from loadtests.catalogue import SCENARIOS, choose
-from loadtests.figure import Figure, Scenario, Verdict
 from loadtests.limits import held_to_limit
+from loadtests.measuring.figure import Figure, Verdict
+from loadtests.scenario_process import measure_in_process
+from loadtests.system.scenario import Scenario
 
 _RESULTS = Path(__file__).parent / "results"
 
@@ -60,7 +61,7 @@ def _measure(backend: str, scenarios: Sequence[Scenario]) -> tuple[list[Figure],
         names = ", ".join(scenario.names)
         began_s = monotonic()
         try:
-            figures += (held_to_limit(figure, backend) for figure in measure_apart(backend, scenario.names))
+            figures += (held_to_limit(figure, backend) for figure in measure_in_process(backend, scenario.names))
         except Exception as reason:  # noqa: BLE001 - the other figures are measured all the same
             failures[names] = f"{type(reason).__name__}: {reason}"
         print(f"{names}: {monotonic() - began_s:.0f} s", file=sys.stderr)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from loadtests.figure import Scenario
-from loadtests.figures.bulk import BULK
+from loadtests.figures.bulk_transfer import BULK_TRANSFER
 from loadtests.figures.cold_start import COLD_START
 from loadtests.figures.far_ahead import FAR_AHEAD
 from loadtests.figures.fleet_throughput import FLEET
@@ -16,12 +15,13 @@ from loadtests.figures.recording import RECORDING
 from loadtests.figures.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
 from loadtests.figures.round_trip import ROUND_TRIP
 from loadtests.figures.wire import WIRE
+from loadtests.system.scenario import Scenario
 
 _ON_EVERY_BACKEND = (
     RECORDING,
     WIRE,
     ROUND_TRIP,
-    BULK,
+    BULK_TRANSFER,
     POINTWISE,
     RNN_B1_H256,
     MANY_CLIENTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from loadtests.figure import Figure, Limit, Subject, at_least, at_most
+from loadtests.measuring.figure import Figure, Limit, Subject, at_least, at_most
 
 # They count bytes and rows: no device makes a difference.
 _ON_EVERY_BACKEND = {

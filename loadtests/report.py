@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from loadtests.figure import Figure, Subject
+from loadtests.measuring.figure import Figure, Subject
 
 _HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "must", "")
 _TEXT_COLUMNS = {0, 3, 6}

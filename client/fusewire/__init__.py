@@ -6,7 +6,7 @@
         x = session.array(data)
         print(fw.tanh(x @ x.T).sum().numpy())
 
-Ops are recorded and sent in the background; only reading a value waits for it. The names are those of NumPy and of the
+Ops are recorded, and sent in the background. Only reading a value waits for it. Names are those of NumPy and of the
 array API standard.
 """
 
@@ -14,7 +14,7 @@ from math import e, inf, nan, pi
 
 from fusewire._api import catalogued as _catalogued
 from fusewire._api.array import Array
-from fusewire._api.catalogued import *  # noqa: F403  # what there is, the catalogue says
+from fusewire._api.catalogued import *  # noqa: F403  # the catalogue of ops says which names there are
 from fusewire._api.functions import (
     arange,
     argmax,

@@ -1,4 +1,4 @@
-"""`python -m fusewire …`: the same as `fusewire …`."""
+"""Makes `python -m fusewire …` the same as `fusewire …`."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Connecting, and the session that functions without an array operand use.
+"""Opens sessions, and keeps the default session, which functions without an array operand use.
 
-The default session is the one connected last that is still open. Where there is none, FUSEWIRE_TARGET says where to
-connect, and FUSEWIRE_TOKEN with which token.
+The default session is the open session that was connected last. If there is none, one is connected to FUSEWIRE_TARGET
+with the token in FUSEWIRE_TOKEN.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from fusewire._transport.token import token_of
 from fusewire_protos.address import read_address
 
 if TYPE_CHECKING:
-    import grpc  # the transport imports it, once it has told it what to do at a fork
+    import grpc  # imported at run time by the transport alone, after it has set gRPC's environment variables
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
 CONNECT_TIMEOUT_S = 20.0
 UNIX_PREFIX = "unix:"
 
 _connected: list[Session] = []
-_connecting: dict[int, threading.RLock] = {}  # by process: a fork may find the parent's held for ever
+_connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
 def connect(
@@ -42,21 +42,21 @@ def connect(
     debug: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
 ) -> Session:
-    """Opens a session on the server at `target`, by default that of FUSEWIRE_TARGET.
+    """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
 
-    A target is host:port, with an IPv6 host in brackets ([::1]:7423), or unix:path for a socket of this machine that
-    leads to a server.
-
-    `token` is by default that of FUSEWIRE_TOKEN. `tls_ca`, a file of certificates to trust (PEM), makes the connection
-    private; `credentials`, from `grpc.ssl_channel_credentials`, do so with whatever else gRPC offers. `debug` keeps the
-    line of the user's code that recorded each op, for errors; it makes recording slower.
+    `target` is host:port, with an IPv6 host in brackets ([::1]:7423), or unix:path for a Unix socket.
+    `token` is by default the value of FUSEWIRE_TOKEN.
+    `tls_ca` is a PEM file of certificates to trust; with it the connection uses TLS.
+    `credentials`, from `grpc.ssl_channel_credentials`, set up TLS in any other way. Pass one of `tls_ca` and
+    `credentials` only.
+    `debug` records the line of the user's code for each op, and errors name it. Recording gets slower.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated, ConfigurationError for a wrong argument,
-    WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from one that had connected:
-    such processes are to be started by the spawn method.
+    WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from a connected one. Start such
+    processes by the spawn method.
     """
     if tls_ca is not None and credentials is not None:
-        raise ConfigurationError("tls_ca and credentials both say whom to trust; pass one of them")
+        raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
     if tls_ca is not None:
         credentials = tls_credentials(Path(tls_ca))
     transport = GrpcTransport(_target(target), token=token_of(token), credentials=credentials)
@@ -64,18 +64,18 @@ def connect(
 
 
 def open_session(transport: Transport, *, debug: bool = False, timeout: float = CONNECT_TIMEOUT_S) -> Session:
-    """As `connect`, over any transport."""
+    """Opens a session over any transport; errors and timeout are those of `connect`."""
     session = Session(transport, debug=debug, client=f"fusewire-python {__version__}")
     session.open(timeout)
     _connected.append(session)
     for ended in [each for each in _connected.copy() if not each.is_open]:
-        with suppress(ValueError):  # another thread was first
+        with suppress(ValueError):  # another thread has removed it
             _connected.remove(ended)
     return session
 
 
 def default_session() -> Session:
-    """The open session connected last; connects if there is none and FUSEWIRE_TARGET says where."""
+    """The open session that was connected last; if there is none, a new one on FUSEWIRE_TARGET."""
     opened = _opened_last()
     if opened is not None:
         return opened
@@ -84,10 +84,10 @@ def default_session() -> Session:
 
 
 def _target(given: object) -> str:
-    """Where to connect. Raises ConfigurationError for what gRPC would take for another place than it says."""
+    """The address to connect to. Raises ConfigurationError for one that gRPC would understand in another way."""
     name, target = ("target", given) if given else (TARGET_VARIABLE, os.environ.get(TARGET_VARIABLE))
     if not target:
-        raise ConfigurationError(f"no server is named: pass a target or set {TARGET_VARIABLE}")
+        raise ConfigurationError(f"no target: pass one to connect, or set {TARGET_VARIABLE}")
     if isinstance(target, str) and target.startswith(UNIX_PREFIX) and target != UNIX_PREFIX:
         return target
     try:
@@ -103,11 +103,11 @@ def _opened_last() -> Session | None:
 def _version() -> str:
     try:
         return version("fusewire")
-    except PackageNotFoundError:  # run from the tree
+    except PackageNotFoundError:  # imported from a source tree that is not installed
         return "0"
 
 
 __version__ = _version()
 
-_default_session.come_by(default_session)
+_default_session.set_provider(default_session)
 atexit.register(close_all)

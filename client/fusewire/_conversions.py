@@ -1,4 +1,4 @@
-"""A value in this machine's memory as one of another dtype, by the rule of `astype` on the server."""
+"""Casts arrays on this machine to another dtype, by the rules of `astype` on the server."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ Host = npt.NDArray[Any]
 _BLOCK = 1 << 16  # elements that are cast at once
 
 
-@np.errstate(all="ignore")  # what is out of range has a defined value
+@np.errstate(all="ignore")  # values out of range have a defined result
 def cast(values: Host, dtype: np.dtype[Any]) -> Host:
-    """`values` as `dtype`, in C order where that needs a copy.
+    """`values` as `dtype`; a copy is in C order, and no copy is made if `values` has that dtype.
 
-    As NumPy casts, but for a float that becomes an integer: C leaves what is out of range undefined, here it
-    saturates, and NaN becomes 0. Of one that becomes another float NaN is the one NaN.
+    The cast is NumPy's with two exceptions. A float that becomes an integer saturates where C leaves the result
+    undefined, and NaN becomes 0. In a float that becomes another float every NaN becomes the one computed NaN.
     """
     if is_floating(values.dtype) and dtype.kind in "iu":
         return _saturated(values, dtype)
     converted: Host = values.astype(dtype, order="C", copy=False)
-    is_another = values.dtype.type is not dtype.type  # bytes in another order are no other dtype
+    is_another = values.dtype.type is not dtype.type  # another byte order is not another dtype
     is_another_float = is_another and is_floating(values.dtype) and is_floating(dtype)
     return nans.settle(converted) if is_another_float else converted
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether these are NumPy's floats or bfloat16, which NumPy does not take for one."""
+    """Whether `dtype` is a float of NumPy's or bfloat16, whose kind in NumPy is not "f"."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:
-    """A block at a time: what it takes beside the result stays in the processor's cache."""
+    """Casts block by block, so that temporary arrays stay in the processor's cache."""
     floats = np.ascontiguousarray(values).reshape(-1)
     integers: Host = np.empty(values.shape, dtype)
     filled = integers.reshape(-1)
@@ -45,7 +45,7 @@ def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:
 
 
 def _saturated_block(values: Host, dtype: np.dtype[Any]) -> Host:
-    """Comparisons are with powers of two, which every float dtype wider than a half holds exactly."""
+    """Compares with powers of two, which every float dtype wider than a half holds exactly."""
     wide = values.astype(np.float32) if values.dtype.itemsize == 2 else values
     limits = np.iinfo(dtype)
     is_below, is_beyond = wide < float(limits.min), wide >= float(limits.max) + 1

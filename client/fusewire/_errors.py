@@ -1,4 +1,4 @@
-"""The errors a user meets: the tree is drawn in `fusewire_protos.errors`."""
+"""The errors that users may get. `fusewire_protos.errors` draws their tree."""
 
 from fusewire_protos.errors import (
     ArgumentError,

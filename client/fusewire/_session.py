@@ -1,8 +1,8 @@
-"""A session: what users call, what recorders and the transport ask of it, and its life from welcome to end.
+"""A session: the methods for users, for recorders and for the transport, and its life from welcome to end.
 
-It joins parts that know little of each other: `link` is what they share, `sender` and `uploads` fill the stream,
-`fetches` waits for answers, `ticks` looks at the clock. `hello`, `next_frame` and the methods named `on_…` belong to
-the I/O thread.
+It connects its parts. `session_state` is shared by all of them, `sender` and `upload_sender` fill the stream, `fetches`
+waits for answers, and `session_timer` does the periodic work. The I/O thread calls `hello`, `next_frame` and the
+methods named `on_…`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.record_op import Recorded
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import intern_spec
-from fusewire._recording.thread_recorders import Recorders
-from fusewire._stream import tensor_bytes as uploading
+from fusewire._recording.thread_recorders import ThreadRecorders
+from fusewire._stream import tensor_bytes
 from fusewire._stream.credit import Credit
 from fusewire._stream.fetches import Fetches
-from fusewire._stream.link import Link, deadline_after, left_s
 from fusewire._stream.numbered_programs import Programs
 from fusewire._stream.receivers import Value
 from fusewire._stream.sender import Sender, Trigger
-from fusewire._stream.ticks import Pace
-from fusewire._stream.uploads import Uploads
+from fusewire._stream.session_state import SessionState, deadline_after, left_s
+from fusewire._stream.session_timer import SessionTimer
+from fusewire._stream.upload_sender import UploadSender
 from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
@@ -51,108 +51,108 @@ class SessionStats:
 
     ops_recorded: int
     segments: int
-    fragments: int  # segments that are no whole bodies of a loop
-    programs: tuple[str, ...]  # digests of distinct programs sent, sorted: of the last 1,024, without fragments
-    fragment_programs: tuple[str, ...]  # of the last 1,024 fragments
-    cuts: Mapping[str, int]  # segments by what triggered the cut
-    sent_bytes: int  # in frames; bulk uploads travel beside
+    fragments: int  # segments that are not whole bodies of a loop
+    programs: tuple[str, ...]  # digests of the last 1,024 distinct programs, sorted, without fragments
+    fragment_programs: tuple[str, ...]  # digests of the last 1,024 distinct fragments, sorted
+    cuts: Mapping[str, int]  # the number of segments by the `Trigger` that cut them
+    sent_bytes: int  # in frames, without large uploads
     in_flight: Amount
     unacknowledged_frames: int
 
 
 class Session:
-    """Made by `fusewire.connect`. Also a context manager, which closes it."""
+    """A connection to a server, and the arrays there. Made by `fusewire.connect`; a context manager that closes it."""
 
     def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
-        self._link = Link(transport, client)
-        self._recorders = Recorders(self, is_debugging=debug)
-        self._sender = Sender(self._link, self._recorders)
-        self._uploads = Uploads(self._link, self._sender)
-        self._fetches = Fetches(self._link, self._sender, self._recorders)
-        self._pace = Pace(self._link, self._sender, self._recorders)
-        # Guarded by the link's lock.
+        self._state = SessionState(transport, client)
+        self._thread_recorders = ThreadRecorders(self, is_debugging=debug)
+        self._sender = Sender(self._state, self._thread_recorders)
+        self._upload_sender = UploadSender(self._state, self._sender)
+        self._fetches = Fetches(self._state, self._sender, self._thread_recorders)
+        self._timer = SessionTimer(self._state, self._sender, self._thread_recorders)
+        # Guarded by the state's lock.
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
         self.backend = ""
         _sessions.add(self)
 
-    # ---- what users call ----
+    # ---- for users ----
 
     def array(self, data: Any, dtype: Any = None) -> Array:
-        """Uploads anything with the buffer protocol or `__array__`, a scalar or nested lists.
+        """Uploads an object with the buffer protocol or `__array__`, a scalar, or nested lists.
 
-        Returns when the bytes are copied: changing the source afterwards never changes the array. May wait for
-        credit. Raises DtypeError for a dtype that cannot travel, OverflowError for a Python integer that `dtype`
-        cannot hold, QuotaExceeded for more than limits.array_bytes.
+        Returns when the bytes are copied; changing the source afterwards does not change the array. May wait for
+        credit. Raises DtypeError for an unsupported dtype, OverflowError for a Python integer that `dtype` cannot hold,
+        QuotaExceeded for more than limits.array_bytes.
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
         wanted = None if dtype is None else dtype_of(dtype)
-        given = uploading.host_of(data, wanted)
-        spec = uploading.spec_of(given, wanted)
+        given = tensor_bytes.host_of(data, wanted)
+        spec = tensor_bytes.spec_of(given, wanted)
         self.check_open()
-        limit_bytes = self._link.limits.array_bytes
+        limit_bytes = self._state.limits.array_bytes
         if spec.size_bytes > limit_bytes:
             raise QuotaExceeded(f"an array of {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}")
-        host = uploading.sendable(given, spec)
+        host = tensor_bytes.sendable(given, spec)
         array: Array = object.__new__(Array)
         array._spec, array._recorder = intern_spec(spec, limit_bytes), self.recorder()
-        self._uploads.send(array, host)
+        self._upload_sender.send(array, host)
         return array
 
     def fetch(self, array: Recorded) -> Future[Value]:
-        """The value when it is there. May wait for credit."""
+        """A future of the value. May wait for credit."""
         self._check_own(array)
         return self._fetches.future(array)
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
-        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         self._check_own(array)
         return self._fetches.read(array, timeout)
 
     def cancel(self) -> None:
-        """Gives up all work that the device has not begun: what depends on it raises Cancelled.
+        """Cancels all work that the device has not begun. Reading a value that depends on it raises Cancelled.
 
-        May wait for credit, and what other threads record until it returns may be given up too. A callback of a
-        future cannot wait: called there, ops that had no credit yet will run.
+        May wait for credit. Ops that other threads record before it returns may be cancelled too. In the callback of a
+        future it cannot wait: ops that have no credit yet are not cancelled then.
         """
         self.check_open()
         self._sender.give_up()
 
     async def ready(self) -> None:
-        """Returns when a large segment could be sent at once: ops recorded after it do not block the event loop."""
+        """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""
         waiter: Future[None] = Future()
-        with self._link.lock:
-            self._link.check_open()
-            if self._link.credit.admits(_LARGEST_SEGMENT):
+        with self._state.lock:
+            self._state.check_open()
+            if self._state.credit.admits(_LARGEST_SEGMENT):
                 return
             self._ready_waiters.append(waiter)
         await asyncio.wrap_future(waiter)
 
     @property
     def stats(self) -> SessionStats:
-        sender, link = self._sender, self._link
-        with link.lock:
+        sender, state = self._sender, self._state
+        with state.lock:
             return SessionStats(
-                ops_recorded=sum(recorder.ops_recorded for recorder in self._recorders.all()),
+                ops_recorded=sum(recorder.ops_recorded for recorder in self._thread_recorders.all()),
                 segments=sender.cuts.total(),
                 fragments=sender.fragments,
                 programs=sender.programs.digests(are_fragments=False),
                 fragment_programs=sender.programs.digests(are_fragments=True),
                 cuts={trigger.value: sender.cuts[trigger] for trigger in Trigger},
-                sent_bytes=link.stream.sent_bytes,
-                in_flight=link.credit.in_flight,
-                unacknowledged_frames=link.stream.unacknowledged_frames,
+                sent_bytes=state.stream.sent_bytes,
+                in_flight=state.credit.in_flight,
+                unacknowledged_frames=state.stream.unacknowledged_frames,
             )
 
     @property
     def is_open(self) -> bool:
-        return self._link.ended is None
+        return self._state.ended is None
 
     def close(self) -> None:
-        """Ends the session; its values are gone. Ops not yet sent are dropped: nobody can read them any more."""
-        if self._begin_to_close() and self._is_welcome:  # else there is nobody to part from
-            self._link.transport.wait_closed(_PARTING_S)
+        """Ends the session and frees its values. Ops that are not sent are dropped, as they can no longer be read."""
+        if self._begin_to_close() and self._is_welcome:  # without a welcome no goodbye is sent
+            self._state.transport.wait_closed(_PARTING_S)
 
     def __enter__(self) -> Self:
         return self
@@ -164,30 +164,30 @@ class Session:
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "ended"
-        number = self._link.stream.session_id.hex()[:8]
+        number = self._state.stream.session_id.hex()[:8]
         return f"<fusewire.Session {number} {state} on {self.backend or 'no backend'}>"
 
     # ---- recording threads ----
 
     @property
     def is_credit_free(self) -> bool:
-        return self._link.credit.is_free
+        return self._state.credit.is_free
 
     @property
     def limits(self) -> wire.Limits:
-        return self._link.limits
+        return self._state.limits
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
-        return self._recorders.own()
+        return self._thread_recorders.own()
 
     def check_open(self) -> None:
-        """Raises why the session has ended, if it has."""
-        self._link.check_open()
+        """Raises the reason of the session's end, if it has ended."""
+        self._state.check_open()
 
     def note_unsent(self) -> None:
-        if self._pace.wakes_up():
-            self._link.transport.want_tick()
+        if self._timer.wakes_up():
+            self._state.transport.want_tick()
 
     def flush_settled(self, recorder: Recorder) -> bool:
         return self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True) is None
@@ -199,38 +199,38 @@ class Session:
     # ---- the I/O thread ----
 
     def hello(self) -> bytes:
-        with self._link.lock:
-            return self._link.stream.hello()
+        with self._state.lock:
+            return self._state.stream.hello()
 
     def next_frame(self) -> bytes | None:
-        stream, pace = self._link.stream, self._pace
-        with self._link.lock:
+        stream, timer = self._state.stream, self._timer
+        with self._state.lock:
             raw = stream.next_frame()
-            if raw is not None or not pace.owes_heartbeat:
+            if raw is not None or not timer.owes_heartbeat:
                 return raw
-            pace.owes_heartbeat = False
+            timer.owes_heartbeat = False
             return stream.heartbeat() if stream.owes_acknowledgement else None
 
     def on_frame(self, raw: bytes) -> bool:
         frame = _decoded(raw)
-        self._pace.heard_at_ns = time.monotonic_ns()
+        self._timer.heard_at_ns = time.monotonic_ns()
         if frame.HasField("welcome"):
             self._on_welcome(frame)
-        with self._link.lock:
-            is_new = self._link.stream.on_frame(frame)
+        with self._state.lock:
+            is_new = self._state.stream.on_frame(frame)
             is_idle = frame.HasField("completed") and self._complete(frame.completed)
         if is_idle:
             self._sender.flush_idle()
-        for result in frame.results if is_new else ():  # late, as whoever is woken waits for the interpreter
+        for result in frame.results if is_new else ():  # last, because a thread that is woken competes for the GIL
             self._fetches.on_result(result)
         if frame.HasField("goodbye"):
             self._on_goodbye(frame.goodbye)
         if not frame.HasField("completed"):
             return frame.HasField("welcome")
-        return self._recorders.have_unsent or self._link.stream.waiting_entries > 0
+        return self._thread_recorders.have_unsent or self._state.stream.waiting_entries > 0
 
     def on_tick(self) -> float:
-        return self._pace.tick_s(time.monotonic_ns())
+        return self._timer.tick_s(time.monotonic_ns())
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
         self._fetches.on_download(fetch, raw)
@@ -244,13 +244,13 @@ class Session:
     # ---- its life ----
 
     def open(self, timeout_s: float) -> None:
-        """Connects. Raises what keeps the server from welcoming us, or WaitTimeout."""
-        link, deadline_s = self._link, deadline_after(timeout_s)
-        link.transport.open(self)
+        """Connects. Raises the reason why there is no session, or WaitTimeout."""
+        state, deadline_s = self._state, deadline_after(timeout_s)
+        state.transport.open(self)
         try:
-            with link.lock:  # whose own entering no signal can split, as it can the condition's
-                is_answered = link.changed.wait_for(
-                    lambda: self._is_welcome or link.ended is not None, left_s(deadline_s)
+            with state.lock:  # entering the lock itself is atomic for signals; entering the condition is not
+                is_answered = state.changed.wait_for(
+                    lambda: self._is_welcome or state.ended is not None, left_s(deadline_s)
                 )
             if not is_answered:
                 raise WaitTimeout(f"the server did not answer within {timeout_s} s")
@@ -260,14 +260,14 @@ class Session:
         self.check_open()
 
     def _begin_to_close(self) -> bool:
-        """False if it has ended before."""
-        link = self._link
-        with link.lock:
-            was_open = link.ended is None
-            farewell = link.stream.goodbye() if was_open and self._is_welcome else None
+        """Ends the session and sends a goodbye. False if the session has ended before."""
+        state = self._state
+        with state.lock:
+            was_open = state.ended is None
+            farewell = state.stream.goodbye() if was_open and self._is_welcome else None
         if was_open:
             self._end(SessionClosed("the session is closed"))
-            link.transport.close(farewell)
+            state.transport.close(farewell)
         return was_open
 
     def _own(self, array: Any, dtype: Any) -> Array:
@@ -280,16 +280,16 @@ class Session:
             raise ArgumentError("the array belongs to another session; fetch it there and upload it here")
 
     def _on_welcome(self, frame: wire.ServerFrame) -> None:
-        link, welcome = self._link, frame.welcome
-        with link.lock:
-            link.stream.on_welcome(frame)
-            link.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
-            link.limits = welcome.limits
-            # The other half is room for the new ones of a frame, which are numbered before its entries forget any.
+        state, welcome = self._state, frame.welcome
+        with state.lock:
+            state.stream.on_welcome(frame)
+            state.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
+            state.limits = welcome.limits
+            # Half of the limit. The rest is for a frame's new programs, registered before its entries forget any.
             self._sender.programs = Programs(max(welcome.limits.programs // 2, 1))
             self.backend = welcome.backend
             self._is_welcome = True
-            link.changed.notify_all()
+            state.changed.notify_all()
 
     def _on_goodbye(self, goodbye: wire.Goodbye) -> None:
         if goodbye.code:
@@ -298,10 +298,10 @@ class Session:
             self._end(SessionClosed(goodbye.text or "the server ended the session"))
 
     def _complete(self, completed: wire.Completed) -> bool:
-        """Under the lock: credit has come back; says whether nothing is in flight now."""
-        credit = self._link.credit
+        """Takes back credit; called under the lock. True if nothing is in flight now."""
+        credit = self._state.credit
         credit.complete(Amount(completed.ops, completed.bytes, completed.segments))
-        self._link.changed.notify_all()
+        self._state.changed.notify_all()
         if self._ready_waiters and credit.admits(_LARGEST_SEGMENT):
             waiters, self._ready_waiters = self._ready_waiters, []
             for waiter in _not_cancelled(waiters):
@@ -309,35 +309,35 @@ class Session:
         return credit.is_free
 
     def _end(self, error: FusewireError) -> None:
-        link = self._link
-        with link.lock:
-            if link.ended is not None:
+        state = self._state
+        with state.lock:
+            if state.ended is not None:
                 return
-            link.ended = error
+            state.ended = error
             waiters, self._ready_waiters = self._ready_waiters, []
-            link.changed.notify_all()
-        self._recorders.end()
+            state.changed.notify_all()
+        self._thread_recorders.end()
         self._fetches.end(error)
         for waiter in _not_cancelled(waiters):
             waiter.set_exception(type(error)(str(error)))
 
     def _die_in_child(self) -> None:
-        """After a fork: this process shares the parent's socket and must not use it."""
-        self._link.ended = SessionClosed("the session belongs to the process that forked this one; see connect")
-        self._link.renew_locks()
-        self._recorders.renew_locks()
-        self._recorders.end()
+        """Ends the session in a forked child, which shares the parent's socket and must not use it."""
+        self._state.ended = SessionClosed("the session belongs to the process that forked this one; see connect")
+        self._state.renew_locks()
+        self._thread_recorders.renew_locks()
+        self._thread_recorders.end()
 
 
 def _decoded(raw: bytes) -> wire.ServerFrame:
     try:
         return wire.ServerFrame.FromString(raw)
     except DecodeError:
-        raise ProtocolError(f"the server sent {len(raw)} bytes that are no frame") from None
+        raise ProtocolError(f"the server sent {len(raw)} bytes that are not a frame") from None
 
 
 def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
-    """Those that can be settled; from then on cancelling them has no effect."""
+    """The futures that are not cancelled, each marked so that it can no longer be cancelled."""
     return (waiter for waiter in waiters if waiter.set_running_or_notify_cancel())
 
 
@@ -345,11 +345,11 @@ _sessions: WeakSet[Session] = WeakSet()
 
 
 def close_all() -> None:
-    """At exit: they part together, within one deadline."""
+    """Closes all sessions at exit, together and within one deadline."""
     closing = [session for session in tuple(_sessions) if session._begin_to_close()]
     deadline_s = time.monotonic() + _PARTING_S
     for session in closing:
-        session._link.transport.wait_closed(max(deadline_s - time.monotonic(), 0.0))
+        session._state.transport.wait_closed(max(deadline_s - time.monotonic(), 0.0))
 
 
 def _end_all_in_child() -> None:

@@ -1,7 +1,7 @@
 """The `fusewire` command: the client's own commands, and those that other packages add as entry points.
 
-A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 typed or
-configured wrongly. Whatever is slow to import is imported by the command that needs it, so that help is fast.
+A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 wrong
+arguments or settings. Each command imports its slow modules itself, so that `fusewire --help` is fast.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, version
 from typing import TYPE_CHECKING
 
-from fusewire._transport.inspection import inspect, sessions_text, status_text, understanding
+from fusewire._transport.inspection import checked_answer, inspect, sessions_text, status_text
 from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_protos.errors import ConfigurationError, FusewireError
 
@@ -61,8 +61,8 @@ def _register_added(commands: Commands, entry_point: EntryPoint) -> None:
     try:
         register = entry_point.load()
     except ModuleNotFoundError as missing:
-        # The other commands work; a broken addition must not take them along.
-        print(f"fusewire: without the commands of {entry_point.value}: {missing}", file=sys.stderr)
+        # The other commands must work although this entry point does not load.
+        print(f"fusewire: the commands of {entry_point.value} are not available: {missing}", file=sys.stderr)
     else:
         register(commands)
 
@@ -77,7 +77,7 @@ def _tell_extra(missing: ModuleNotFoundError) -> int:
 
 def _register_demo(commands: Commands, *, is_typed: bool) -> None:
     demo = commands.add_parser("demo", help="train on handwritten digits: one client, then several that coalesce")
-    # The demo says itself which arguments it takes; it is imported only for who asks for it.
+    # The demo's module adds its arguments itself. It is imported only when the demo is asked for.
     if is_typed:
         example = importlib.import_module(_DEMO_MODULE)
         example.add_arguments(demo)
@@ -87,20 +87,22 @@ def _register_demo(commands: Commands, *, is_typed: bool) -> None:
 def _register_inspection(commands: Commands) -> None:
     status = commands.add_parser("status", help="show what a server is doing")
     status.set_defaults(run=_status)
-    sessions = commands.add_parser("sessions", help="look at the sessions of a server")
+    sessions = commands.add_parser("sessions", help="inspect the sessions of a server")
     actions = sessions.add_subparsers(required=True, metavar="ACTION")
-    listing = actions.add_parser("ls", help="list them")
+    listing = actions.add_parser("ls", help="list the sessions")
     listing.set_defaults(run=_list_sessions)
     for parser in (status, listing):
-        parser.add_argument("--http", default="127.0.0.1:7424", metavar="HOST:PORT", help="inspection (%(default)s)")
+        parser.add_argument(
+            "--http", default="127.0.0.1:7424", metavar="HOST:PORT", help="address of the inspection (%(default)s)"
+        )
         parser.add_argument("--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE")
         parser.add_argument("--json", action="store_true", help="print JSON")
-        parser.epilog = f"A token, where the server asks for one, is taken from {TOKEN_VARIABLE}."
+        parser.epilog = f"If the server requires a token, set {TOKEN_VARIABLE} to it."
 
 
 def _status(parsed: argparse.Namespace) -> int:
     stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
-    with understanding(parsed.http):
+    with checked_answer(parsed.http):
         text = status_text(stats)
     print(json.dumps(stats, indent=2) if parsed.json else text)
     return DONE
@@ -108,7 +110,7 @@ def _status(parsed: argparse.Namespace) -> int:
 
 def _list_sessions(parsed: argparse.Namespace) -> int:
     told = inspect("/v1/sessions", parsed.http, parsed.tls_ca)
-    with understanding(parsed.http):
+    with checked_answer(parsed.http):
         text = sessions_text(told["sessions"])
     print(json.dumps(told["sessions"], indent=2) if parsed.json else text)
     return DONE

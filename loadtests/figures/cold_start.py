@@ -19,16 +19,17 @@ from time import perf_counter
 from typing import NamedTuple
 
 import fusewire as fw
-from loadtests.context import Context
-from loadtests.figure import Figure, NotWarm, Peer, Scenario
-from loadtests.new_loops import POINTWISE, Cell, new_loop
-from loadtests.peers.local import Library
-from loadtests.programs import Floats, Loop, check_close, result_in_numpy
-from loadtests.remote_loop import RemoteLoop
-from loadtests.service import Service
-from loadtests.steady import Steady, established
-from loadtests.turns import summarise
-from loadtests.workers import Worker
+from loadtests.measuring.figure import Figure, NotWarm, Peer
+from loadtests.measuring.steady import Steady, established
+from loadtests.measuring.timing import summarise
+from loadtests.measuring.workers import Worker
+from loadtests.peers.libraries import Library
+from loadtests.system.context import Context
+from loadtests.system.remote_loop import RemoteLoop
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Service
+from loadtests.workloads.loops import Floats, Loop, check_close, result_in_numpy
+from loadtests.workloads.new_loops import POINTWISE, Cell, new_loop
 
 _SERVERS = 2
 _SHORT_LOOPS = 5  # of each server

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 import fusewire as fw
-from loadtests.context import Context, upload
-from loadtests.figure import Figure, Scenario
-from loadtests.programs import Chain, Function, check_close, draw_chain
-from loadtests.service import Service
+from loadtests.measuring.figure import Figure
+from loadtests.system.context import Context, upload
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Service
+from loadtests.workloads.loops import Chain, Function, check_close, draw_chain
 
 _ELEMENTS = 1 << 20  # 4 MiB of float32
 _STEPS = 1000

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario
 from loadtests.figures import rnn_client
-from loadtests.peers.local import Library
-from loadtests.programs import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
-from loadtests.service import Count
-from loadtests.turns import elapsed_ns, summarise, take_turns
-from loadtests.workers import Fleet
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
+from loadtests.measuring.workers import Fleet
+from loadtests.peers.libraries import Library
+from loadtests.system.context import Context
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Count
+from loadtests.workloads.loops import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
 
 _CLIENTS = 15
 _HIDDEN = 256

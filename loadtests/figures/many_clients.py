@@ -15,12 +15,13 @@ from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from typing import NamedTuple
 
-from loadtests.context import Context
-from loadtests.figure import Figure, Scenario
 from loadtests.figures import rnn_client
-from loadtests.service import Program, Service
-from loadtests.turns import summarise
-from loadtests.workers import Fleet
+from loadtests.measuring.figure import Figure
+from loadtests.measuring.timing import summarise
+from loadtests.measuring.workers import Fleet
+from loadtests.system.context import Context
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Program, Service
 
 _CLIENTS = 8
 _HIDDEN = 64

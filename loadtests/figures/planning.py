@@ -23,15 +23,16 @@ from multiprocessing import get_context
 from typing import NamedTuple
 
 import fusewire as fw
-from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Peer, Scenario
 from loadtests.figures import rnn_client
-from loadtests.new_loops import POINTWISE, new_loop
-from loadtests.programs import Floats, Loop, check_close, result_in_numpy
-from loadtests.service import Program, Service
-from loadtests.turns import percentile, summarise
-from loadtests.waits import Span, steps_within, waits_us
-from loadtests.workers import Worker
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import percentile, summarise
+from loadtests.measuring.waits import Span, steps_within, waits_us
+from loadtests.measuring.workers import Worker
+from loadtests.system.context import FUSEWIRE, Context, upload
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Program, Service
+from loadtests.workloads.loops import Floats, Loop, check_close, result_in_numpy
+from loadtests.workloads.new_loops import POINTWISE, new_loop
 
 _BODY_OPS = 600
 _CELL_OPS = 6

@@ -14,11 +14,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import fusewire as fw
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
+from loadtests.measuring.workers import Worker
 from loadtests.peers.numpy_loops import run_chain_in_place
 from loadtests.peers.torch_loops import GRAPH_STEPS
-from loadtests.programs import (
+from loadtests.system.context import Context
+from loadtests.system.remote_loop import RemoteLoop
+from loadtests.system.scenario import Scenario
+from loadtests.workloads.loops import (
     CHAIN_OPS,
     Chain,
     Loop,
@@ -28,9 +32,6 @@ from loadtests.programs import (
     result_in_numpy,
     run_chain,
 )
-from loadtests.remote_loop import RemoteLoop
-from loadtests.turns import elapsed_ns, summarise, take_turns
-from loadtests.workers import Worker
 
 _ELEMENTS = 1_000_000
 _STEPS = 256  # enough for a steady stream of the largest segments

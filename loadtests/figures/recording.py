@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 import fusewire as fw
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import summarise, take_turns
+from loadtests.measuring.workers import Worker
 from loadtests.peers import bare_recording
-from loadtests.programs import Floats, check_close
-from loadtests.service import Service
-from loadtests.turns import summarise, take_turns
-from loadtests.workers import Worker
+from loadtests.system.context import Context
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Service
+from loadtests.workloads.loops import Floats, check_close
 
 _OPS = 10_000  # a turn: many segments, and less than the credit of 16,384
 _TURNS = 20

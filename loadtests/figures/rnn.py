@@ -9,15 +9,16 @@ from functools import partial
 from time import process_time_ns
 from typing import NamedTuple
 
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario
-from loadtests.peers.local import Library
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.measuring.timing import summarise, take_turns
+from loadtests.measuring.workers import Worker
+from loadtests.peers.libraries import Library
 from loadtests.peers.torch_loops import GRAPH_STEPS
-from loadtests.programs import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
-from loadtests.remote_loop import RemoteLoop
-from loadtests.service import Count, Service
-from loadtests.turns import summarise, take_turns
-from loadtests.workers import Worker
+from loadtests.system.context import Context
+from loadtests.system.remote_loop import RemoteLoop
+from loadtests.system.scenario import Scenario
+from loadtests.system.service import Count, Service
+from loadtests.workloads.loops import RNN_OPS, Loop, check_close, draw_rnn, result_in_numpy, run_rnn
 
 _STEPS = 3000
 _CHECKED_STEPS = 200

@@ -9,9 +9,9 @@ from multiprocessing.synchronize import Event
 from time import monotonic_ns
 
 import fusewire as fw
-from loadtests.context import FUSEWIRE, upload
-from loadtests.programs import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
-from loadtests.workers import answer_commands
+from loadtests.measuring.workers import answer_commands
+from loadtests.system.context import FUSEWIRE, upload
+from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
 
 _CHECKED_STEPS = 200
 _LOOKED_AFTER_STEPS = 20  # whether to stop

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 import fusewire as fw
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario, WrongResult
+from loadtests.measuring.figure import Figure, Peer, WrongResult
+from loadtests.measuring.timing import summarise, take_turns
 from loadtests.peers.bare_pair import bare_pair
-from loadtests.turns import summarise, take_turns
+from loadtests.system.context import Context
+from loadtests.system.scenario import Scenario
 
 _ROUNDS = 25  # at once
 _TURNS = 40

@@ -7,9 +7,10 @@ them. Not counted are heartbeats, of a few bytes each, which are sent only after
 from __future__ import annotations
 
 import fusewire as fw
-from loadtests.context import FUSEWIRE, Context, upload
-from loadtests.figure import Figure, Scenario
-from loadtests.programs import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+from loadtests.measuring.figure import Figure
+from loadtests.system.context import FUSEWIRE, Context, upload
+from loadtests.system.scenario import Scenario
+from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
 
 _STEPS = 20_000
 _CHECKED_STEPS = 200

@@ -13,11 +13,11 @@ from typing import Any
 
 import grpc
 
-from loadtests.figure import WrongResult
+from loadtests.measuring.figure import WrongResult
+from loadtests.measuring.workers import answer_commands
 from loadtests.peers.bare_server import SERVICE, chunks_of
+from loadtests.peers.event_loop import new_event_loop
 from loadtests.peers.grpc_options import CLIENT_OPTIONS
-from loadtests.peers.loops import new_loop
-from loadtests.workers import answer_commands
 
 FRAME = b"\x08\x01" * 30  # as long as a fetch with its frame
 _OPENING_DEADLINE_S = 20.0
@@ -25,7 +25,7 @@ _OPENING_DEADLINE_S = 20.0
 
 def serve(connection: Connection, port: int, bulk_bytes: int, chunk_bytes: int) -> None:
     """Answers `echo ROUNDS`, `upload` and `download`, in ns."""
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         client = runner.run(_open(port, chunks_of(bulk_bytes, chunk_bytes)))
         answer_commands(
             connection,

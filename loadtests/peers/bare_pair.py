@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import fusewire as fw  # noqa: F401 - sets gRPC's environment variables, which the processes below inherit
+from loadtests.measuring.workers import Worker
 from loadtests.peers import bare_client, bare_server
-from loadtests.workers import Worker
 
 
 @contextmanager

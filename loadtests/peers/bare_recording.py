@@ -7,7 +7,7 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 from time import perf_counter_ns
 
-from loadtests.workers import answer_commands
+from loadtests.measuring.workers import answer_commands
 
 Record = tuple[int, int, int]
 

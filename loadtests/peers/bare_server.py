@@ -13,8 +13,8 @@ from typing import Any
 import grpc
 import numpy as np
 
+from loadtests.peers.event_loop import new_event_loop
 from loadtests.peers.grpc_options import SERVER_OPTIONS
-from loadtests.peers.loops import new_loop
 
 SERVICE = "loadtests.Bare"
 
@@ -27,7 +27,7 @@ def serve(connection: Connection, source_bytes: int, chunk_bytes: int) -> None:
 
     `source_bytes` random bytes, in messages of `chunk_bytes`, are what `Source` has to give.
     """
-    with asyncio.Runner(loop_factory=new_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(connection, chunks_of(source_bytes, chunk_bytes)))
 
 

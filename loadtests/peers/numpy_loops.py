@@ -7,9 +7,9 @@ from multiprocessing.connection import Connection
 
 import numpy as np
 
-from loadtests.programs import NUMPY, Chain, Floats, Functions, Loop, result_in_numpy
-from loadtests.turns import elapsed_ns
-from loadtests.workers import answer_commands
+from loadtests.measuring.timing import elapsed_ns
+from loadtests.measuring.workers import answer_commands
+from loadtests.workloads.loops import NUMPY, Chain, Floats, Functions, Loop, result_in_numpy
 
 
 def serve(connection: Connection, loops: Mapping[str, Loop]) -> None:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loadtests.programs import Floats, Functions, Loop
-from loadtests.turns import elapsed_ns
-from loadtests.workers import answer_commands
+from loadtests.measuring.timing import elapsed_ns
+from loadtests.measuring.workers import answer_commands
+from loadtests.workloads.loops import Floats, Functions, Loop
 
 GRAPH_STEPS = 100
 _WARMING_STEPS = 100

@@ -97,7 +97,7 @@ class ServerFault(FusewireError):
     """Something failed in the server that no request should be able to cause."""
 
 
-class Reach(Enum):
+class Consequence(Enum):
     """How far a case reaches."""
 
     PROTOCOL = "protocol"  # ends the session
@@ -114,13 +114,13 @@ class Case:
 
     code: int
     name: str
-    reach: Reach
+    consequence: Consequence
     status: str
     exception: type[FusewireError] | None
     summary: str
 
 
-_P, _O, _D = Reach.PROTOCOL, Reach.OPERATION, Reach.DEFINED_VALUE
+_P, _O, _D = Consequence.PROTOCOL, Consequence.OPERATION, Consequence.DEFINED_VALUE
 
 CASES: tuple[Case, ...] = (
     Case(

@@ -168,7 +168,7 @@ def test_an_addition_that_cannot_be_imported_leaves_the_other_commands(
 ) -> None:
     add(monkeypatch, "absent_package.commands:register")
     assert cli.main(["status", "--http", inspected.address]) == 0
-    assert "without the commands of absent_package.commands:register" in capsys.readouterr().err
+    assert "the commands of absent_package.commands:register are not available" in capsys.readouterr().err
 
 
 def demo_module(run: Callable[[argparse.Namespace], int]) -> argparse.Namespace:
@@ -237,7 +237,7 @@ def test_a_server_that_has_run_nothing_has_a_status(inspected: Inspected, capsys
     totals = STATS["totals"] | {"ops": 0, "launches": 0, "failures": {}}
     inspected.answers["/v1/stats"] = (200, json.dumps(STATS | {"totals": totals}))
     assert cli.main(["status", "--http", inspected.address]) == 0
-    assert "no op run yet" in capsys.readouterr().out
+    assert "no op has run yet" in capsys.readouterr().out
 
 
 def test_status_as_json_is_what_the_server_answered(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,7 +293,7 @@ def test_json_of_another_service_is_one_line_and_status_1(
     assert cli.main([*command, *form, "--http", inspected.address]) == 1
     written = capsys.readouterr()
     assert written.out == ""
-    assert written.err == f"fusewire: what answers at {inspected.address} is no inspection of a Fusewire server\n"
+    assert written.err == f"fusewire: the server at {inspected.address} is not the inspection of a Fusewire server\n"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1"])

@@ -21,8 +21,8 @@ import fusewire as fw
 from fusewire._recording import recorder as _recorder
 from fusewire._recording.segments import structure_of
 from fusewire._recording.tape import Tape
-from fusewire._transport.chunk_queue import Backlog, UploadQueue
 from fusewire._transport.grpc_transport import GrpcTransport
+from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Segment
 from tests.client.loops import STEPS, H
@@ -77,7 +77,7 @@ def interrupted_flush(at: int) -> bool:
     with _interrupting("_send", at) as interruption:
         z.future()
     futures = [each.future() for each in (y, z, x - 1)]
-    peer.transport.step()
+    peer.transport.run_once()
     for future, value in zip(futures, (H + 1, (H + 1) * 2, H - 1), strict=True):
         np.testing.assert_array_equal(future.result(0), value)
     made = [segment.base + op for segment in peer.server.segments for op in range(ops_of(peer, segment))]
@@ -100,7 +100,7 @@ def test_an_interrupt_splits_no_flush() -> None:
 def interrupted_upload(at: int) -> bool:
     """An upload interrupted at one place ends, and its room is another's; says whether there was such a place."""
     transport = GrpcTransport("unix:nobody")
-    transport._backlog = Backlog(CHUNK.nbytes)
+    transport._backlog = ByteBudget(CHUNK.nbytes)
 
     async def drain(upload: UploadQueue, _metadata: Any) -> None:
         await upload.drain()

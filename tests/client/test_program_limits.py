@@ -74,6 +74,6 @@ def test_any_number_of_programs_may_travel_at_once(most: int) -> None:
     for _ in range(3):
         arrays = [peer.session.array(np.ones(shape, np.float32)) for shape in shapes]
         futures = [(array + 1).future() for array in arrays]
-        peer.transport.step()
+        peer.transport.run_once()
         for future, shape in zip(futures, shapes, strict=True):
             np.testing.assert_array_equal(future.result(0), np.full(shape, 2, np.float32))

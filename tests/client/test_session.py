@@ -38,7 +38,7 @@ def test_a_timeout_ends_the_wait_and_not_the_work() -> None:
     with pytest.raises(fw.WaitTimeout, match="the work goes on"):
         y.numpy(timeout=0.01)
     future = y.future()
-    peer.transport.step()
+    peer.transport.run_once()
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert len(entries(peer, Abandon)) == 1
 
@@ -114,7 +114,7 @@ def test_a_cancelled_future_is_abandoned_once() -> None:
     future = peer.session.array(H).future()
     assert future.cancel()
     assert future.cancelled()
-    peer.transport.step()
+    peer.transport.run_once()
     assert [entry.fetch for entry in entries(peer, Abandon)] == [entry.fetch for entry in entries(peer, Fetch)]
 
 
@@ -145,7 +145,7 @@ def test_cancelling_the_session_sends_what_was_recorded_before_it() -> None:
     peer = connect(is_manual=True)
     y = peer.session.array(H) + 1
     peer.session.cancel()
-    peer.transport.step()
+    peer.transport.run_once()
     kinds = [type(entry) for entry in peer.server.entries]
     assert kinds == [Upload, Segment, Cancel]
     del y
@@ -199,7 +199,7 @@ def test_closing_as_the_io_thread_sends_what_is_recorded_ends_nothing_else(monke
         return draft(self, reach)
 
     monkeypatch.setattr(Recorder, "draft", draft_and_close)
-    peer.transport.step()
+    peer.transport.run_once()
     peer.session._sender.flush_idle()
     assert not peer.session.is_open
     assert peer.server.segments == []
@@ -273,5 +273,5 @@ def test_in_a_forked_child_sessions_are_dead_and_finalisers_silent() -> None:
     assert b"forked" in os.read(reading, 1000)
     os.close(reading)
     future = (x + 1).future()
-    peer.transport.step()
+    peer.transport.run_once()
     np.testing.assert_array_equal(future.result(0), H + 1)

@@ -203,10 +203,10 @@ def with_unsent_work() -> tuple[Peer, fw.Array]:
     """A session whose whole credit is in flight, and the result of an op for which there is none."""
     peer = connect(credit=Amount(ops=1, bytes=1 << 20, segments=1), is_manual=True, holds_completion=True)
     x = peer.session.array(H)
-    peer.transport.step()
+    peer.transport.run_once()
     peer.transport.complete()
     (x + 1).future()
-    peer.transport.step()
+    peer.transport.run_once()
     return peer, x * 3
 
 
@@ -214,7 +214,7 @@ def test_cancelling_gives_up_what_had_no_credit_once_it_has() -> None:
     peer, unsent = with_unsent_work()
 
     def has_given_up() -> bool:
-        peer.transport.step()
+        peer.transport.run_once()
         return bool(entries(peer, Cancel))
 
     with ThreadPoolExecutor(1) as pool:
@@ -223,7 +223,7 @@ def test_cancelling_gives_up_what_had_no_credit_once_it_has() -> None:
         assert peer.session.recorder().is_unsent(unsent._handle)
         peer.transport.complete()
         cancelling.result(10)
-    peer.transport.step()
+    peer.transport.run_once()
     kinds = [type(entry) for entry in peer.server.entries if isinstance(entry, Segment | Cancel)]
     assert kinds == [Segment, Cancel, Segment, Cancel]
 
@@ -232,7 +232,7 @@ def test_cancelling_in_the_io_thread_waits_for_no_credit(monkeypatch: pytest.Mon
     peer, unsent = with_unsent_work()
     monkeypatch.setattr(peer.transport, "is_own_thread", lambda: True)
     peer.session.cancel()
-    peer.transport.step()
+    peer.transport.run_once()
     assert isinstance(peer.server.entries[-1], Cancel)
     assert peer.session.recorder().is_unsent(unsent._handle)
 
@@ -255,7 +255,7 @@ def test_a_value_that_was_sent_is_read_without_cutting_what_is_recorded() -> Non
     future = (x + 1).future()
     y = x * 3
     again = x.future()
-    peer.transport.step()
+    peer.transport.run_once()
     np.testing.assert_array_equal(again.result(0), H)
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert peer.session.stats.segments == 1

@@ -43,7 +43,7 @@ def test_inline_or_in_a_function_a_loop_is_the_same_programs_with_one_live_resul
     for loop in (loop_of_calls, inline_loop, inline_loop_that_prints):
         peer = connect(is_manual=True)
         last = loop(peer.session)
-        peer.transport.step()
+        peer.transport.run_once()
         steady = {program for program in whole_bodies(peer) if len(program.ops) > 6}
         assert steady
         assert {len(program.live) for program in steady} == {1}
@@ -90,7 +90,7 @@ def call_loop(
         last = h
         if is_kept:
             kept.append(last)
-    peer.transport.step()
+    peer.transport.run_once()
     fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
     used = Counter(segment.program for segment in peer.server.segments)
     stored = sum(len(peer.server.programs[number].live) * count for number, count in used.items())
@@ -183,7 +183,7 @@ def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: in
         h = cell(h, w, b, r)
         if step % interval == 0:
             kept.append(h)
-    peer.transport.step()
+    peer.transport.run_once()
     bodies = whole_bodies(peer)
     lengths = [len(program.ops) for program in bodies]
     assert max(lengths.count(length) for length in lengths) <= 2
@@ -196,7 +196,7 @@ def test_a_name_that_follows_one_body_behind_keeps_nothing_of_the_others() -> No
     before = x
     for _ in range(400):
         before, x = x, x + step - before * 0.5
-    peer.transport.step()
+    peer.transport.run_once()
     assert {len(program.live) for program in whole_bodies(peer)} == {2}
 
 
@@ -208,7 +208,7 @@ def test_large_results_kept_now_and_then_are_not_stored_for_every_body() -> None
         x = x * 0.5 + 1
         if step % 50 == 0:
             kept.append(x)
-    peer.transport.step()
+    peer.transport.run_once()
     assert max(len(program.live) for program in whole_bodies(peer)) <= 1 + len(kept)
 
 
@@ -221,7 +221,7 @@ def test_a_loop_read_in_the_midst_of_its_products_settles_on_few_programs(interv
         h = fw.tanh((h * r) @ w + b)
         if step % interval == interval - 1:
             future = h.future()
-            peer.transport.step()
+            peer.transport.run_once()
             future.result(0)
         if step == 6 * interval + 60:
             settled = len(peer.server.segments)
@@ -237,7 +237,7 @@ def test_clients_with_other_prologues_share_their_programs() -> None:
         x = peer.session.array(H)
         kept = [x * 2 + 1 for _ in range(prologue)]
         loop_of_calls(peer.session)
-        peer.transport.step()
+        peer.transport.run_once()
         shared.append(set(peer.session.stats.programs))
         del kept
     assert shared[0] & shared[1] & shared[2]
@@ -249,7 +249,7 @@ def test_a_moving_window_and_a_changing_factor_make_no_new_program() -> None:
     total = peer.session.array(np.zeros(10, np.float32))
     for step in range(300):
         total = total + data[step : step + 5].sum(axis=0) * (1.0 / (step + 1))
-    peer.transport.step()
+    peer.transport.run_once()
     bodies = whole_bodies(peer)
     assert bodies
     assert len(bodies) == len({len(program.ops) for program in bodies})
@@ -283,7 +283,7 @@ def test_when_all_is_dropped_the_server_holds_nothing() -> None:
     last = inline_loop(peer.session)
     del last
     for _ in range(100):
-        peer.transport.step()
+        peer.transport.run_once()
     assert peer.server.values == {}
 
 
@@ -324,7 +324,7 @@ def test_however_many_arrays_die_at_once_a_frame_is_no_longer_than_the_server_ta
         recorder.bury(handle)
     future = (x + 1 if goes_with_a_segment else x).future()
     peer.session._sender.send_frees()
-    peer.transport.step()
+    peer.transport.run_once()
     future.result(0)
     assert len(peer.server.values) < 3
     assert max(map(len, peer.transport.frames)) <= LIMITS.message_bytes
@@ -344,6 +344,6 @@ def test_debugging_changes_no_program() -> None:
     for debug in (False, True):
         peer = connect(is_manual=True, debug=debug)
         loop_of_calls(peer.session)
-        peer.transport.step()
+        peer.transport.run_once()
         programs.append({program.ops for program in whole_bodies(peer)})
     assert programs[0] == programs[1]

@@ -31,13 +31,13 @@ def in_another_thread(work: Callable[..., Any], *arguments: Any) -> Any:
 def read(peer: Peer, array: fw.Array) -> Any:
     """The value, on a transport that is stepped."""
     future = array.future()
-    peer.transport.step()
+    peer.transport.run_once()
     return future.result(0)
 
 
 def tell_deaths(peer: Peer) -> None:
     peer.session._sender.send_frees()
-    peer.transport.step()
+    peer.transport.run_once()
 
 
 def deaths(peer: Peer) -> list[int]:

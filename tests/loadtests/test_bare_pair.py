@@ -10,11 +10,11 @@ from fusewire._transport import grpc_transport as _grpc_transport
 from fusewire_protos import grpc_environment
 from fusewire_server import app
 from fusewire_server.config.config import Config
-from loadtests.figure import WrongResult
+from loadtests.measuring.figure import WrongResult
+from loadtests.measuring.workers import Worker
 from loadtests.peers import bare_client, bare_server
 from loadtests.peers.bare_pair import bare_pair
 from loadtests.peers.grpc_options import CLIENT_OPTIONS, SERVER_OPTIONS
-from loadtests.workers import Worker
 
 
 def test_its_client_has_the_options_of_a_client() -> None:

@@ -11,9 +11,9 @@ import pytest
 
 from loadtests import bench, limits, report
 from loadtests.catalogue import SCENARIOS, choose
-from loadtests.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
-from loadtests.programs import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
-from loadtests.turns import percentile, take_turns
+from loadtests.measuring.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
+from loadtests.measuring.timing import percentile, take_turns
+from loadtests.workloads.loops import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 
 CPU_FIGURES = (
     "record_op",
@@ -106,7 +106,7 @@ def test_the_document_holds_every_measurement_and_survives_json() -> None:
 
 def _hold_to(monkeypatch: pytest.MonkeyPatch, limit: Limit | None) -> None:
     """Measuring anything gives one figure, which on the CPU must be as `limit` says."""
-    monkeypatch.setattr(bench, "measure_apart", lambda backend, names: (_figure(),))
+    monkeypatch.setattr(bench, "measure_in_process", lambda backend, names: (_figure(),))
     monkeypatch.setattr(limits, "LIMITS", {"cpu": {"speed": limit} if limit else {}, "cuda": {}})
 
 
@@ -145,7 +145,7 @@ def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
             raise WrongResult("1 instead of 2")
         return (_figure(),)
 
-    monkeypatch.setattr(bench, "measure_apart", measure)
+    monkeypatch.setattr(bench, "measure_in_process", measure)
     assert bench.main(["--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
     printed = capsys.readouterr()
     assert "how fast [speed]" in printed.out

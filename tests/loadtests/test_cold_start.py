@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import pytest
 
-from loadtests.figure import Figure, NotWarm
 from loadtests.figures import cold_start
 from loadtests.figures.cold_start import COLD_START, _First, _Seen
-from loadtests.peers.local import LIBRARIES
-from loadtests.programs import Floats, Loop, result_in_numpy
-from loadtests.steady import Steady
+from loadtests.measuring.figure import Figure, NotWarm
+from loadtests.measuring.steady import Steady
+from loadtests.peers.libraries import LIBRARIES
+from loadtests.workloads.loops import Floats, Loop, result_in_numpy
 
 
 class _Called:

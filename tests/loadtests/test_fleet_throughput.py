@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import pytest
 
-from loadtests import turns
-from loadtests.figure import Figure, WrongResult
 from loadtests.figures import fleet_throughput
 from loadtests.figures.fleet_throughput import FLEET
-from loadtests.peers.local import Library
-from loadtests.programs import RNN_OPS, Floats, Loop, result_in_numpy
+from loadtests.measuring import timing
+from loadtests.measuring.figure import Figure, WrongResult
+from loadtests.peers.libraries import Library
+from loadtests.workloads.loops import RNN_OPS, Floats, Loop, result_in_numpy
 
 _TURN_S = 3
 _PEER_TURN_S = 12
@@ -49,7 +49,7 @@ class _OneAfterAnother:
 
 
 class _Service:
-    """As `loadtests.service.Service`, as far as the figure asks it; each count is a thing that was spent."""
+    """As `loadtests.system.service.Service`, as far as the figure asks it; each count is a thing that was spent."""
 
     target = "nowhere"
     rows = submissions = device_thread_ns = ops = 1
@@ -80,7 +80,7 @@ def _measure(monkeypatch: pytest.MonkeyPatch, states: Callable[[Loop], Floats]) 
             return _OneAfterAnother(clock, _TURN_S, [])
         return _OneAfterAnother(clock, _PEER_TURN_S, [states(loops["rnn"]) for (loops,) in arguments])
 
-    monkeypatch.setattr(turns, "perf_counter_ns", clock.read)
+    monkeypatch.setattr(timing, "perf_counter_ns", clock.read)
     monkeypatch.setattr(fleet_throughput, "Fleet", open_fleet)
     (figure,) = FLEET.measure(_Context())  # type: ignore[arg-type]  # what it asks of one
     return figure

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from loadtests.figure import Verdict
 from loadtests.figures.many_clients import _launches_since, _Released, _rows_figure
 from loadtests.limits import held_to_limit
-from loadtests.service import Program
+from loadtests.measuring.figure import Verdict
+from loadtests.system.service import Program
 
 
 def _program(digest: str, *, is_fragment: bool, rows: int, submissions: int) -> Program:

@@ -6,8 +6,8 @@ import pickle
 
 import numpy as np
 
-from loadtests.new_loops import POINTWISE, new_loop
-from loadtests.programs import result_in_numpy
+from loadtests.workloads.loops import result_in_numpy
+from loadtests.workloads.new_loops import POINTWISE, new_loop
 
 
 def test_a_step_is_a_product_and_the_pointwise_ops_of_each_cell_in_turn() -> None:

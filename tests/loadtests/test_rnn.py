@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from loadtests.figure import Figure, Verdict
 from loadtests.figures import rnn
 from loadtests.figures.rnn import _Measured, _Shape
 from loadtests.limits import held_to_limit
-from loadtests.peers.local import LIBRARIES
-from loadtests.programs import RNN_OPS
-from loadtests.service import Count
+from loadtests.measuring.figure import Figure, Verdict
+from loadtests.peers.libraries import LIBRARIES
+from loadtests.system.service import Count
+from loadtests.workloads.loops import RNN_OPS
 
 _OPS = rnn._STEPS * RNN_OPS
 

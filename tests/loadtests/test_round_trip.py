@@ -7,8 +7,8 @@ from itertools import count
 import numpy as np
 import pytest
 
-from loadtests.context import Context
 from loadtests.figures.round_trip import _ROUNDS, _fetch_computed, _fetch_stored
+from loadtests.system.context import Context
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadtests.figure import NotWarm
-from loadtests.service import Program, Service, _planned_share
+from loadtests.measuring.figure import NotWarm
+from loadtests.system.service import Program, Service, _planned_share
 
 
 def _program(ops: int, tier: int, hits: int, state: str = "loaded") -> Program:

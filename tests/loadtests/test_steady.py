@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from loadtests.steady import established, steady_from
+from loadtests.measuring.steady import established, steady_from
 
 
 def test_a_loop_that_is_steady_from_the_start_took_nothing_to_get_there() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from loadtests.peers.torch_loops import TorchLoops
-from loadtests.programs import Functions, Loop, draw_rnn, result_in_numpy, run_rnn
+from loadtests.workloads.loops import Functions, Loop, draw_rnn, result_in_numpy, run_rnn
 
 
 class _Tensor(np.ndarray[Any, Any]):

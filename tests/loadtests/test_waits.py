@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from loadtests.figure import Verdict
 from loadtests.figures.planning import _steps_figure, _waits_figure
 from loadtests.limits import held_to_limit
-from loadtests.waits import Span, steps_within, waits_us
+from loadtests.measuring.figure import Verdict
+from loadtests.measuring.waits import Span, steps_within, waits_us
 
 _MS = 1_000_000
 _SPAN_MS = 700

@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from fusewire_protos import errors
-from fusewire_protos.errors import MOST_TEXT, Case, CaseError, FusewireError, Reach
+from fusewire_protos.errors import MOST_TEXT, Case, CaseError, Consequence, FusewireError
 from tests import golden_files
 
 PUBLIC = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, FusewireError)]
@@ -16,7 +16,7 @@ PUBLIC = [value for value in vars(errors).values() if isinstance(value, type) an
 
 def test_the_table_never_changes_unnoticed() -> None:
     lines = [
-        f"{case.code} {case.name} {case.reach.value} {case.status} "
+        f"{case.code} {case.name} {case.consequence.value} {case.status} "
         f"{case.exception.__name__ if case.exception else None}\n"
         for case in errors.CASES
     ]
@@ -31,8 +31,8 @@ def test_no_two_cases_share_a_name_or_a_code() -> None:
 @pytest.mark.parametrize("case", errors.CASES, ids=lambda case: case.name)
 def test_every_case_has_a_grpc_status_and_an_exception_unless_it_is_a_value(case: Case) -> None:
     assert case.status in grpc.StatusCode.__members__
-    assert (case.exception is None) == (case.reach is Reach.DEFINED_VALUE)
-    assert (case.status == "OK") == (case.reach is Reach.DEFINED_VALUE)
+    assert (case.exception is None) == (case.consequence is Consequence.DEFINED_VALUE)
+    assert (case.status == "OK") == (case.consequence is Consequence.DEFINED_VALUE)
 
 
 @pytest.mark.parametrize("exception", PUBLIC, ids=lambda exception: exception.__name__)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_protos import dtypes, frames
-from fusewire_protos.errors import CaseError, Reach
+from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import (
     Abandon,
     Cancel,
@@ -70,7 +70,7 @@ ONE_OF_EACH: list[Entry] = [
 def _refusal(raw: bytes) -> str:
     with pytest.raises(CaseError) as caught:
         frames.decode_entries(raw)
-    assert caught.value.case.reach is Reach.PROTOCOL
+    assert caught.value.case.consequence is Consequence.PROTOCOL
     assert len(caught.value.text) < 1000
     return caught.value.case.name
 
@@ -253,7 +253,7 @@ def test_values_of_other_types_and_zeros_of_other_signs_differ_and_nan_does_not(
 def test_a_period_that_does_not_divide_is_refused(period: tuple[int, ...], length: int) -> None:
     with pytest.raises(CaseError, match="bad_binding") as caught:
         frames.repeat_period(period, length, "starts")
-    assert caught.value.case.reach is Reach.OPERATION
+    assert caught.value.case.consequence is Consequence.OPERATION
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_a_server_that_is_told_to_end_tells_an_idle_client_before_it_does() -> N
         x = session.array([1.0, 2.0])
         x.numpy(timeout=20)
         os.kill(server.pid, signal.SIGTERM)
-        with session._link.lock:
-            assert session._link.changed.wait_for(lambda: not session.is_open, 20)
+        with session._state.lock:
+            assert session._state.changed.wait_for(lambda: not session.is_open, 20)
         with pytest.raises(fw.SessionClosed, match=r"^the server is shutting down$"):
             x.numpy(timeout=20)

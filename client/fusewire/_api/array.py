@@ -17,8 +17,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 
 from fusewire import _conversions as conversions
-from fusewire._api import numpy_protocols as from_numpy
-from fusewire._api import operations
+from fusewire._api import numpy_protocols, operations
 from fusewire._api.assignment import with_item
 from fusewire._api.operations import Axis
 from fusewire._api.selection import get_item
@@ -42,7 +41,7 @@ def is_array_like(value: object) -> bool:
     return is_given or hasattr(value, "__array__")
 
 
-def _detour(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
+def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
     """What an operator does with operands that are not arrays and scalars of the calling thread."""
 
     def record_unusual(self: Array, other: Any) -> Array:
@@ -57,7 +56,7 @@ def _detour(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Arr
 
 
 def _operator(name: str) -> Callable[[Array, Any], Array]:
-    return binary(BY_NAME[name], _detour(BY_NAME[name]))
+    return binary(BY_NAME[name], _slow_path(BY_NAME[name]))
 
 
 def _comparison(name: str) -> Callable[[Array, Any], Array]:
@@ -78,11 +77,11 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
 def _power_operator() -> Callable[[Array, Any], Array]:
     """An operator that refuses the powers of integers which are none."""
     op = BY_NAME["power"]
-    detour = _detour(op)
+    slow_path = _slow_path(op)
 
     def record_unusual(self: Array, other: Any) -> Array:
         operations.check_exponent(self, other)
-        return detour(self, other)
+        return slow_path(self, other)
 
     return binary(op, record_unusual, checked=_checked_exponent)
 
@@ -102,7 +101,7 @@ def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable
 
 def _reflected(name: str) -> Callable[[Array, Any], Array]:
     op = BY_NAME[name]
-    return binary(op, _detour(op, is_reflected=True), is_reflected=True)
+    return binary(op, _slow_path(op, is_reflected=True), is_reflected=True)
 
 
 def _prefix(name: str) -> Callable[[Array], Array]:
@@ -366,7 +365,7 @@ class Array(Recorded):
         return sys.modules["fusewire"]
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        function = from_numpy.counterpart_of(ufunc)
+        function = numpy_protocols.counterpart_of(ufunc)
         if method != "__call__" or function is None:
             return NotImplemented
         if "out" in options:
@@ -382,11 +381,11 @@ class Array(Recorded):
     def __array_function__(self, numpy_function: Any, types: Any, arguments: Any, options: Any) -> Any:
         if numpy_function in _NEEDS_VALUES:
             return numpy_function(*map(_read, arguments), **{name: _read(each) for name, each in options.items()})
-        function = from_numpy.counterpart_of(numpy_function)
+        function = numpy_protocols.counterpart_of(numpy_function)
         if function is None:
             return NotImplemented
         if options:
-            arguments, options = from_numpy.in_our_words(numpy_function, function, arguments, options)
+            arguments, options = numpy_protocols.translate_arguments(numpy_function, function, arguments, options)
         return function(*arguments, **options)
 
     def __reduce__(self) -> NoReturn:

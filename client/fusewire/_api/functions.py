@@ -222,12 +222,12 @@ def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) ->
     given = asarray(x)
     axis = axis_of(axis, given.ndim)
     length = given.shape[axis]
-    places = [0, *_cuts(indices_or_sections, length), length]
+    places = [0, *_split_points(indices_or_sections, length), length]
     before = (slice(None),) * axis
     return [given[*before, slice(start, stop)] for start, stop in pairwise(places)]
 
 
-def _cuts(sections: int | Sequence[int], length: int) -> Sequence[int]:
+def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
     """The places where `split` cuts an axis of `length`."""
     if isinstance(sections, Iterable):
         return sections

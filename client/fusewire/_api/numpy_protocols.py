@@ -60,7 +60,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
     return _KNOWN_HERE.get(numpy_function) or _MADE_OF_OURS.get(numpy_function, namesake)
 
 
-def in_our_words(
+def translate_arguments(
     numpy_function: Any, function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
     """The arguments of a call of NumPy's as `function` takes them. Raises TypeError for an option it does not take."""

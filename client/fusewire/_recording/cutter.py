@@ -1,24 +1,25 @@
-"""Where a segment ends, so that a loop always gives the same few programs.
+"""Decides where segments end, so that a loop always gives the same few programs.
 
-The cutter sees what is recorded as a list of signature numbers. While a loop runs, pieces are whole *bodies* of it,
-in repeats of powers of two; a body begins where the fewest values cross, so that clients that reach the same loop by
-different ways cut it alike. What stands before the first body, behind the last, or in no loop at all is cut as
-*fragments*. While segments shall be large, since the device has work, what is in no loop waits too: the loop that it
-may be part of is found meanwhile, and bodies are programs where fragments would be run once each.
+The cutter sees the recorded ops as a list of signature numbers, and takes one *piece* after another from its front.
+While a loop goes on, a piece holds whole *bodies* of it, as many as a power of two. A body begins before the op where
+the fewest values cross, so that clients that enter the same loop in different ways cut it alike. Ops before the first
+body, behind the last one, or outside any loop become *fragments*. While the device has work, segments shall be large,
+and ops outside a loop wait too: meanwhile the loop that they belong to may be found. Bodies are programs that come
+again, while a fragment is mostly run once.
 
-A program that reads at one place of its loop has its bodies turned: they end where it reads, so that what is read
-ends a body and no body is cut in two. Where it reads is seen from the ops alone, never from how long they took.
+If the user reads a value at the same op of each body, the body is rotated so that it ends with this op. Then a read
+cuts no body in two. The place of a read follows from the ops alone, never from their timing.
 
-A boundary is *settled* when one more body has been recorded behind it: by then the names that the last body bound
-are bound anew, and what is dead no longer depends on when one looks. A body whose end is not settled is a piece of
-its own, for its liveness differs.
+A boundary is *settled* when one more body has been recorded behind it. By then the loop has assigned its variables
+anew, and which results are dead no longer depends on the moment of looking. A body whose end is not settled is a piece
+of its own, because its liveness differs.
 
-A piece ends where a run of the loop does (`loop_runs`): of a function that loops, called again and again, a call is a
-run. Once runs are known to be equally long, pieces are whole runs in repeats of powers of two, each settled when one
-more run has been recorded behind it. What remains of a run that was cut in two is cut by bodies.
+A piece also ends with a run of the loop (`loop_runs`). Once all runs are known to be of one length, a piece holds whole
+runs, as many as a power of two. It is settled when one more run has been recorded behind it. The rest of a run that was
+cut in two is cut by bodies.
 
-Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop that is too long for a
-segment and consists of shorter ones for the most part is cut into those.
+Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop too long for a segment is
+cut by its inner loops if these make up most of it.
 """
 
 from __future__ import annotations
@@ -32,36 +33,36 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.history import History
-from fusewire._recording.known_bodies import Bodies, place_of
+from fusewire._recording.known_bodies import KnownBodies, place_of
 from fusewire._recording.loop_period import Period, choose_rotation, find_period, ops_in_loops
 from fusewire._recording.loop_runs import Runs
 from fusewire._recording.tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024
-FRAGMENT_OPS = 256  # what is in no loop is cut every so many ops
+FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
-_LONGEST_BODY_OPS = HISTORY_OPS // 2  # that can be found
-_READS_THAT_TURN = 2  # at one place of a loop; a single one may be its last
+_LONGEST_BODY_OPS = HISTORY_OPS // 2  # a loop is found once two bodies of it are recorded
+_READS_THAT_TURN = 2  # at one op of the body: a single read may be at the end of the loop
 
 
 class Reach(Enum):
-    """How much of what is recorded may be cut now."""
+    """How much of the unsent ops may be cut now."""
 
     SETTLED = "settled"  # whole bodies at settled boundaries
-    PAUSED = "paused"  # all, unless the end is a body that is surely being completed
-    AGED = "aged"  # all, whatever the program is about to do
-    EVERYTHING = "everything"  # all, as a value is asked for
+    PAUSED = "paused"  # all but an incomplete body at the end: recording has paused
+    AGED = "aged"  # all: the ops have waited for long
+    EVERYTHING = "everything"  # all: the user has asked for a value
 
 
 class Piece(NamedTuple):
     """The next ops to become a segment."""
 
     ops: int
-    bodies: int = 0  # how many whole ones
-    run_bodies: int = 1  # how many of them make a run, if it is whole runs
+    bodies: int = 0  # whole ones; 0 in a fragment
+    run_bodies: int = 1  # bodies of a run, if the piece is of whole runs
 
     @property
     def is_fragment(self) -> bool:
@@ -73,7 +74,7 @@ class Piece(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The last records that a look is about, sent or not, and the number of the first of them."""
+    """The last records, sent or not, and the number of the first of these."""
 
     records: list[Record]
     first: int
@@ -83,21 +84,21 @@ LookBack = Callable[[int], Past]  # how many records
 
 
 class Cutter:
-    """Decides for one recorder and remembers its loops. Not thread-safe. Ops are told by their signature numbers."""
+    """Decides for one recorder and remembers its loops. Not thread-safe. An op is given as its signature number."""
 
     def __init__(self) -> None:
         self._body: Integers | None = None
-        self._lead_ops = 0  # with a body: unsent ops that precede its next beginning
-        self._reads: list[int] = []  # with a body: ops from each read to its next beginning
+        self._lead_ops = 0  # while in a loop: unsent ops before the next body begins
+        self._reads: list[int] = []  # while in a loop: for the last reads, ops from the read to the next body
         self._runs = Runs()
-        self._run_bodies = 1  # as far as runs of the loop are known to be equal
-        self._rest_bodies = 0  # behind the lead, until the next run; 0 where one begins or that is unknown
+        self._run_bodies = 1  # bodies of a run, once all runs are known to be equal
+        self._rest_bodies = 0  # bodies from the end of the lead to the next run; 0 if a run begins there, or if unknown
         self._cut_ops = 0  # since the loop began
-        self._known = Bodies(KNOWN_BODIES)
+        self._known = KnownBodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # as last seen
         self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
-        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # by bodies too long for a segment
-        self._barren_ops = 0  # unsent ops in which no loop was found, when there were no others
+        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # of bodies too long for a segment, see _is_of_loops
+        self._barren_ops = 0  # the number of unsent ops at the last search that found no loop
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
         """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
@@ -106,7 +107,7 @@ class Cutter:
         return self._lead_ops or self._next_bodies(len(self._body), least_ops) * len(self._body)
 
     def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
-        """At how many unsent ops `next_piece` is to be asked again."""
+        """The number of unsent ops at which `next_piece` is to be called again."""
         boundary_ops = self.ops_to_boundary(least_ops)
         if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
@@ -114,7 +115,7 @@ class Cutter:
         return max(boundary_ops + behind_ops, unsent_ops) + 1
 
     def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
-        """False if `next_piece` would give none, or would only be asked too early."""
+        """False if `next_piece` would return None, or if calling it now would be too early."""
         if reach is not Reach.SETTLED:
             return True
         if self._body is None:
@@ -122,10 +123,9 @@ class Cutter:
         return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
 
     def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
-        """The first piece of `unsent`, of which there is some, which becomes a segment; None if all of it should wait.
+        """The first piece of `unsent`, which is not empty, to become a segment; None if all of it should wait.
 
-        `least_ops`: while a loop runs on, smaller pieces wait. `look_back` gives the records up to the last of
-        `unsent`.
+        `least_ops`: while a loop goes on, smaller pieces wait. `look_back` returns the records up to the last unsent.
         """
         self._unsent = unsent
         if self._is_broken(unsent):
@@ -138,7 +138,7 @@ class Cutter:
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
     def cut(self, piece: Piece) -> None:
-        """Takes note that `piece`, the last one given, has become a segment."""
+        """Notes that `piece`, the last one returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
         lead_ops, rest_bodies = self._lead_ops - piece.ops, self._rest_bodies
         if self._body is not None and lead_ops < 0:
@@ -147,15 +147,15 @@ class Cutter:
                 to_run_ops %= self._run_bodies * len(self._body)
             rest_bodies, lead_ops = divmod(to_run_ops, len(self._body))
         barren_ops, cut_ops = self._barren_ops - piece.ops, self._cut_ops + piece.ops
-        # At once: a signal handler may raise.
+        # Assigned together at the end, as a signal handler may raise in between.
         self._sent, self._lead_ops, self._rest_bodies = sent, lead_ops, rest_bodies
         self._barren_ops, self._cut_ops = barren_ops, cut_ops
 
     def end_run(self, ends: Sequence[int], ends_in_runs: Sequence[int]) -> Piece | None:
-        """Less of the last piece given, if it is to end where a run does; None if all of it may be one piece.
+        """A shorter piece than the last one returned, if a run ends within that; None if that may stay as it is.
 
-        `ends`: behind which of its ops runs end. `ends_in_runs`: those of them that end the piece even if it is of
-        whole runs.
+        `ends`: the ends of runs within the piece, in ops from its beginning. `ends_in_runs`: those of them that end
+        the piece even if it is of whole runs.
         """
         assert self._body is not None
         length = len(self._body)
@@ -174,7 +174,7 @@ class Cutter:
         return self._largest_piece(length, self._rest_bodies)
 
     def note_end(self, reach: Reach) -> None:
-        """All that was recorded is cut. If a read is why, and the last read was at this place, bodies now end here."""
+        """Notes that all ops are cut. After two reads at one op of the body, bodies are rotated to end with this op."""
         if reach is not Reach.EVERYTHING or self._body is None:
             return
         lead = self._lead_ops
@@ -207,7 +207,7 @@ class Cutter:
         return self._largest_piece(length, ready)
 
     def _next_bodies(self, length: int, least_ops: int) -> int:
-        """How many bodies the next piece will have if the loop goes on."""
+        """The bodies of the next piece, if the loop goes on."""
         rest, run_bodies = self._rest_bodies, self._run_bodies
         if rest % run_bodies:
             return _power_of_two_up_to(rest % run_bodies)
@@ -215,17 +215,17 @@ class Cutter:
         return run_bodies * (min(runs, _power_of_two_up_to(rest // run_bodies)) if rest else runs)
 
     def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
-        """`ends`: behind which unsent op."""
+        """`ends`: the ends of runs, in ops from the first unsent op."""
         self._runs.note([self._cut_ops + end for end in ends])
         run_ops = self._runs.equal_ops
         self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
 
     def _settling_bodies(self) -> int:
-        """How many more are to be recorded behind the next piece, so that its last body or run is settled."""
+        """The bodies that must be recorded behind the next piece to settle its last body or run."""
         return 1 if self._rest_bodies % self._run_bodies else self._run_bodies
 
     def _largest_piece(self, length: int, bodies: int) -> Piece:
-        """Of that many bodies at most, and no more than a run still has: whole runs, if it has one."""
+        """The largest piece of at most `bodies` bodies: of whole runs, or else within the run that has begun."""
         rest, run_bodies = self._rest_bodies, self._run_bodies
         part = rest % run_bodies
         size = 1 if part or bodies < run_bodies else run_bodies
@@ -240,7 +240,7 @@ class Cutter:
         return not _begins_with(self._body, following)
 
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
-        """The loop has ended, unless it was only the inner one of a loop that makes a good segment itself."""
+        """Leaves the loop, which has ended; if it was an inner loop, finds the outer loop that fits in a segment."""
         assert self._body is not None
         left, self._body = self._body, None
         self._known.drop(left)
@@ -251,7 +251,7 @@ class Cutter:
             self._enter(unsent, look_back, may_be_new=is_in_any)
 
     def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
-        """Recognises a loop that is known, or finds a new one."""
+        """Recognises a known loop, or finds a new one."""
         known = self._known.find_in(unsent)
         if known is not None:
             self._begin(known.body, known.place)
@@ -259,7 +259,7 @@ class Cutter:
             self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
-        """Finds a new loop, if there is one. False if there is none however long it might be."""
+        """Enters a new loop with a body of at most `longest` ops, if there is one. False if there is no loop at all."""
         signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
         period = find_period(signatures, _LONGEST_BODY_OPS)
         if period is None:
@@ -277,9 +277,9 @@ class Cutter:
         return True
 
     def _is_of_loops(self, body: Integers) -> bool:
-        """Whether shorter loops make up most of a long body.
+        """Whether inner loops make up most of a long body.
 
-        That takes long to see, and is remembered, wherever in the loop the body begins the next time.
+        The answer takes long to compute and is remembered, also for rotations of the body.
         """
         raw = body.tobytes()
         known = next((known for known in self._of_loops if _is_rotation(known, raw)), raw)
@@ -297,9 +297,9 @@ class Cutter:
 
 
 def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
-    """As much of `piece` as one program may be: fewer bodies, else a part of a body; one op at least.
+    """As much of `piece` as one program may hold: fewer bodies, else a part of a body; one op at least.
 
-    `ends`: how many operands the ops up to each op of the piece take, itself included.
+    `ends`: for each op of the piece, the number of operands of the ops up to it, its own included.
     """
     fitting = max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1)
     if fitting >= piece.ops:
@@ -327,7 +327,7 @@ def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
 
 
 def _count_looped(body: Integers, signatures: Integers) -> int:
-    """How many ops at the beginning of `signatures` are those of a loop that begins with `body`."""
+    """How many ops at the beginning of `signatures` repeat `body`; the last body may be incomplete."""
     length = len(body)
     head = signatures[:length]
     if not _begins_with(body, head):
@@ -340,18 +340,18 @@ def _count_looped(body: Integers, signatures: Integers) -> int:
 
 
 def _begins_with(body: Integers, head: Integers) -> bool:
-    """As bytes, for most are short: then NumPy takes ten times as long to compare and to sum up."""
+    """Compares bytes: on the short arrays that are usual, NumPy's comparison takes ten times as long."""
     return head.tobytes() == body[: len(head)].tobytes()
 
 
 def _is_rotation(known: bytes, body: bytes) -> bool:
-    """Whether a body is of the loop of a known one, wherever either begins."""
+    """Whether `body` is a rotation of `known`: both are bodies of one loop."""
     return len(known) == len(body) and place_of(known, body * 2) is not None
 
 
 @cache
 def _least_repeats(length: int, least_ops: int) -> int:
-    """How many bodies of that length make a segment that is worth sending while the loop runs on."""
+    """How many bodies of that length make the smallest segment that is sent while the loop goes on."""
     return min(_power_of_two_from(-(-least_ops // length)), _largest_repeats(length))
 
 

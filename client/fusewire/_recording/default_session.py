@@ -1,4 +1,4 @@
-"""The session of functions that are given no array: a place where those who connect say how to come by it."""
+"""The session of functions that get no array operand. `fusewire._connect` provides it; this file only asks for it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from fusewire._recording.recorder import Owner
 
-_ways: list[Callable[[], Owner]] = []  # one, from the import of what connects on
+_providers: list[Callable[[], Owner]] = []  # holds one entry once `fusewire._connect` has been imported
 
 
-def come_by(way: Callable[[], Owner]) -> None:
-    """From now on `way` gives the default session."""
-    _ways[:] = [way]
+def set_provider(provider: Callable[[], Owner]) -> None:
+    """Makes `provider` the function that returns the default session."""
+    _providers[:] = [provider]
 
 
 def default_session() -> Owner:
     """The default session. Raises what connecting raises."""
-    return _ways[0]()
+    return _providers[0]()

@@ -1,4 +1,4 @@
-"""The last items of a sequence that grows at its end, as one array whenever it is asked for."""
+"""The last items of a growing sequence, always readable as one contiguous array."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ import numpy as np
 
 from fusewire._recording.tape import Integers
 
-_ROOM = 4  # times what is kept: so seldom does it move
+_CAPACITY = 4  # times the items kept: the larger, the more seldom they are moved
 
 
 class History(NamedTuple):
-    """A history never changes: one that follows it is written behind its end, where it does not look.
+    """Immutable to its reader: its successor writes into the same buffer, but only behind this history's end.
 
-    So the one before is as good as ever until another one follows it.
+    A history stays valid until it gets a second successor, which writes over the first one's items.
     """
 
-    room: Integers
-    end: int  # in the room
+    buffer: Integers
+    end: int  # index in the buffer
     most: int  # items that are kept
 
     @classmethod
     def empty(cls, most: int) -> Self:
-        return cls(np.empty(_ROOM * most, np.int64), 0, most)
+        return cls(np.empty(_CAPACITY * most, np.int64), 0, most)
 
     @property
     def items(self) -> Integers:
-        """As many as are kept."""
-        return self.room[max(self.end - self.most, 0) : self.end]
+        """The last `most` items, or fewer if there have been fewer."""
+        return self.buffer[max(self.end - self.most, 0) : self.end]
 
     def followed_by(self, items: Integers) -> Self:
-        """With `items` behind its last; nearly always in the same room."""
+        """The history with `items` added at its end; nearly always in the same buffer."""
         end = self.end + len(items)
-        if end > len(self.room):
-            return self._in_a_new_room(items)
-        self.room[self.end : end] = items
+        if end > len(self.buffer):
+            return self._in_new_buffer(items)
+        self.buffer[self.end : end] = items
         return self._replace(end=end)
 
-    def _in_a_new_room(self, items: Integers) -> Self:
+    def _in_new_buffer(self, items: Integers) -> Self:
         kept = np.concatenate((self.items, items))[-self.most :]
-        room = np.empty_like(self.room)
-        room[: len(kept)] = kept
-        return self._replace(room=room, end=len(kept))
+        buffer = np.empty_like(self.buffer)
+        buffer[: len(kept)] = kept
+        return self._replace(buffer=buffer, end=len(kept))

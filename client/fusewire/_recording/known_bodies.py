@@ -1,8 +1,8 @@
-"""The bodies of loops met before, and where one of them stands in a list of ops.
+"""Remembers the bodies of earlier loops, and finds one of them in a list of ops.
 
-Mostly none does, and to search for one takes as long as to read it and the list. So a body is searched for where the
-list has its *opening*, a number that its first ops make; the openings of all bodies are looked for at once. A body of
-fewer ops than make an opening has none and is always searched for.
+Comparing every body with the list is slow, and mostly none matches. So each body has an *opening*: a hash of its first
+eight ops. One pass over the list finds the openings that occur in it, and only bodies with such an opening are
+compared. A body of fewer than eight ops has no opening and is always compared.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
 class Found(NamedTuple):
-    """A body, and the first place where it stands."""
+    """A body, and the index of its first occurrence."""
 
     place: int
     body: Integers
 
 
-class Bodies:
-    """The last so many that were added, each once."""
+class KnownBodies:
+    """The `most` bodies that were added last, each once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -42,11 +42,11 @@ class Bodies:
             self._openings.popitem(last=False)
 
     def drop(self, body: Integers) -> None:
-        """If it is there."""
+        """Does nothing if the body is not known."""
         self._openings.pop(body.tobytes(), None)
 
     def find_in(self, signatures: Integers) -> Found | None:
-        """The body that stands first; of those that begin at one place the longest."""
+        """The body that occurs first in `signatures`; among those that begin at the same op, the longest."""
         raw, openings = signatures.tobytes(), self._openings_in(signatures)
         found = [
             (place, -len(body), body)
@@ -59,7 +59,7 @@ class Bodies:
         return Found(place, np.frombuffer(body, np.int64))
 
     def _openings_in(self, signatures: Integers) -> set[int]:
-        """The openings of bodies that `signatures` has."""
+        """The openings of known bodies that occur in `signatures`."""
         known = np.array(sorted({opening for opening in self._openings.values() if opening is not None}), np.int64)
         if not len(known) or len(signatures) < _OPENING_OPS:
             return set()
@@ -69,7 +69,7 @@ class Bodies:
 
 
 def place_of(body: bytes, signatures: bytes) -> int | None:
-    """The first place where a body stands."""
+    """The index of the first occurrence of a body. Both arguments are the bytes of int64 arrays."""
     at = signatures.find(body)
     while at != -1 and at % _ITEM_BYTES:
         at = signatures.find(body, at + 1)
@@ -81,6 +81,6 @@ def _opening_of(body: Integers) -> int | None:
 
 
 def _openings_of(signatures: Integers) -> Integers:
-    """For each place the number that the ops from there on make. Others hardly ever make the same; sums wrap."""
+    """The hash of the eight ops from each index on, a weighted sum modulo 2^64."""
     openings: Integers = np.correlate(signatures, _WEIGHTS, "valid")
     return openings

@@ -1,4 +1,4 @@
-"""Finding the loop in a list of recorded ops: how long its body is, and where one body ends and the next begins."""
+"""Finds the loop in a list of recorded ops: the length of its body, and the op with which the body begins."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers, Record, flatten, places_of_signatures
 
-LEAST_COVERAGE = 64  # so that a few equal layers are not taken for the loop they stand in
+LEAST_COVERAGE = 64  # ops: a few equal layers within a loop's body repeat too, but over fewer ops
 MOST_TRIES = 256
-# Places, counted from the last item, that repeat whatever the period is: all are below half the least coverage.
-# The farthest first, for near ones are alike in many loops, whose layers are.
+# Distances from the last item. All are below half the least coverage, so these items repeat with any period. The
+# farthest is compared first: equal layers make near items equal at many lengths that are no period.
 _PROBES = (31, 21, 13, 8, 5, 3, 2, 1)
 
 
@@ -26,7 +26,7 @@ class Period(NamedTuple):
 
 
 def find_period(items: Integers, longest: int) -> Period | None:
-    """The period of at most `longest` that explains the longest tail of `items`; of equally good ones the shortest."""
+    """The period of at most `longest` items that covers the longest tail of `items`; of equal ones the shortest."""
     if len(items) < LEAST_COVERAGE:
         return None
     best, lengths, place = Period(0, 0), _lengths_worth_a_try(items, longest), 0
@@ -37,31 +37,34 @@ def find_period(items: Integers, longest: int) -> Period | None:
         place += 1
         if _repeats(items, length, max(2 * length, LEAST_COVERAGE, best.coverage + 1)):
             best = Period(length, _coverage(items, length))
-            # What repeats so often besides repeats every multiple of `best.length`, and nothing else.
+            # By the theorem of Fine and Wilf a period up to this one is a multiple of `best.length`: it covers no more.
             place = bisect_right(lengths, best.coverage - best.length, lo=place)
     return best if best.length else None
 
 
 def choose_rotation(records: Sequence[Record], first: int) -> int:
-    """Where the body of a loop begins, counted from the first of `records`, which are two bodies of it.
+    """The index in `records`, which are two bodies of a loop, of the op with which its body shall begin.
 
     `first` is the number of the first record. The choice depends on the loop alone, not on where in it the records
-    begin: fewest values that cross, then a product to begin with, then an order among signatures.
+    begin: first the ops before which the fewest values cross from earlier ops to later ones, then products, then the
+    canonical order of signatures.
     """
     length = len(records) // 2
-    second = flatten(records[length:])  # it has all the signatures, and the values of the first body that it uses
+    second = flatten(
+        records[length:]
+    )  # has all signatures of the loop, and names the values that it takes of the first
     places = places_of_signatures(second)
     crossing = _values_crossing(second, places, first, length)
     ranks = _ranks(second[places])
-    candidates = np.flatnonzero(crossing == crossing.min())  # in a mere chain all places
+    candidates = np.flatnonzero(crossing == crossing.min())  # in a chain of ops these are all
     firsts = ranks[candidates]
     beginnings: list[int] = candidates[firsts == firsts.min()].tolist()
-    ranked = 2 * ranks.astype(">u4").tobytes()  # bytes are compared as their numbers are
+    ranked = 2 * ranks.astype(">u4").tobytes()  # big-endian, so that bytes compare as the numbers do
     return min(beginnings, key=lambda offset: ranked[4 * offset : 4 * (offset + length)])
 
 
 def ops_in_loops(body: Integers, longest: int) -> int:
-    """How many ops of `body` belong to loops within it whose bodies are of at most `longest` ops."""
+    """How many ops of `body` belong to inner loops whose bodies have at most `longest` ops."""
     is_in_loop = np.zeros(len(body), bool)
     for end in range(LEAST_COVERAGE, len(body) + 1, LEAST_COVERAGE // 2):
         found = find_period(body[:end], longest)
@@ -71,7 +74,7 @@ def ops_in_loops(body: Integers, longest: int) -> int:
 
 
 def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
-    """Ascending: distances from the last item to earlier ones with the same items before them."""
+    """Candidate periods, ascending: distances from the last item to equal items, preceded by equal items."""
     last = len(items) - 1
     first = max(last - min(longest, len(items) // 2), *_PROBES)
     places = np.flatnonzero(items[first:last] == items[last]) + first
@@ -82,7 +85,7 @@ def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
 
 
 def _repeats(items: Integers, length: int, coverage: int) -> bool:
-    """Whether the last `coverage` items do so every `length`: compared as bytes, up to the first difference."""
+    """Whether the last `coverage` items repeat every `length`. As bytes, so that comparing stops at a difference."""
     tail = items[-coverage:]
     return tail[length:].tobytes() == tail[:-length].tobytes()
 
@@ -94,7 +97,7 @@ def _coverage(items: Integers, length: int) -> int:
 
 
 def _ranks(signatures: Integers) -> Integers:
-    """For each of `signatures` its rank in the order that is the same in every process."""
+    """The rank of each of `signatures` in the canonical order, which is the same in every process."""
     ordered = sorted(set(signatures.tolist()), key=lambda number: signature_of(number).canonical)
     rank = np.empty(max(ordered) + 1, np.int64)
     rank[ordered] = np.arange(len(ordered))
@@ -102,25 +105,26 @@ def _ranks(signatures: Integers) -> Integers:
 
 
 def _values_crossing(second: Integers, places: Integers, first: int, length: int) -> Integers:
-    """For each place in the body, how many values made before it in the loop are used behind it.
+    """For each op of the body, how many values made before it are used by it or behind it.
 
-    `second` holds the records of the second of two bodies, which begin at `places`; `first` is that of the first.
+    `second` holds the records of the second of two bodies, which begin at `places`. `first` is the number of the first
+    op of the first body.
     """
-    reaches = _longest_reaches(second, places, first, length)
-    sources = np.flatnonzero(reaches)
+    lifetimes = _lifetimes(second, places, first, length)
+    sources = np.flatnonzero(lifetimes)
     begins = np.bincount(sources + 1, minlength=3 * length)
-    ends = np.bincount(sources + reaches[sources] + 1, minlength=3 * length)
+    ends = np.bincount(sources + lifetimes[sources] + 1, minlength=3 * length)
     crossing: Integers = np.cumsum(begins - ends).reshape(3, length).sum(axis=0)
     return crossing
 
 
-def _longest_reaches(second: Integers, places: Integers, first: int, length: int) -> Integers:
-    """How many ops later each place's value is last used, as seen in the second body; 0 if it is not."""
+def _lifetimes(second: Integers, places: Integers, first: int, length: int) -> Integers:
+    """How many ops after it is made each value of the body is last used, seen from the second body; 0 if never."""
     is_signature = np.zeros(len(second), bool)
     is_signature[places] = True
     user = np.cumsum(is_signature) + (length - 1)
     source = second - first
-    is_use = (source >= 0) & (source < user)  # neither a signature nor a value is as large as a handle
-    reaches = np.zeros(length, np.int64)
-    np.maximum.at(reaches, source[is_use] % length, (user - source)[is_use])
-    return reaches
+    is_use = (source >= 0) & (source < user)  # signatures and values are smaller than any handle
+    lifetimes = np.zeros(length, np.int64)
+    np.maximum.at(lifetimes, source[is_use] % length, (user - source)[is_use])
+    return lifetimes

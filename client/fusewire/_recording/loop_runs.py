@@ -1,9 +1,10 @@
-"""Where one run of a loop ends and the next begins, which the signatures of its ops do not tell.
+"""Finds the runs of a loop: the bodies from one start of the user's loop to its next start.
 
-A function that loops 20 times, called again and again, records one endless loop whose *runs* are of 20 bodies. A run
-ends where the next body takes another value than the one its predecessor made, and where the user keeps a result that
-is dropped in most bodies. Pieces that end there have few structures, and store no more than what is kept. Where runs
-are short and of any lengths such pieces would be too short: there they go on, as if there were no runs.
+A function that loops 20 times and is called again and again records one endless loop. Each call is a *run* of 20
+bodies. Signatures do not show the runs. But a run ends before a body that takes another value than the one that its
+predecessor made, and behind a body of which the user keeps a result that most bodies drop. Pieces that end with a run
+have few different structures, and store only what the user keeps. Runs that are short and of unequal lengths would
+give too short pieces: then pieces are cut as if there were no runs.
 """
 
 from __future__ import annotations
@@ -20,25 +21,25 @@ import numpy as np
 from fusewire._recording.segments import INSIDE, OUTSIDE, Flags
 from fusewire._recording.tape import Integers
 
-_KNOWN_ENDS = 5  # so many tell how long the runs are that follow
-_SHORT_RUN_OPS = 128  # to cut shorter runs by bodies takes longer than to run a new program op by op
+_KNOWN_ENDS = 5  # of runs: as many as a prediction of the next run needs
+_SHORT_RUN_OPS = 128  # cutting shorter runs into bodies costs more than running a new program op by op
 
 
 class Kept(NamedTuple):
-    """Of the results that the user holds of a piece, those kept of at least half of its parts, and the others."""
+    """The results of a piece that the user keeps: those kept of at least half of its equal parts, and the others."""
 
-    of_most: tuple[int, ...]  # places in a part, ascending
-    of_few: tuple[int, ...]  # places of the others, ascending
-    parts_of_few: tuple[int, ...]  # the parts that have one of those, ascending, without the last
+    of_most: tuple[int, ...]  # op indices within a part, ascending
+    of_few: tuple[int, ...]  # op indices of the others, ascending
+    parts_of_few: tuple[int, ...]  # indices of the parts of which such a one is kept, ascending, without the last
 
 
 _NOTHING_KEPT = Kept((), (), ())
 
 
 def kept_of(kept: Sequence[int], part_ops: int, parts: int) -> Kept:
-    """`kept`: op indices in a piece of equal parts. What is kept of the last part alone does not count.
+    """Sorts `kept`, op indices in a piece of `parts` equal parts, by how many parts they are kept of.
 
-    A name may well follow the loop one part behind.
+    A result kept of the last part alone does not count: the user's variable holds it until the next part is recorded.
     """
     if not kept:
         return _NOTHING_KEPT
@@ -51,7 +52,10 @@ def kept_of(kept: Sequence[int], part_ops: int, parts: int) -> Kept:
 
 
 def run_ends(key: bytes, bodies: int, kept: Kept) -> tuple[int, ...]:
-    """Behind how many ops of a piece of that structure a run ends, but for the end of the piece; ascending."""
+    """The ends of runs within a piece, in ops from its beginning, ascending, without the end of the piece.
+
+    `key` is that of the piece's structure.
+    """
     anew = _beginning_anew(key, bodies)
     if not kept.parts_of_few:
         return anew
@@ -61,10 +65,11 @@ def run_ends(key: bytes, bodies: int, kept: Kept) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _beginning_anew(key: bytes, bodies: int) -> tuple[int, ...]:
-    """The ops of a structure with which a run begins: bodies, mostly, that take something else where the body before
-    takes what its predecessor made. If it is what the same body has made, the run begins within that body.
+    """The ops of a structure with which a run begins.
 
-    The second body of a piece is never among them: what the first one takes is from outside in any case.
+    Mostly this is the first op of a body: the body takes another value where the body before it takes what its
+    predecessor made. If that other value was made by the same body, the run begins within the body. The second body
+    of a piece never begins a run here: the first takes values from outside the piece in any case.
     """
     cells = np.frombuffer(key, np.int64).reshape(bodies, -1)
     body_ops = _ops_in(cells[0])
@@ -87,23 +92,23 @@ def _is_signature(cells: Integers) -> Flags:
 
 
 class Runs:
-    """How long a loop's runs are, as their ends become known."""
+    """The lengths of a loop's runs, from the ends that are known so far."""
 
     def __init__(self) -> None:
         self._ends = deque([0], _KNOWN_ENDS)  # in ops since the loop began
 
     def note(self, ends: Iterable[int]) -> None:
-        """`ends`: in ops since the loop began, ascending, those noted before among them."""
+        """`ends`: in ops since the loop began, ascending; they may repeat earlier ones."""
         self._ends.extend([end for end in ends if end > self._ends[-1]])
 
     @property
     def equal_ops(self) -> int | None:
-        """How many ops each run has, once the last ends tell. Of some runs the end is not seen."""
+        """How many ops each run has; None until enough ends are known. A divisor, as some ends are not seen."""
         return gcd(*[end - begin for begin, end in pairwise(self._ends)]) if self._are_known else None
 
     @property
     def are_short(self) -> bool:
-        """Whether the last ones were, on average."""
+        """Whether the last runs had fewer than 128 ops on average."""
         return self._are_known and self._ends[-1] - self._ends[0] < _SHORT_RUN_OPS * (_KNOWN_ENDS - 1)
 
     @property

@@ -1,9 +1,9 @@
 """Recording an op: from operands to a record on the tape and an object for the result.
 
-`binary` and `unary` make the functions behind operators. On their straight way they run no rule: the specs of the
-operands lead to a signature in one dict look-up, the record is appended in one act, and the only test for anything
-unusual is one comparison with the recorder's checkpoint. What does not fit (an operand of another thread, an
-upload, an unusual scalar) takes the detour, which ends in `apply`.
+`binary` and `unary` make the functions behind operators. Their fast path runs no rule: dict look-ups find the signature
+by the specs of the operands, one list operation appends the record, and one comparison with the recorder's checkpoint
+finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take the
+slow path, `detour`, which ends in `apply`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, QuotaExceeded
-from fusewire._recording.loans import Loan
+from fusewire._recording.pinned_handles import HandlePin as Loan
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, OperandSpec, Signature, intern_creation, intern_signature
 from fusewire._recording.tape import Tape
@@ -28,19 +28,19 @@ PYTHON_SCALARS = (bool, int, float)
 
 
 class Recorded:
-    """A value of a session, by its handle. When the last reference goes, the handle is buried.
+    """A value of a session, by its handle. When its last reference goes, its handle is appended to `buried`.
 
-    Whoever creates one sets all its fields.
+    It has no constructor: the code that creates one sets all fields.
     """
 
     __slots__ = ("__weakref__", "_handle", "_recorder", "_spec")
 
     _handle: int
     _spec: ArraySpec
-    _recorder: Recorder  # the producer's, which keeps the account of this handle's death
+    _recorder: Recorder  # of the thread that made the value: it reports the handle's death
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105  # costs nothing; `suppress` would, at each death
+        try:  # noqa: SIM105  # `suppress` would cost time at each death
             self._recorder.bury(self._handle)
         except AttributeError:
             pass  # a signal handler raised before the fields were set
@@ -53,7 +53,7 @@ Canonical = Callable[[Any], Scalar]
 _new = object.__new__
 
 
-def binary(  # noqa: C901  # the straight way stays in one function: a call costs as much as a third of it
+def binary(  # noqa: C901  # the fast path is one function: a call would take a third of its time again
     op: Op,
     detour: Callable[[R, Any], R],
     *,
@@ -62,9 +62,10 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
 ) -> Callable[[R, Any], R]:
     """The function that records `op` of two operands; reflected, the first argument is the right operand.
 
-    Of an op that refuses some Python scalars, `checked` makes of what reads those of a dtype what refuses them, too.
+    `checked`, for an op that refuses some Python scalars, takes the conversion of scalars to a dtype, and returns one
+    that also refuses those.
     """
-    # By the left array's spec, then by what stands beside it: two look-ups cost half of one by a pair.
+    # Keyed by the left array's spec, then by the other operand: two look-ups take half the time of one with a pair.
     of_arrays: dict[ArraySpec, dict[ArraySpec, tuple[int, ArraySpec]]] = {}
     of_scalars: dict[ArraySpec, dict[type, tuple[int, ArraySpec, Canonical]]] = {}
 
@@ -96,7 +97,7 @@ def binary(  # noqa: C901  # the straight way stays in one function: a call cost
             values.append(canonical(other))
             record = (signature, self._handle, -tape.value_origin - len(values))
         result = _new(cls)
-        records.append(record)  # nothing that may run a finaliser or a handler lies between this and the count
+        records.append(record)  # no finaliser or signal handler can run between this and `len(records)`
         result._handle = number = tape.origin + len(records)
         result._spec = spec
         result._recorder = recorder
@@ -136,7 +137,7 @@ def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
 
 
 def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: Sequence[int] = ()) -> Any:
-    """Records any op with at least one array among its operands, which are arrays and scalars."""
+    """Records an op of arrays and scalars, of which at least one is an array."""
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
     _check_count(op, len(operands), recorder.owner.limits.program_operands)
@@ -153,11 +154,11 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
         return record(type(lead), recorder, signature, handles, [*values, *starts])
     finally:
         if loans:
-            recorder.keep(loans, recorder.tape.end - 1)  # the op, or one that has come between and is sent no sooner
+            recorder.keep(loans, recorder.tape.end - 1)  # this op, or one recorded since, which is sent no sooner
 
 
 def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
-    """As `apply`, for one array and no scalar: the straight way to ops with attributes."""
+    """As `apply`, for one array and no scalar: the fast path of ops with attributes."""
     recorder = x._recorder
     if recorder.thread != get_ident():
         elsewhere: R = apply(op, (x,), attributes, starts)
@@ -176,7 +177,7 @@ def create(
 def record(
     kind: type[R], recorder: Recorder, signature: Signature, handles: Sequence[int], values: Sequence[Scalar]
 ) -> R:
-    """Appends one record; the caller is the recorder's thread."""
+    """Appends one record. Called in the recorder's own thread."""
     tape = recorder.tape
     if values:
         handles = (*handles, *_keep_values(tape, values))
@@ -189,7 +190,7 @@ def record(
 
 
 def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
-    """The object for a handle."""
+    """A new object of class `kind` for a handle."""
     result = _new(kind)
     result._handle = handle
     result._spec = spec
@@ -198,7 +199,7 @@ def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
 
 
 def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
-    """Appends values to the tape; the operands that refer to them."""
+    """Appends values to the tape; returns the operands that refer to them."""
     operands = []
     for value in values:
         tape.values.append(value)
@@ -207,7 +208,7 @@ def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
 
 
 def canonical_of(dtype: DType) -> Canonical:
-    """What makes of a Python scalar the value of `dtype` that travels. OverflowError if it has none."""
+    """The conversion of Python scalars to the values of `dtype` that are sent; it raises OverflowError out of range."""
     if dtype.is_floating:
         return float
     return bool if dtype.is_boolean else _INTEGERS[dtype]
@@ -293,7 +294,7 @@ def _as_python(operand: Scalar | np.generic) -> Any:
 
 
 def _admit(array: Recorded, recorder: Recorder, loans: list[Loan]) -> int:
-    """The handle of an operand. One of another thread is sent first, and lent to this op, which is to keep the loan."""
+    """The handle of an operand. If another thread made the operand, it is pinned in `loans` and sent first."""
     while True:
         producer, handle = array._recorder, array._handle
         if producer is recorder:
@@ -302,5 +303,5 @@ def _admit(array: Recorded, recorder: Recorder, loans: list[Loan]) -> int:
             raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
         loans.append(producer.lend(handle))
         producer.owner.publish(producer, handle)
-        if array._handle == handle:  # else it was assigned to before the loan, and the handle may be dead
+        if array._handle == handle:  # else `x[i] = v` changed it before it was pinned, and the handle may be dead
             return handle

@@ -1,13 +1,13 @@
-"""A recorder: the ops of one thread in one session, from being recorded to being a segment.
+"""A recorder: holds the ops that one thread records in one session until they are cut into segments.
 
-Who may touch what:
+Which thread may use which field:
 
-    tape, and appending to it     the owning thread alone, without a lock; anyone may read it
-    buried                        any thread's finalisers append; whoever holds the lock takes
-    lent                          any thread's loans enter and leave; whoever holds the lock reads
-    _kept                         the owning thread adds, any thread drops what is sent: each in one act
-    checkpoint                    read by the owning thread at each op; written under the lock
-    everything else               under the lock, which is taken for a segment, never for an op
+    tape                          the owning thread appends and replaces, without a lock; any thread reads
+    buried                        finalisers of any thread append; the holder of the lock takes
+    lent                          pins of any thread add and remove themselves; the holder of the lock reads
+    _kept                         the owning thread adds, any thread drops what is sent: each one dict operation
+    checkpoint                    the owning thread reads it at each op; the holder of the lock writes
+    all others                    the holder of the lock, which is taken once a segment, never for an op
 
 The lock is never held while waiting for credit or for a value.
 """
@@ -36,27 +36,28 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
-from fusewire._recording.loans import Loan, Loans
 from fusewire._recording.loop_runs import kept_of, run_ends
-from fusewire._recording.positions import Positions, users_position
+from fusewire._recording.pinned_handles import HandlePin as Loan
+from fusewire._recording.pinned_handles import PinnedHandles as Loans
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
 from fusewire._recording.signature import signature_of
+from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _KNOWN_PATTERNS = 256
-_MOST_SPREAD_BYTES = 1 << 20  # of a segment: as much may be stored in vain, so that it is of a known program
+_MOST_SPREAD_BYTES = 1 << 20  # of a segment's results that are stored only so that its program is a known one
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
 _RECORDING_MODULE = "fusewire._recording.record_op"
 _AGE_NS = 1_000_000
-_AGE_WITHIN_BODY_NS = 25_000_000  # a body being recorded is worth waiting for a thread that lost its turn
+_AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
 
 class Owner(Protocol):
-    """A session, as recorders and recording see it; called from recording threads."""
+    """The methods of a session that recording calls, from the threads that record."""
 
     @property
     def is_credit_free(self) -> bool:
@@ -92,7 +93,7 @@ class Owner(Protocol):
 
 
 class Draft(NamedTuple):
-    """A piece on its way to become a segment. Nothing has changed yet: it may be dropped and drawn up again."""
+    """A segment that is not committed. Drafting changes no state, so a draft may be dropped and made again."""
 
     piece: Piece
     first: int
@@ -103,14 +104,14 @@ class Draft(NamedTuple):
 
 
 class _Unsent(NamedTuple):
-    """What is recorded and not sent, as far as it has been taken in."""
+    """The unsent records as flat integers, up to the op with number `end`."""
 
     records: Integers
     end: int  # the number of the op behind
 
 
 class Recorder:
-    """Created by its session, for the thread with this identifier. `index` is from 1, unique in the session."""
+    """Created by its session for the thread with the identifier `thread`. `index`: from 1, unique in the session."""
 
     __slots__ = (
         "_cutter",
@@ -140,24 +141,24 @@ class Recorder:
         self.owner = owner
         self.array_bytes = owner.limits.array_bytes  # how large an array may be
         self.thread = thread
-        self.lock = RLock()  # reentrant: a finaliser that records may interrupt its holder
+        self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
         self.first = index * HANDLES_PER_RECORDER + 1
         self.sent = self.first  # all ops below are in segments
         self.tape = Tape(self.first - 1, [], 0, [])
         self.buried: list[int] = []
         self.bury: Callable[[int], None] = self.buried.append
-        self.lent: Loans = {}  # deaths of these handles wait
-        # Zero makes every op stop: while debugging, and once the session has ended.
+        self.lent: Loans = {}  # the deaths of these handles are not reported yet
+        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
         self.checkpoint = 0 if is_debugging else self.first
         self._mark = self.first
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
-        self._dead: Integers = np.empty(0, np.int64)  # known to be dead, not yet told
-        self._kept: dict[tuple[int, int], list[Loan]] = {}  # by the op that took them on, until it is sent
+        self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
+        self._kept: dict[tuple[int, int], list[Loan]] = {}  # pins by the op that needs them, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
-        self._positions = Positions()
+        self._positions = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
     # ---- the recording thread ----
@@ -165,7 +166,7 @@ class Recorder:
     def on_checkpoint(self, number: int) -> None:
         """Called with the number of the op just recorded, once that is `checkpoint` or more."""
         self.owner.check_open()
-        self._positions.note(number, users_position())
+        self._positions.note(number, user_source_line())
         if number < self._mark:
             return
         if self._waiting_since_ns is None:
@@ -174,24 +175,24 @@ class Recorder:
         is_refused = number >= self._next_look and not self.owner.flush_settled(self)
         with self.lock:
             self._trim()
-            # To look at each op at all that is unsent would take ever longer.
+            # To search all unsent ops at every op would take quadratic time.
             self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
 
     def keep(self, loans: list[Loan], number: int) -> None:
-        """Keeps loans of other recorders' handles until op `number` is sent."""
+        """Keeps pins of other recorders' handles until op `number` is sent."""
         self._kept[number, id(loans)] = loans
-        if number < self.sent:  # by now, so that no commit need come after this
+        if number < self.sent:  # then no later commit may come that would drop the pins
             self._drop_sent_loans()
 
     def mint_upload(self) -> int:
-        """A handle for an upload; for the recording thread only."""
+        """A new handle for an upload. Called in the recording thread only."""
         self._next_upload += 1
         return self._next_upload - 1
 
     # ---- any thread ----
 
     def lend(self, handle: int) -> Loan:
-        """Lets the death of `handle`, minted here and alive, wait for as long as the loan lives."""
+        """Pins `handle`, minted here and alive: its death is not reported while the pin exists."""
         return Loan(self.lent, handle)
 
     @property
@@ -207,24 +208,24 @@ class Recorder:
         return self.sent <= handle < self.tape.end
 
     def position(self, number: int) -> str:
-        """Where in the user's code op `number` was recorded, in words; empty if that is not known."""
+        """The line of the user's code that recorded op `number`, as text; empty if it is not known."""
         found = self._positions.find(number)
         return "" if found is None else str(found)
 
     def end(self) -> None:
-        """Lets every further op of the recording thread ask the session whether it is open."""
+        """Makes every further op of the recording thread check whether the session is open, which raises."""
         self.checkpoint = 0
 
     # ---- under the lock ----
 
     def draft(self, reach: Reach) -> Draft | None:
-        """The next segment, or None if what is unsent should wait."""
+        """The next segment, or None if the unsent ops should wait."""
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
         if not self._cutter.may_cut(self.tape.end - self.sent, reach):
             return None
-        deaths = len(self.buried)  # before the tape is read: what is dead now was last used on what we see of it
+        deaths = len(self.buried)  # read before the tape, so that the tape shows the last use of each dead handle
         tape, (unsent, end) = self.tape, self._hear()
         places = places_of_signatures(unsent)
 
@@ -242,7 +243,7 @@ class Recorder:
         return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
 
     def commit(self, draft: Draft) -> None:
-        """Takes note that `draft`, drawn up under this hold of the lock, has become a segment. May be begun again."""
+        """Notes that `draft` is sent. The lock has been held since it was made. May be called again if interrupted."""
         self._dead = draft.liveness.waiting
         self._unsent = self._unsent._replace(records=draft.later)
         if self.sent == draft.first:
@@ -253,7 +254,7 @@ class Recorder:
         self._set_marks()
 
     def take_frees(self) -> list[int]:
-        """Dead handles that no unsent op takes; they count as told."""
+        """Dead handles that no unsent op takes; from now on they count as reported."""
         self._take_buried(len(self.buried))
         if not len(self._dead):
             return []
@@ -262,7 +263,7 @@ class Recorder:
         return liveness.freed
 
     def due(self, now_ns: int) -> Reach | None:
-        """What the age of the unsent ops demands to be cut."""
+        """How much may be cut because of the age of the unsent ops; None if they are too young."""
         if not self.has_unsent:
             return None
         if self._waiting_since_ns is None:
@@ -273,7 +274,7 @@ class Recorder:
         return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.AGED
 
     def ripens_in_ns(self, now_ns: int) -> int:
-        """How long until the age of the unsent ops matters; never longer than ops may wait at all."""
+        """How many ns until the unsent ops are old enough to be cut: at most the millisecond that ops may wait."""
         if not self.has_unsent or self._waiting_since_ns is None:
             return _AGE_NS
         return self._waiting_since_ns + _AGE_NS - now_ns
@@ -290,7 +291,7 @@ class Recorder:
         return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
 
     def _ending_with_a_run(self, draft: Draft) -> Piece | None:
-        """Less of the piece, if a run of the loop ends within it and it is to end there."""
+        """A shorter piece, if a run of the loop ends within this one and the piece is to end with it; else None."""
         piece = draft.piece
         if piece.bodies < 2:
             return None
@@ -300,7 +301,7 @@ class Recorder:
         return self._cutter.end_run(ends, in_runs)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """`piece`, or less of it if one program may not have as many ops, or as many operands of them."""
+        """`piece`, or a shorter one if it exceeds the ops or the operands that one program may have."""
         most_ops, most_operands = self.owner.limits.program_ops, self.owner.limits.program_operands
         if piece.ops <= most_ops and _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
             return piece
@@ -308,14 +309,14 @@ class Recorder:
         return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
-        """Pieces of the same signatures are mostly of one structure, whatever has come between them."""
+        """The structure of a piece. Pieces with the same signatures mostly have the same structure, which is kept."""
         key, ops = signatures.tobytes(), len(signatures)
         known = self._patterns.pop(key, None)
         structure = None if known is None else known.match(flat, first, ops)
         if known is None or structure is None:
             structure = structure_of(flat, first, ops)
             known = Pattern(structure)
-        self._patterns[key] = known  # the last again
+        self._patterns[key] = known  # as the most recently used
         if len(self._patterns) > _KNOWN_PATTERNS:
             self._patterns.popitem(last=False)
         return structure
@@ -330,7 +331,7 @@ class Recorder:
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
     def _without_lent(self, dead: list[int]) -> list[int]:
-        """Those of the dead that no op of another thread is about to take; the others are buried once more."""
+        """The dead handles that are not pinned for an op of another thread; the pinned ones are put back."""
         lent = set(self.lent.copy().values())
         self.buried.extend([handle for handle in dead if handle in lent])
         return [handle for handle in dead if handle not in lent]
@@ -341,7 +342,7 @@ class Recorder:
                 self._kept.pop(key, None)
 
     def _hear(self) -> _Unsent:
-        """Takes in what has been recorded since the last time."""
+        """Adds the records since the last call to the unsent ones."""
         tape, (known, heard) = self.tape, self._unsent
         end = tape.end
         if end > heard:
@@ -350,7 +351,7 @@ class Recorder:
         return self._unsent
 
     def _trim(self) -> None:
-        """Drops sent records that no search needs; called by the recording thread, which owns the tape."""
+        """Drops sent records that no search for a loop needs. Called in the recording thread, which owns the tape."""
         tape = self.tape
         if len(tape.records) < _TRIMMED_AT_RECORDS or _is_interrupting():
             return
@@ -360,7 +361,7 @@ class Recorder:
             self.tape = trimmed
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
-        """Where the recording thread is to stop next: at the first op of a segment, and where a piece is settled."""
+        """Sets the op at which the recording thread looks next: the first of a segment, or one that settles a piece."""
         sent, end, least_ops = self.sent, self.tape.end, self._least_ops
         boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
         look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
@@ -371,20 +372,21 @@ class Recorder:
 
 
 def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Integers]:
-    """The first `ops` records, and those behind them."""
+    """The integers of the first `ops` records, and those of the others."""
     end = _end_of(flat, places, ops)
     return flat[:end], flat[end:]
 
 
 def _end_of(flat: Integers, places: Integers, ops: int) -> int:
-    """How many integers the first `ops` records are."""
+    """How many integers the first `ops` records take."""
     return int(places[ops]) if ops < len(places) else len(flat)
 
 
 def _spread(draft: Draft, signatures: Integers) -> Liveness:
-    """As if what the user keeps of most bodies, or runs, were kept of each; and what is kept of few, if it is small.
+    """The liveness as if the user kept of each body, or run, the results that are kept of most of them.
 
-    The latter is left where runs are too short to end pieces.
+    So the pieces of a loop have the same live results, and are one program. Results that are kept of few bodies are
+    included if they are small in all. These occur where runs are too short to end pieces.
     """
     piece, liveness = draft.piece, draft.liveness
     if piece.runs < 2 or not liveness.kept:
@@ -397,14 +399,14 @@ def _spread(draft: Draft, signatures: Integers) -> Liveness:
 
 
 def _is_interrupting() -> bool:
-    """Whether an op is being recorded further down this thread's stack, which still holds the tape.
+    """Whether this code has interrupted the recording of another op of this thread, which still uses the tape.
 
-    A finaliser or a signal handler that records ops may have come between.
+    A finaliser or a signal handler that records ops does so.
     """
     depth = 0
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and depth < 2:
-        is_ours = frame.f_globals.get("__name__") == _RECORDING_MODULE  # a user's function may be called `record` too
+        is_ours = frame.f_globals.get("__name__") == _RECORDING_MODULE  # users have functions named `record` too
         depth += is_ours and frame.f_code.co_name in _RECORDING
         frame = frame.f_back
     return depth > 1

@@ -1,7 +1,7 @@
-"""What a piece of a tape becomes: a structure, and the deaths that travel with it.
+"""Makes a segment of a piece of a tape: its structure, its live results, and the deaths that are sent with it.
 
-A value is *live* if the user still holds it or an op recorded behind the piece takes it. All others of the piece's
-results are placeholders: they never become buffers and their deaths need no word.
+A result is *live* if the user still holds it or an op recorded behind the piece takes it. The other results of the
+piece get no memory on the server, and their deaths are not sent.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy.typing as npt
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 
-# How operands read in a structure: signatures are small, values are all the same.
-INSIDE = FIRST_HANDLE  # + the index of the op whose result it is
-OUTSIDE = 2 * FIRST_HANDLE  # + the input's position
-VALUE = -1
-_FEW = 16  # so many handles are faster looked for one by one
+# The integers of a structure. Signature numbers lie below INSIDE.
+INSIDE = FIRST_HANDLE  # + the index of the op that made the operand
+OUTSIDE = 2 * FIRST_HANDLE  # + the index of the input
+VALUE = -1  # for every scalar and slice start
+_FEW = 16  # handles: up to so many are found faster one by one
 _NO_HANDLES: Integers = np.empty(0, np.int64)
 
 Flags = npt.NDArray[np.bool_]
 
 
 class Structure(NamedTuple):
-    """What a piece shares with all pieces of the same form."""
+    """The ops of a piece without the numbers that change from use to use: equal for every piece of the same form."""
 
     key: bytes  # equal for equal structures within this process
     inputs: list[int]  # handles, numbered by first use
 
 
 class Pattern:
-    """A structure met before, and how to tell quickly whether a piece has it: nothing per op runs in Python.
+    """A known structure, and a fast test of whether a piece has it, in array operations on all ops at once.
 
-    Each integer of a piece that has it is the sum of one that all such pieces share and of one that differs from
-    piece to piece: zero, the number of the first op, the first value, or an input. Many structures never come again, so
-    these are worked out when a piece of the same signatures does.
+    Each integer of such a piece is a sum of two terms. One term is the same in all pieces of the structure. The other
+    differs from piece to piece: zero, the number of the first op, the first value, or an input. Many structures occur
+    once only, so the terms are computed when a second piece with the same signatures comes.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -45,7 +45,7 @@ class Pattern:
         self._terms: _Terms | None = None
 
     def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
-        """The structure of a piece, if it is this one and can be told quickly."""
+        """This structure with the inputs of the piece; None if the piece has another, or the fast test cannot tell."""
         if flat.nbytes != len(self._key):
             return None
         if self._terms is None:
@@ -63,12 +63,12 @@ class Pattern:
 
 
 class _Terms(NamedTuple):
-    """What the integers of pieces of one structure are the sums of."""
+    """The two terms of each integer of a piece. The pieces of one structure differ in the second term alone."""
 
     shared: Integers
-    own: Integers  # which of: zero, the number of the first op, each input, the first value
-    first_uses: Integers  # where each input stands first
-    first_value: Integers  # where it stands, if there is one
+    own: Integers  # index into (zero, the number of the first op, each input, the first value)
+    first_uses: Integers  # the index of the first use of each input
+    first_value: Integers  # the index of the first value; empty if there is none
 
 
 def _terms_of(normal: Integers) -> _Terms:
@@ -90,9 +90,9 @@ class Liveness(NamedTuple):
     """Which results of a piece are live, and what happens to the handles known to be dead."""
 
     live: tuple[int, ...]  # op indices
-    dying: list[int]  # inputs that nothing takes any more
-    freed: list[int]  # handles dead and not concerned with this piece
-    waiting: Integers  # dead, and yet taken by an op behind the piece, or born there
+    dying: list[int]  # dead inputs of the piece that no later op takes
+    freed: list[int]  # dead handles that neither the piece nor a later op takes
+    waiting: Integers  # dead handles that an op behind the piece takes or makes: they are reported later
     kept: tuple[int, ...]  # op indices of results that the user still holds, and that no op behind the piece takes
 
 
@@ -112,7 +112,10 @@ def structure_of(flat: Integers, first: int, ops: int) -> Structure:
 
 
 def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, later: Integers) -> Liveness:
-    """`dead`: all handles of the recorder known to be dead and not yet told; `later`: the records behind the piece."""
+    """The liveness of the piece of `ops` ops that begins with op number `first`.
+
+    `dead`: all handles of the recorder known to be dead and not yet reported. `later`: the records behind the piece.
+    """
     is_dead, elsewhere = _part(dead, first, ops)
     live = kept = _places(~is_dead)
     died_but_taken: list[int] = []
@@ -129,7 +132,7 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
 
 
 def spread_over_parts(liveness: Liveness, first: int, places: Sequence[int], parts: Sequence[int]) -> Liveness:
-    """As if the results at `places` of each part were kept, and dropped where they are not.
+    """The liveness with the results at `places` of each part live, and freed at once where the user does not hold them.
 
     Which parts the user keeps them of may differ from piece to piece; spread, the pieces are all of one program.
     `parts`: the op index with which each begins.
@@ -149,7 +152,7 @@ class _Old(NamedTuple):
 
 
 def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
-    """What becomes of dead handles that were sent before."""
+    """Sorts the dead handles of values made before the piece."""
     old = _Old([], [], [])
     if not dead:
         return old
@@ -166,14 +169,14 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
 
 
 def _common(handles: list[int], others: Integers) -> set[int]:
-    """Those that are among the others, which are many: mostly they are too few to make integers of the others."""
+    """The handles that are among `others`. A set of the others, which are many, is made for many handles only."""
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
     return set(others.tolist()).intersection(handles)
 
 
 def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:
-    """Of each op of a piece whether its result is among `handles`; and those that are none."""
+    """For each op of a piece whether its result is among `handles`, and the handles that are no results of it."""
     is_among = np.zeros(ops, bool)
     if not len(handles):
         return is_among, handles
@@ -184,7 +187,7 @@ def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:
 
 
 def _places(flags: Flags) -> tuple[int, ...]:
-    """Where they are set."""
+    """The indices of the set flags."""
     return tuple(flags.nonzero()[0].tolist())
 
 
@@ -193,5 +196,5 @@ def _as_handles(handles: list[int]) -> Integers:
 
 
 def _first_upload(number: int) -> int:
-    """The first upload's handle in the range of the recorder that minted `number`."""
+    """The handle of the first upload of the recorder that minted handle `number`."""
     return number // HANDLES_PER_RECORDER * HANDLES_PER_RECORDER + FIRST_UPLOAD

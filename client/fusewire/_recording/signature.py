@@ -1,15 +1,15 @@
-"""Signatures: an op together with the specs of its operands and result, interned so that equal means identical.
+"""Signatures: an op with the specs of its operands and result, interned so that equal signatures are one object.
 
-Recording an op that was recorded before with the same kinds of operands finds its signature in a dict and runs no
-rule. Signatures are numbered, and a recorded op refers to its own by that number; recorded loops are compared as
-lists of such numbers. The registry holds one entry for each op and operand shapes a process ever records, and
-never forgets: a number may stand in any recorder's tape.
+Recording an op that was recorded before on operands of the same specs finds its signature in a dict and runs no rule.
+Signatures are numbered. A recorded op holds the number of its signature, and loops are found by comparing lists of
+these numbers. The registry grows by one entry for each op and operand specs that the process records, and drops none:
+any recorder's tape may hold the number.
 
-How large an array may be is a limit of the session, and part of what makes specs equal: what is found here was checked
-against the limit of those it is found for, and sessions of different limits share nothing.
+The limit on an array's bytes belongs to a session and is part of the key of a spec. So a signature that is found here
+was checked against the limit of the session that asks, and sessions of different limits share no signature.
 
-There is no lock: a finaliser or signal handler that records may come between anywhere. Of two that intern the same
-parts at once, one has its number for nothing.
+There is no lock, because a finaliser or signal handler that records may interrupt this code anywhere. When two threads
+intern the same parts at once, one of the two numbers stays unused.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from fusewire_protos.shapes import Shape, Spec
 
 
 class ArraySpec:
-    """The spec of an array in sessions of one limit, interned: equal ones are one object, so that it is a fast key."""
+    """The spec of an array in sessions with one limit, interned: equal ones are one object, which makes a fast key."""
 
     __slots__ = ("dtype", "limit_bytes", "shape", "spec")
 
     def __init__(self, spec: Spec, limit_bytes: int) -> None:
         self.spec = spec
-        self.limit_bytes = limit_bytes  # limits.array_bytes of the sessions that it is of
+        self.limit_bytes = limit_bytes  # limits.array_bytes of these sessions
         self.dtype: DType = spec.dtype
         self.shape: Shape = spec.shape
 
@@ -43,7 +43,7 @@ OperandSpec = ArraySpec | DType  # a DType stands for a scalar, whose value is a
 
 
 class Signature(NamedTuple):
-    """An op as recorded; `number` is its own among the signatures of this process."""
+    """An op as recorded; `number` is unique among the signatures of this process."""
 
     number: int
     op: Op
@@ -51,28 +51,29 @@ class Signature(NamedTuple):
     specs: tuple[Spec, ...]  # of the operands, of scalars too
     attributes: Attributes
     result: ArraySpec
-    scalars: tuple[DType, ...]  # those among the operands
-    cells: tuple[int, ...]  # for each operand its place in a record, in which arrays precede scalars
-    starts: int  # how many slice starts a use of it takes
+    scalars: tuple[DType, ...]  # of the scalars among the operands
+    cells: tuple[int, ...]  # the index in a record of each operand; arrays precede scalars there
+    starts: int  # how many slice starts a record takes
     canonical: tuple[object, ...]  # an order among signatures that is the same in every process
 
 
 _specs: dict[tuple[Spec, int], ArraySpec] = {}
 _signatures: dict[int, Signature] = {}  # by number
 _by_parts: dict[tuple[Op, tuple[OperandSpec, ...], Attributes], Signature] = {}
-_creations: dict[tuple[Op, tuple[DType, ...], Attributes, int], Signature] = {}  # no operand tells their limit
+# Of ops without array operands. The key ends with the limit in bytes, which elsewhere comes with the operands.
+_creations: dict[tuple[Op, tuple[DType, ...], Attributes, int], Signature] = {}
 _next_number = count()
 
 
 def intern_spec(spec: Spec, limit_bytes: int) -> ArraySpec:
-    """The one ArraySpec of `spec` in sessions whose arrays may have so many bytes."""
+    """The one ArraySpec of `spec` in sessions whose arrays may have `limit_bytes`."""
     key = (spec, limit_bytes)
     known = _specs.get(key)
     return known if known is not None else _specs.setdefault(key, ArraySpec(spec, limit_bytes))
 
 
 def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes) -> Signature:
-    """The one signature of these parts, of which one at least is an array.
+    """The one signature of these parts. At least one operand is an array.
 
     Raises ShapeError, DtypeError or ArgumentError if they do not fit, QuotaExceeded if the result is too large.
     """
@@ -85,7 +86,7 @@ def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attr
 
 
 def intern_creation(op: Op, scalars: tuple[DType, ...], attributes: Attributes, limit_bytes: int) -> Signature:
-    """As `intern_signature`, for an op that takes no array, in sessions whose arrays may have so many bytes."""
+    """As `intern_signature`, for an op without array operands, in sessions whose arrays may have `limit_bytes`."""
     key = (op, scalars, attributes, limit_bytes)
     known = _creations.get(key)
     if known is not None:
@@ -94,7 +95,6 @@ def intern_creation(op: Op, scalars: tuple[DType, ...], attributes: Attributes, 
 
 
 def signature_of(number: int) -> Signature:
-    """The signature with this number."""
     return _signatures[number]
 
 
@@ -102,9 +102,9 @@ def _new_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attrib
     specs = tuple(Spec(operand, ()) if isinstance(operand, DType) else operand.spec for operand in operands)
     inferred = catalogue.infer(op, specs, attributes)
     if inferred.size_bytes > limit_bytes:
-        raise QuotaExceeded(catalogue.too_large(op, specs, inferred, limit_bytes)) from None  # no word of a cache
+        raise QuotaExceeded(catalogue.too_large(op, specs, inferred, limit_bytes)) from None  # hides the failed look-up
     signature = _signature(next(_next_number), op, operands, specs, attributes, intern_spec(inferred, limit_bytes))
-    _signatures[signature.number] = signature  # before anybody finds it
+    _signatures[signature.number] = signature  # before another thread can find it
     return signature
 
 

@@ -1,13 +1,13 @@
 """A tape: the ops that one thread has recorded, in order.
 
-One op is one record, appended in one act, so that a tape is whole whenever another thread or a signal handler
-looks at it. A record is a tuple of integers, told apart by their size:
+One op is one record, appended by one list operation, so that a tape is consistent whenever another thread or a signal
+handler reads it. A record is a tuple of integers, told apart by their size:
 
     (signature number, operand, …)      operand ≥ FIRST_HANDLE: the handle of an array
                                         operand < 0: −1 − index of a value (a scalar, or a slice's start)
 
-The handle of a record's result is its place on the tape, so none is stored, and none can be torn from its record.
-Only the owning thread appends; it also swaps in a fresh tape when a long one has been sent.
+The handle of a record's result follows from the index of the record, so it is not stored. Only the owning thread
+appends. The owning thread also replaces a long tape, once it is sent, by a shorter one.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import numpy.typing as npt
 
 from fusewire_protos.frames import HANDLES_PER_RECORDER, Scalar
 
-FIRST_HANDLE = HANDLES_PER_RECORDER  # recorders are numbered from 1, so that no handle is as small as a signature
+FIRST_HANDLE = HANDLES_PER_RECORDER  # recorders are numbered from 1, so every handle is above any signature number
 
 Record = tuple[int, ...]
 Integers = npt.NDArray[np.int64]
 
 
 class Tape:
-    """Records and the values they refer to. Read by any thread, appended to by its owner alone."""
+    """Records, and the values that records refer to. Any thread may read it; the owning thread alone appends."""
 
     __slots__ = ("origin", "records", "value_origin", "values")
 
     def __init__(self, origin: int, records: list[Record], value_origin: int, values: list[Scalar]) -> None:
-        self.origin = origin  # the number before the first record's: a new record's is origin + len(records)
+        self.origin = origin  # one less than the number of the first record: a new one gets origin + len(records)
         self.records = records
         self.value_origin = value_origin  # the index of the first value
         self.values = values
@@ -48,7 +48,7 @@ class Tape:
         return self.records[first - offset : end - offset]
 
     def values_of(self, operands: Integers) -> list[Scalar]:
-        """The values that the negative ones among `operands` refer to, in order."""
+        """The values that the negative integers among `operands` refer to, in order."""
         values = self.values
         if not values:
             return []
@@ -65,11 +65,11 @@ class Tape:
 
 
 def flatten(records: Sequence[Record]) -> Integers:
-    """The integers of all records behind one another."""
+    """The integers of all records, concatenated."""
     return np.fromiter(chain.from_iterable(records), np.int64)
 
 
 def places_of_signatures(flat: Integers) -> Integers:
-    """Where each record begins among the integers of records."""
-    is_signature = flat.view(np.uint64) < FIRST_HANDLE  # a negative one is large without its sign
+    """The index of the first integer of each record in flattened records."""
+    is_signature = flat.view(np.uint64) < FIRST_HANDLE  # read as unsigned, a negative integer is large
     return is_signature.nonzero()[0]

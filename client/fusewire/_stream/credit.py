@@ -1,6 +1,6 @@
-"""How much a session may have in flight: sent, and not yet completed by the device.
+"""Bounds what a session has in flight: work that is sent and that the device has not completed.
 
-Totals since the session began are kept on both sides; completion comes from the server, cumulatively.
+Both sides count totals since the session began. The server reports completed work as such a total.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from fusewire_protos.credit import Amount
 
 
 class Credit:
-    """The account of one session; guarded by the session's lock."""
+    """The credit of one session, guarded by the session's lock."""
 
     def __init__(self, limit: Amount) -> None:
         self._limit = limit
@@ -26,9 +26,9 @@ class Credit:
         return self.sent == self._completed
 
     def admits(self, cost: Amount) -> bool:
-        """Whether `cost` may be sent now. With nothing in flight a single send of any size may."""
+        """Whether `cost` may be sent now. While nothing is in flight, any cost may."""
         return self.is_free or self.in_flight.plus(cost).fits(self._limit)
 
     def complete(self, total: Amount) -> None:
-        """`total` is what the server has completed since the session began."""
+        """Notes the `total` that the server has completed since the session began."""
         self._completed = total

@@ -1,6 +1,7 @@
-"""Fetches and their results: who waits for which value, and what becomes of an answer.
+"""The table of fetches: who waits for which value. It hands each answer to its receiver.
 
-Whoever takes a fetch out of the table answers it: a result, a cancellation or the end of the session.
+A fetch leaves the table when a result, a cancellation or the end of the session answers it. The code that takes a fetch
+out of the table is the code that answers it, so that each is answered once.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from fusewire._errors import DtypeError, FusewireError, WaitTimeout
 from fusewire._recording.cutter import Reach
 from fusewire._recording.record_op import Recorded
 from fusewire._recording.recorder import Recorder
-from fusewire._recording.thread_recorders import Recorders
+from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.frames import Outgoing
-from fusewire._stream.link import Link, deadline_after, left_s
 from fusewire._stream.receivers import BlockedReader, FutureValue, Value
 from fusewire._stream.sender import Sender, Trigger
+from fusewire._stream.session_state import SessionState, deadline_after, left_s
 from fusewire_protos import dtypes
 from fusewire_protos.errors import exception_of
 from fusewire_protos.frames import Abandon, Fetch
@@ -37,7 +38,7 @@ class _Awaited(NamedTuple):
 class Fetches:
     """The values asked for in one session. The methods named `on_…` belong to the I/O thread."""
 
-    def __init__(self, link: Link, sender: Sender, recorders: Recorders) -> None:
+    def __init__(self, link: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
         self._link = link
         self._sender = sender
         self._recorders = recorders
@@ -45,16 +46,16 @@ class Fetches:
         self._awaited: dict[int, _Awaited] = {}
         self._last_fetch = 0
 
-    # ---- whoever wants a value ----
+    # ---- users' threads ----
 
     def future(self, array: Recorded) -> Future[Value]:
-        """The value when it is there. May wait for credit."""
+        """A future of the value. May wait for credit."""
         future = FutureValue(lambda: self._abandon(awaited.fetch))
         awaited = self._fetch(array, future, None)
         return future
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
-        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         deadline_s = deadline_after(timeout)
         reader = BlockedReader()
         awaited = self._fetch(array, reader, deadline_s)
@@ -77,14 +78,15 @@ class Fetches:
         return awaited
 
     def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
-        """Without waking the I/O thread, which would send it in a frame of its own: the server would act on that first,
-        and others might come between.
+        """Sends the op that makes the value, but does not wake the I/O thread: the fetch shall be in the same frame.
+
+        In a frame of its own the op would be ordered without its read, and work of other sessions might come between.
         """
         reach, trigger = Reach.EVERYTHING, Trigger.DEMAND
         self._sender.flush(producer, reach, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
 
     def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
-        """None if `array` was assigned to meanwhile. While it has the handle, no death of that can have been told."""
+        """Posts the fetch; None if `x[i] = v` has given `array` another handle, whose death may have been reported."""
         link = self._link
         with link.lock:
             link.check_open()
@@ -103,7 +105,7 @@ class Fetches:
     # ---- the I/O thread ----
 
     def on_result(self, result: wire.Result) -> None:
-        """The server's answer, or where it is to be had."""
+        """Takes the server's answer: the value, a failure, or the size of a value to be downloaded."""
         kind = result.WhichOneof("answer")
         if kind == "beside_bytes":
             self._download(result)
@@ -123,7 +125,7 @@ class Fetches:
             _fulfil(awaited, raw)
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
-        """They could not be had, and the server need not hold them."""
+        """Fails the fetch whose download has failed, and tells the server to drop the value."""
         awaited = self._give_up(fetch)
         if awaited is not None:
             awaited.receiver.set_exception(reason)
@@ -131,7 +133,7 @@ class Fetches:
     # ---- any thread ----
 
     def end(self, error: FusewireError) -> None:
-        """Answers all that nobody will answer any more."""
+        """Answers all open fetches with `error`, because no more answers will come."""
         with self._link.lock:
             awaited, self._awaited = self._awaited, {}
         for each in awaited.values():
@@ -144,7 +146,7 @@ class Fetches:
             self._link.transport.download(self._link.stream.session_id, result.fetch, result.beside_bytes)
 
     def _give_up(self, fetch: int) -> _Awaited | None:
-        """Whose it was, unless it has been answered."""
+        """Takes an open fetch out of the table and tells the server; None if it has been answered."""
         awaited = self._take(fetch)
         if awaited is not None:
             self._link.post(Outgoing(Abandon(fetch)))

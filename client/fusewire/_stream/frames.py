@@ -1,12 +1,12 @@
-"""One session's frames, without the connection that carries them: numbering, acknowledgement, resumption.
+"""The frames of one session, without the connection that carries them: numbering, acknowledgement, resumption.
 
-The client numbers its frames 1, 2, 3, … and keeps each until the server has acknowledged it. After a connection is
-lost, a welcome of the same server instance says where to go on, and what it lacks is sent again in order; another
-instance knows nothing of the session. The server's numbered frames carry results and are acknowledged in turn;
-one that arrives twice is dropped.
+The client numbers its frames 1, 2, 3, … and keeps each until the server has acknowledged it. When a connection was
+lost, a welcome of the same server instance acknowledges the frames that it has, and the others are sent again in order.
+Another instance does not know the session. The server's numbered frames carry results. The client acknowledges them,
+and drops a frame that arrives twice.
 
-The server numbers all programs of a frame before its entries forget any. So a frame ends before a program for which
-there would be no number then; those forgotten by this frame leave theirs to the next.
+The server registers all new programs of a frame before it applies the entries, which may forget older programs. So a
+frame ends before a new program that would exceed the limit; programs that this frame forgets make room in the next one.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from fusewire_protos import frames
 from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-FRAME_BYTES = 1 << 20  # a frame is closed when it holds so much
-_NUMBER_BYTES = 9  # at most
+FRAME_BYTES = 1 << 20  # a frame with so many bytes takes no further entry
+_NUMBER_BYTES = 9  # the most that one number takes
 
 
 class Outgoing(NamedTuple):
-    """One entry that waits for a frame, with the program or the tensor that it brings along."""
+    """An entry that waits for a frame, with the new program or the tensor that travels with it."""
 
     entry: Entry
     program: NewProgram | None = None
@@ -32,7 +32,7 @@ class Outgoing(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """What it takes of a frame, at most."""
+        """An upper bound of the bytes that it takes in a frame."""
         brought_bytes = len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
         return 64 + _NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
 
@@ -47,8 +47,8 @@ class ClientStream:
         self._last_number = 0
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
-        self._most_programs = 0  # that the server lets have numbers at once
-        self._programs = 0  # that have them once our frames are applied
+        self._most_programs = 0  # the server's limit on known programs
+        self._programs = 0  # known to the server once it has applied all frames
         self._instance = b""
         self.session_id = b""
         self.epoch = 0
@@ -63,11 +63,11 @@ class ClientStream:
         return len(self._waiting)
 
     def post(self, *entries: Outgoing) -> None:
-        """Entries go out in the order of their posting: all of these, or none if a signal handler raises."""
+        """Appends entries, which are sent in this order: all of them, or none if a signal handler raises."""
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:
-        """The first frame of a connection: of a new session, or of one to be resumed."""
+        """The first frame of a connection, for a new session or to resume one."""
         hello = wire.Hello(
             versions=[PROTOCOL_VERSION],
             client=self._client,
@@ -94,7 +94,7 @@ class ClientStream:
         return raw
 
     def heartbeat(self) -> bytes:
-        """A frame outside the numbering that acknowledges what has arrived."""
+        """A frame without a number that only acknowledges the server's frames."""
         self._acknowledged = self._received
         return wire.ClientFrame(acknowledged=self._received).SerializeToString()
 
@@ -103,7 +103,7 @@ class ClientStream:
         return self._acknowledged < self._received
 
     def on_welcome(self, frame: wire.ServerFrame) -> list[bytes]:
-        """Begins or resumes the session; returns the frames that are to be sent again."""
+        """Begins or resumes the session; returns the frames that must be sent again."""
         welcome = frame.welcome
         if welcome.version != PROTOCOL_VERSION:
             raise ProtocolError(f"the server speaks version {welcome.version}; this client {PROTOCOL_VERSION}")
@@ -117,7 +117,7 @@ class ClientStream:
         return [raw for _, raw in self._unacknowledged]
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
-        """Takes note of a server frame; says whether its results are new."""
+        """Notes a server frame. True if its results are new."""
         self._forget_until(frame.acknowledged)
         if frame.number == 0:
             return False
@@ -148,14 +148,14 @@ class ClientStream:
 
 
 def _numbers_in(entry: Entry) -> int:
-    """How many numbers it lists."""
+    """How many numbers the entry lists."""
     if isinstance(entry, Segment):
         return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
     return len(entry.handles) if isinstance(entry, Free) else 0
 
 
 def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
-    """Somebody waits for most frames, which carry one fetch: fields set one by one cost half of the constructor."""
+    """The bytes of a frame. Fields are set one by one, which takes half as long as the constructor with arguments."""
     frame = wire.ClientFrame()
     frame.number = number
     frame.acknowledged = acknowledged
@@ -170,7 +170,7 @@ def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
 
 
 def _entry(outgoing: Outgoing, tensors: list[bytes]) -> Entry:
-    """The entry, with the place of its tensor, which is added to the frame's."""
+    """The entry with the index of its tensor, which is added to `tensors`."""
     entry = outgoing.entry
     if outgoing.tensor is None:
         return entry

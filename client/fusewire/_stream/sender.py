@@ -1,7 +1,7 @@
-"""From recorders to the stream: segments as credit allows, the programs they use, and deaths.
+"""Sends what recorders hold: segments as credit allows, the programs that these use, and deaths of handles.
 
-Called by recording threads, which wait for credit here, and by the I/O thread, which waits for nobody: not even when
-a callback or a finaliser records there, for it would wait for what only it can bring.
+Recording threads call this code and wait for credit in it. The I/O thread calls it too and never waits, even when a
+callback or a finaliser records there: only the I/O thread itself receives credit.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from enum import Enum
 from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
 from fusewire._recording.recorder import Draft, Recorder
-from fusewire._recording.thread_recorders import Recorders
+from fusewire._recording.thread_recorders import ThreadRecorders
+from fusewire._stream.encoded_programs import EncodedProgram as Template
+from fusewire._stream.encoded_programs import bind
+from fusewire._stream.encoded_programs import encode_program as build_template
 from fusewire._stream.frames import Outgoing
-from fusewire._stream.link import Link, finish
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
-from fusewire._stream.templates import Template, bind, build_template
+from fusewire._stream.session_state import SessionState, finish
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
 
@@ -35,7 +37,7 @@ class Trigger(Enum):
 class Sender:
     """Flushes the recorders of one session."""
 
-    def __init__(self, link: Link, recorders: Recorders) -> None:
+    def __init__(self, link: SessionState, recorders: ThreadRecorders) -> None:
         self._link = link
         self._recorders = recorders
         # All below is guarded by the link's lock.
@@ -55,10 +57,10 @@ class Sender:
         wakes: bool = True,
         deadline_s: float | None = None,
     ) -> Amount | None:
-        """Sends what `reach` covers, as credit allows; returns what the next piece takes if that is more.
+        """Sends the ops that `reach` covers, as credit allows; returns the cost of the first piece that it refuses.
 
-        Whoever posts more at once, for the same frame, wakes the I/O thread itself. Raises RequestError where it
-        cannot be done now.
+        `wakes` is False if the caller posts more for the same frame and then wakes the I/O thread itself. Raises
+        RequestError where the caller must not wait, such as in the I/O thread.
         """
         if self._link.is_interrupted_here(recorder):
             self._refuse(recorder, trigger)
@@ -79,9 +81,10 @@ class Sender:
         return refused
 
     def give_up(self) -> None:
-        """Has all cancelled that is recorded by now. What had no credit needs what the first word brings back.
+        """Cancels all ops that are recorded by now.
 
-        In the I/O thread, which cannot wait for that, it is left.
+        Ops that have no credit are sent and cancelled once cancelling others has returned some. The I/O thread cannot
+        wait for this: called there, such ops are left to run.
         """
         recorded = [(recorder, recorder.tape.end) for recorder in self._recorders.all()]
         while True:
@@ -99,28 +102,28 @@ class Sender:
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
         """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""
-        self._post_frees(recorder)  # they may be what the server waits for
+        self._post_frees(recorder)  # the server may need this memory before it returns credit
         self._link.transport.wake()
         self._link.wait_for_credit(cost, deadline_s)
 
     # ---- the I/O thread ----
 
     def flush_idle(self) -> None:
-        """The device has nothing to do: what is settled need not wait for company."""
+        """Sends settled pieces of any size, because the device is idle."""
         for recorder in self._recorders.all():
             self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
 
     def flush_aged(self, now_ns: int) -> None:
-        """Sends what has waited long enough, unless the device is busy."""
+        """Sends the ops that have waited long enough, unless the device is busy."""
         for recorder in self._recorders.all():
             reach = recorder.due(now_ns)
             if reach is not None and self._link.credit.is_free:
                 self._flush_if_free(recorder, reach, Trigger.AGE)
 
     def send_frees(self) -> None:
-        """Tells deaths that no segment took along."""
+        """Reports the deaths that no segment has reported."""
         for recorder in self._recorders.all():
-            if recorder.buried and recorder.lock.acquire(blocking=False):  # else whoever holds it tells them
+            if recorder.buried and recorder.lock.acquire(blocking=False):  # else the holder of the lock reports them
                 try:
                     self._post_frees(recorder)
                 finally:
@@ -147,7 +150,7 @@ class Sender:
             link.check_open()
             if not link.credit.admits(cost):
                 return False
-            self.programs.keep(key, template)  # since it was found another thread's program may have pushed it out
+            self.programs.keep(key, template)  # meanwhile a program of another thread may have replaced it
             numbered = self.programs.number(key)
             spending = link.spending(cost, _entries(segment, numbered, key, template, draft.liveness.freed))
 
@@ -163,7 +166,7 @@ class Sender:
 
     def _template(self, key: ProgramKey, draft: Draft) -> Template:
         with self._link.lock:
-            template = self.programs.template(key)
+            template = self.programs.encoded(key)
         if template is None:
             template = build_template(draft.structure, draft.liveness.live)
             with self._link.lock:
@@ -171,18 +174,18 @@ class Sender:
         return template
 
     def _flush_if_free(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> None:
-        """A recorder in use is being flushed already."""
+        """Does nothing if another thread holds the recorder's lock, as that thread is flushing it."""
         if recorder.has_unsent and recorder.lock.acquire(blocking=False):
             try:
                 self._send_pieces(recorder, reach, trigger)
             except FusewireError:
                 if self._link.ended is None:
-                    raise  # else a user's thread has ended the session meanwhile, and the farewell is still to be sent
+                    raise  # else a user's thread has ended the session, and the I/O thread must still send the goodbye
             finally:
                 recorder.lock.release()
 
     def _refuse(self, recorder: Recorder, trigger: Trigger) -> None:
-        """What is only due may wait for the next op; who asks for a value is told why it cannot be had."""
+        """Raises RequestError if a value was asked for; ops that are sent for another reason wait for the next op."""
         if trigger is not Trigger.COUNT:
             self._link.check_may_wait(recorder)
 
@@ -196,7 +199,7 @@ class Sender:
 def _entries(
     segment: Segment, numbered: Numbered, key: ProgramKey, template: Template, freed: Sequence[int]
 ) -> list[Outgoing]:
-    """A segment with the program it may bring along, for which others are forgotten first, and what goes with it."""
+    """The entries of a segment, in order: forgotten programs, the segment with its program if new, freed handles."""
     new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
     entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
@@ -204,13 +207,13 @@ def _entries(
 
 
 def _frees(freed: Sequence[int]) -> list[Outgoing]:
-    """However many they are, none makes a frame longer than a server takes."""
+    """Several entries, if they are too many handles for one that a server accepts."""
     starts = range(0, len(freed), MAX_FREED)
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
 def _segment(draft: Draft, template: Template) -> Segment:
-    """The entry, but for the program's number."""
+    """The entry of a draft, with 0 for the program's number."""
     scalars, starts = bind(template, draft.values)
     place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
     return Segment(

@@ -1,4 +1,4 @@
-"""From whatever holds numbers to bytes that can travel: C order, little-endian, of a dtype that the server knows."""
+"""Converts users' data to arrays that can be sent: C order, little-endian, of a dtype that the server knows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fusewire_protos import dtypes, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 
-_PYTHONS = {int, float, bool}  # numbers that NumPy casts to integers one by one, and refuses what is out of range
+_PYTHONS = {int, float, bool}  # NumPy converts these to integers one by one, and raises for one out of range
 _NESTED = {list, tuple, np.ndarray}
 
 
 def host_of(data: Any, dtype: DType | None) -> Host:
-    """`data` as NumPy reads it, bytes as numbers: an array as it is, Python's numbers already as `dtype`.
+    """`data` as a NumPy array: bytes as uint8, an array in its own dtype, Python numbers already in `dtype`.
 
-    Floats that are to become integers stay floats where one is out of range. Raises OverflowError for a Python integer
-    that `dtype`, or int64 if none is given, cannot hold.
+    Python floats for an integer `dtype` stay floats if one of them is out of range. Raises OverflowError for a Python
+    integer that `dtype`, or int64 if `dtype` is None, cannot hold.
     """
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
@@ -38,7 +38,7 @@ def host_of(data: Any, dtype: DType | None) -> Host:
 
 
 def _types_in(data: Any) -> set[type]:
-    """The types of `data`'s elements; that of `data` itself if it has none."""
+    """The types of the elements of `data`, or the type of `data` itself if it is no list or tuple."""
     if not isinstance(data, list | tuple):
         return {type(data)}
     types = set(map(type, data))
@@ -46,7 +46,7 @@ def _types_in(data: Any) -> set[type]:
 
 
 def _integers(data: Any, dtype: DType) -> Host:
-    """Python's numbers as `dtype`, each exactly; as floats if one of these is beyond it."""
+    """Python numbers converted to an integer `dtype` one by one; floats if a float among them is out of range."""
     try:
         return np.asarray(data, dtypes.to_numpy(dtype))
     except (OverflowError, ValueError):
@@ -63,25 +63,25 @@ def _check_integers(data: Any, dtype: DType) -> None:
 
 
 def spec_of(host: Host, dtype: DType | None) -> Spec:
-    """What `host` is when it is sent as `dtype`, or as it is. Raises DtypeError for what cannot travel."""
+    """The spec with which `host` is sent: in `dtype`, or in its own. Raises DtypeError if that is not supported."""
     return Spec(dtype or dtypes.from_numpy(host.dtype), shapes.check(host.shape))
 
 
 def sendable(host: Host, spec: Spec) -> Host:
-    """`host` as it can be sent as it lies, cast as `astype` casts on the server; a copy only where that needs one."""
+    """`host` in the dtype and memory order of `spec`, cast as `astype` casts on the server. Copies only if needed."""
     dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
     dense = np.ascontiguousarray(conversions.cast(host, dtype)).reshape(spec.shape)
     return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
 
 
 def _ones_and_zeros(truths: Host) -> Host:
-    """`truths` in bytes of 0 and 1: to NumPy any other byte is true too, as in a mask of bytes viewed as booleans."""
+    """`truths` in bytes of 0 and 1. NumPy booleans may hold other bytes, as in uint8 data viewed as booleans."""
     as_bytes = truths.view(np.uint8)
     return truths if as_bytes.max(initial=0) <= 1 else np.asarray(as_bytes != 0)
 
 
 def chunks_of(host: Host, chunk_bytes: int) -> Iterator[memoryview]:
-    """The bytes of `host` as they lie, so many at a time."""
+    """The bytes of `host` in memory order, `chunk_bytes` at a time."""
     source = host.reshape(-1).view(np.uint8).data
     for start in range(0, len(source), chunk_bytes):
         yield source[start : start + chunk_bytes]

@@ -1,7 +1,7 @@
-"""The transport over gRPC: one thread and event loop a process, two connections a session.
+"""The transport over gRPC: one thread with one event loop for each process, two connections for each session.
 
-Bulk bytes travel on the second connection, so that a large upload never stands before a fetch. Messages pass gRPC
-as bytes, both ways: what is in them is the session's business.
+Large uploads and downloads use the second connection, so that they never delay a fetch. gRPC gets and gives messages as
+bytes; the session encodes and decodes them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from fusewire._errors import (
     SessionLost,
     Unauthenticated,
 )
-from fusewire._transport.chunk_queue import Backlog, UploadQueue
 from fusewire._transport.interface import Peer
+from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.chunks import decode_chunk
 from fusewire_protos.errors import BY_NAME, exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
@@ -49,21 +49,22 @@ _CHANNEL_OPTIONS = (
 )
 _PARTING_S = 0.5
 _BROKEN_OFF = "the connection broke while the value travelled"
-# Of uploads beside the stream, copied and not yet taken by the connection. So many come from memory that was used
-# before; for more the system would have to find and clear some, which takes longer than copying.
+# The most bytes of uploads that are copied and not yet taken by the connection. The allocator serves so many from
+# memory that was used before. For more the system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
 _END: Any = grpc.aio.EOF
+# The text of an error in a forked process.
 FORKED = (
     "this process was forked from one that had connected, and cannot connect itself: start it with the spawn method, "
     'as by multiprocessing.get_context("spawn"), or fork before anything connects'
 )
 
-# gRPC's stubs leave out that serialisers may be left out, and more.
+# A call of gRPC's. Its type stubs demand serialisers, which may be omitted.
 Call = Any
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's where it is installed: its turns are shorter."""
+    """uvloop's event loop if it is installed, which is faster, else asyncio's."""
     try:
         import uvloop  # noqa: PLC0415 - no dependency of the client
     except ImportError:
@@ -73,10 +74,10 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class IoThread:
-    """The thread that owns the sockets of this process's sessions, and its event loop, which ends with the process.
+    """The thread that owns the sockets of this process's sessions, and its event loop. Both end with the process.
 
-    gRPC has one poller a process: what it brings for a loop that was closed would be raised in another's, and what
-    it brought with it would be lost.
+    gRPC has one poller for a process. If an event loop were closed, the poller would deliver that loop's events to
+    another loop, where they raise, and other events would get lost.
     """
 
     def __init__(self) -> None:
@@ -90,15 +91,15 @@ class IoThread:
         self.thread.join(timeout_s)
 
 
-_io_threads: dict[int, IoThread] = {}  # by process: a fork has the parent's entry, and not its thread
-_starting: dict[int, threading.Lock] = {}  # by process: a fork may find the parent's held for ever
+_io_threads: dict[int, IoThread] = {}  # by process id: a forked child has the parent's entry but not its thread
+_starting: dict[int, threading.Lock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
 def io_thread() -> IoThread:
     """This process's I/O thread. Raises SessionClosed in a child that was forked after its parent had connected.
 
-    There a new connection was never answered, and kept the parent's from being answered: gRPC's threads are gone and
-    its sockets are the parent's.
+    In such a child gRPC's threads are missing, and its sockets are shared with the parent. A new connection of the
+    child would get no answer, and would take answers from the parent.
     """
     process = os.getpid()
     if _io_threads and process not in _io_threads:
@@ -109,16 +110,16 @@ def io_thread() -> IoThread:
         return _io_threads[process]
 
 
-@atexit.register  # runs after the sessions have been closed, for that is registered later
+@atexit.register  # runs after the sessions are closed: handlers run in reverse order, and theirs is registered later
 def _end_io_thread() -> None:
-    """A thread that is inside gRPC or the event loop while the interpreter is torn down may crash the process."""
+    """Ends the thread, which may crash the process if it is in gRPC or the event loop while the interpreter exits."""
     if os.getpid() in _io_threads:
         _io_threads[os.getpid()].end(_PARTING_S)
 
 
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
-    """Of who trusts the certificates in a PEM file. Raises ConfigurationError if it cannot be read or holds none."""
-    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # gRPC would say it at every attempt to connect, and to nobody
+    """Credentials that trust the certificates in a PEM file. Raises ConfigurationError for a file without any."""
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file here, because gRPC would only log its error
     try:
         certificates = ca_file.read_bytes()
         trusted.load_verify_locations(cafile=ca_file)
@@ -130,7 +131,7 @@ def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
 
 
 class GrpcTransport:
-    """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is in the clear."""
+    """Connects to `target` (host:port or unix:path). Without TLS credentials the connection is not encrypted."""
 
     def __init__(self, target: str, *, token: str = "", credentials: grpc.ChannelCredentials | None = None) -> None:
         self._target = target
@@ -140,13 +141,13 @@ class GrpcTransport:
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
         self._has_ended.set()  # until it is opened
-        self._backlog = Backlog(_QUEUED_BYTES)
+        self._backlog = ByteBudget(_QUEUED_BYTES)
         self._farewell: bytes | None = None
-        self._is_asleep = False  # set by the I/O thread, cleared by whoever wakes it first
+        self._is_asleep = False  # set by the I/O thread, cleared by the first thread that wakes it
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
-        # From here on the I/O thread's alone.
+        # The I/O thread alone uses the fields below.
         self._is_ending = False
-        self._awakening: asyncio.Future[None] | None = None  # while asleep, and a little longer
+        self._awakening: asyncio.Future[None] | None = None  # what the sleeping I/O thread awaits
         self._is_given_up = asyncio.Event()
         self._bulk: Any = None  # a channel, once it is needed
         self._tasks: set[asyncio.Task[None]] = set()
@@ -193,19 +194,19 @@ class GrpcTransport:
             self._has_ended.wait(timeout_s)
 
     def _call(self, function: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: the session learns of its end by itself
+        with suppress(RuntimeError):  # the loop is closed, which also ends the session
             self._loop.call_soon_threadsafe(function)
 
     # ---- the I/O thread ----
 
     async def _run(self) -> None:
-        """Whatever happens, the session learns its end, and why."""
+        """Runs the connection. In every case it ends with a call of the session's `on_lost`, which gives the reason."""
         reason: FusewireError = SessionLost("the I/O thread was stopped")
         try:
             reason = await self._converse()
         except FusewireError as error:
             reason = error
-        except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that is none
+        except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that gRPC cannot parse
             reason = SessionLost(f"{self._target}: {error!r}")
         finally:
             self._backlog.end()
@@ -213,7 +214,7 @@ class GrpcTransport:
             self._has_ended.set()
 
     async def _converse(self) -> FusewireError:
-        """Returns why it is over."""
+        """Reads and writes frames until the connection ends; returns the reason."""
         channel = self._channel()
         call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
         writing = asyncio.create_task(self._write(call))
@@ -234,21 +235,21 @@ class GrpcTransport:
                     await used.close()
 
     async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
-        """A failure of our own first: the call is still alive then, and would never say why it ended."""
+        """Why the connection ended. A failure of the client comes first, as the call then goes on and has no status."""
         failure = _failure(reading) or _failure(writing)
         if isinstance(failure, FusewireError):
             return failure
         if failure is not None:
             return SessionLost(f"the client failed: {failure!r}")
         if not reading.done():
-            return SessionLost("the server did not part")
+            return SessionLost("the server did not end the stream")
         return await _reason_of(call, self._target)
 
     async def _write(self, call: Call) -> None:
         await call.write(self._peer.hello())
         due_s = 0.0
         while not self._is_ending:
-            frame = self._peer.next_frame()  # what is posted goes before what time demands
+            frame = self._peer.next_frame()  # posted frames go before the tick's work
             if frame is not None:
                 await call.write(frame)
             elif self._is_tick_wanted or self._loop.time() >= due_s:
@@ -261,7 +262,9 @@ class GrpcTransport:
         await call.done_writing()
 
     async def _sleep(self, call: Call, due_s: float) -> None:
-        """Until woken. Whoever posts before the flag is set wakes nobody: what it posted is looked for once more."""
+        """Sleeps until another thread wakes it. Looks for a frame once more after the flag is set: a thread that posted
+        before saw no flag and wakes nobody.
+        """
         self._is_asleep = True
         frame = self._peer.next_frame()
         if frame is not None or self._is_tick_wanted or self._is_ending:
@@ -293,7 +296,7 @@ class GrpcTransport:
         await self._is_given_up.wait()
 
     def _begin_to_end(self) -> None:
-        """Without a farewell there is nobody to part from, and perhaps no connection yet."""
+        """Ends the stream after the farewell. Without a farewell it ends at once, as there may be no connection yet."""
         self._is_ending = True
         self._is_asleep = False
         self._awaken()
@@ -313,12 +316,12 @@ class GrpcTransport:
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            await upload.drain()  # the server fails the handle, and tells whoever fetches it
+            await upload.drain()  # the server fails the handle, and so every fetch of it
 
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         try:
             value = await self._downloaded(session_id, fetch, size_bytes)
-        except Exception as reason:  # noqa: BLE001 - whatever it is, somebody waits for the value
+        except Exception as reason:  # noqa: BLE001 - every error must reach the thread that waits for the value
             self._peer.on_download_failed(fetch, reason)
         else:
             self._peer.on_download(fetch, value)
@@ -331,12 +334,12 @@ class GrpcTransport:
         try:
             while (raw := await call.read()) is not _END:
                 chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
-                np.copyto(value[filled : filled + len(chunk)], chunk)  # lets other threads run, and refuses too much
+                np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for surplus bytes
                 filled += len(chunk)
         except grpc.aio.AioRpcError as error:
             reason = _reason_of_call(error)
             if isinstance(reason, SessionLost):
-                await asyncio.sleep(_PARTING_S)  # if the session has ended, the stream says why, and ends this task
+                await asyncio.sleep(_PARTING_S)  # if the session has ended, its stream knows why and ends this task
             raise reason from None
         except (asyncio.InvalidStateError, ValueError):
             filled = 0
@@ -356,12 +359,12 @@ class GrpcTransport:
 
 
 def _address_of(target: str) -> str:
-    """The target as gRPC takes it: with the way to look it up, for which a host's own name could be taken."""
+    """The target with its scheme, without which gRPC might take the host's name for a scheme."""
     return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
 
 
 async def _reason_of(call: Call, target: str) -> FusewireError:
-    """Why the stream has ended, in our words."""
+    """Why the stream has ended, as an error of the tree in `fusewire_protos.errors`."""
     code, details = await call.code(), await call.details()
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Unauthenticated(f"{target}: {details}")
@@ -371,7 +374,7 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
 
 
 def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
-    """Why a call beside the stream brought no value: a limit of the server that it names, or the connection."""
+    """Why a download failed: a limit of the server, which the status names, or else the connection."""
     name, _, text = (error.details() or "").partition(": ")
     case = BY_NAME.get(name)
     if case is not None and case.exception is QuotaExceeded:
@@ -380,7 +383,7 @@ def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:
-    """What stopped a task, unless that was the end of the call, which has a reason of its own."""
+    """The exception that stopped a task; None if the end of the call did, because the call's status tells why."""
     if not task.done() or task.cancelled():
         return None
     failure = task.exception()

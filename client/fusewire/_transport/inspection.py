@@ -1,4 +1,4 @@
-"""Asks a server's inspection what it is doing, and puts the answer in words."""
+"""Queries a server's HTTP inspection, and formats the answers as text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ANSWER_DEADLINE_S = 10.0
 
 
 def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
-    """The JSON that the inspection at HOST:PORT answers; over TLS if a file of trusted certificates is given.
+    """The JSON answer of the inspection at `address` (HOST:PORT), over TLS if `tls_ca` names trusted certificates.
 
-    Raises Unauthenticated, ServerFault if no useful answer comes in time, ConfigurationError for a wrong address or
+    Raises Unauthenticated, ServerFault if no valid answer comes within 10 s, ConfigurationError for a wrong address or
     file.
     """
     scheme = "http" if tls_ca is None else "https"
     url = f"{scheme}://{_checked(address)}{path}"
     token = token_of(None)
-    # No proxy: it would be told the token.
+    # No proxy, because it would see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -42,12 +42,12 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def understanding(address: str) -> Iterator[None]:
-    """Raises ServerFault where what is read of the answer from HOST:PORT is not what an inspection tells."""
+def checked_answer(address: str) -> Iterator[None]:
+    """Turns errors in reading the answer from `address` into ServerFault: some other server has answered."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise ServerFault(f"what answers at {address} is no inspection of a Fusewire server") from None
+        raise ServerFault(f"the server at {address} is not the inspection of a Fusewire server") from None
 
 
 def _checked(address: str) -> Address:
@@ -79,7 +79,7 @@ def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
 
 
 def status_text(stats: dict[str, Any]) -> str:
-    """Statistics of a server, for people."""
+    """The statistics of a server as lines of text."""
     backend, totals, memory = stats["backend"], stats["totals"], stats["memory"]
     lines = {
         "server": f"{stats['version']}, instance {stats['instance'][:12]}, since {stats['started_at']}",
@@ -100,16 +100,16 @@ def _state_word(stats: dict[str, Any]) -> str:
     if stats["is_draining"]:
         return "draining"
     if stats["is_held"]:
-        return "held: the device takes no new submission"
+        return "held: the device accepts no new submission"
     return "ready" if stats["is_ready"] else "unready"
 
 
 def _per_launch(totals: dict[str, Any]) -> str:
-    return f"{totals['ops'] / totals['launches']:.1f} ops a launch" if totals["launches"] else "no op run yet"
+    return f"{totals['ops'] / totals['launches']:.1f} ops a launch" if totals["launches"] else "no op has run yet"
 
 
 def sessions_text(sessions: list[dict[str, Any]]) -> str:
-    """Sessions of a server, one a line."""
+    """The sessions of a server, one on each line."""
     columns = "{:<14}{:<16}{:<10}{:>12}{:>10}{:>12}{:>12}{:>9}"
     lines = [columns.format("session", "tenant", "state", "ops", "in flight", "live", "unread", "idle s")]
     for one in sessions:

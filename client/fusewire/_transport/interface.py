@@ -1,7 +1,8 @@
-"""The line between a session and the world: what carries frames, and what a session answers it.
+"""The interface between a session and its transport, which carries the frames.
 
-A transport has one thread of its own, the I/O thread, and asks its peer (the session) for frames; the session never
-pushes. So frames that are ready together travel together, and no user's thread waits for a socket.
+A transport has one thread of its own, the I/O thread. In it the transport asks its peer, the session, for frames; the
+session never pushes one. So entries that are ready together travel in one frame, and no user's thread waits for a
+socket.
 """
 
 from __future__ import annotations
@@ -22,47 +23,47 @@ class Peer(Protocol):
         """The next frame to be sent, or None if nothing waits."""
 
     def on_frame(self, raw: bytes) -> bool:
-        """A frame has arrived. Says whether there may be something to send in consequence."""
+        """Takes a frame that has arrived. True if there may now be something to send."""
 
     def on_tick(self) -> float:
-        """Does what time demands; returns in how many seconds to be called again."""
+        """Does the work that is due; returns the seconds after which it is to be called again."""
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        """The bytes of a value that travelled beside the stream, to keep."""
+        """Takes the bytes of a downloaded value. The session keeps them, so the transport must not reuse them."""
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
-        """They could not be had."""
+        """Takes note that a download failed."""
 
     def on_lost(self, error: FusewireError) -> None:
-        """The connection has ended; nothing will be sent or arrive any more."""
+        """Takes note that the connection has ended: nothing is sent and nothing arrives any more."""
 
 
 class Transport(Protocol):
-    """Methods may be called from any thread and return at once, but for `upload` and `wait_closed`."""
+    """Any thread may call the methods. They return at once, except `upload` and `wait_closed`."""
 
     def open(self, peer: Peer) -> None:
         """Connects, sends the peer's hello and begins to deliver."""
 
     def wake(self) -> None:
-        """The peer has frames."""
+        """Tells the I/O thread that the peer has frames."""
 
     def want_tick(self) -> None:
-        """Time demands something sooner than the peer has said: ops have begun to wait."""
+        """Asks for a tick sooner than the last one asked for, because ops have begun to wait."""
 
     def is_own_thread(self) -> bool:
-        """Whether this is the I/O thread, which must not wait for what it brings itself."""
+        """Whether the caller is in the I/O thread, which must not wait for frames that it receives itself."""
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        """Copies the bytes of one upload, to be carried beside the stream. Waits for room while it is connected.
+        """Copies the bytes of one upload, which travel outside the stream. Waits while the queue is full.
 
-        Whatever is raised within, no more come: the server fails a handle of fewer bytes than declared.
+        If copying raises, the upload ends there: the server fails a handle that gets fewer bytes than declared.
         """
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
-        """Fetches a value beside the stream; the peer is told."""
+        """Begins to download a value outside the stream; `on_download` or `on_download_failed` follows."""
 
     def close(self, farewell: bytes | None) -> None:
-        """Begins to end the connection, with a last frame if there is one."""
+        """Begins to end the connection. `farewell`: the last frame to be sent."""
 
     def wait_closed(self, timeout_s: float) -> None:
-        """Until it has ended, for so long at most; not in the I/O thread, which ends it."""
+        """Waits up to `timeout_s` for the connection to end. Returns at once in the I/O thread, which ends it."""

@@ -1,4 +1,4 @@
-"""Where the token comes from that tells a server who asks."""
+"""The token that identifies the user to a server: an argument or an environment variable."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105  # the name of a variable
 
 
 def token_of(given: str | None) -> str:
-    """`given`, or else FUSEWIRE_TOKEN's, without the blanks and line ends that files bring along; empty if none is.
+    """`given`, or else the value of FUSEWIRE_TOKEN, or else "". Blanks and line ends around it are removed.
 
-    Raises ConfigurationError for what is no text, or for one that no header can carry.
+    Raises ConfigurationError for a token that is not a string or not printable ASCII, which HTTP headers require.
     """
     if not isinstance(given, str | None):
-        raise ConfigurationError(f"the token is a {type(given).__name__}, not text")
+        raise ConfigurationError(f"the token is a {type(given).__name__}, not a string")
     token = (given or os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not (token.isascii() and token.isprintable()):
-        raise ConfigurationError("the token has characters other than the printable ones of ASCII, and cannot travel")
+        raise ConfigurationError("the token has characters outside printable ASCII, which HTTP headers cannot carry")
     return token

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 from fusewire._errors import FusewireError
-from fusewire.examples.figures import ClientRun, Run
+from fusewire.examples.figures import ClientRun, TrainingRun
 
 START = "start\n"
 
@@ -122,7 +122,7 @@ def _next_line(process: Process) -> dict[str, Any]:
 def _client_run(told: dict[str, Any]) -> ClientRun:
     run = told["run"]
     return ClientRun(
-        run=Run(run["learning_rate"], run["accuracy"], tuple(run["losses"]), run["duration_s"]),
+        run=TrainingRun(run["learning_rate"], run["accuracy"], tuple(run["losses"]), run["duration_s"]),
         ops=told["ops"],
         segments=told["segments"],
         fragments=told["fragments"],

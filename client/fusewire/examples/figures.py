@@ -16,7 +16,7 @@ MOST_PROGRAMS = 10
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """One training with one learning rate."""
 
     learning_rate: float
@@ -29,7 +29,7 @@ class Run:
 class ClientRun:
     """One training by a client process, and what its session counted meanwhile."""
 
-    run: Run
+    run: TrainingRun
     ops: int
     segments: int
     fragments: int
@@ -124,7 +124,7 @@ class Figures:
 
     epochs: int
     server: ServerName
-    numpy: tuple[Run, ...]  # one a client of `together`, of the same learning rates
+    numpy: tuple[TrainingRun, ...]  # one a client of `together`, of the same learning rates
     first: Phase  # one client, whose programs the server meets for the first time
     alone: Phase  # one client, whose programs it knows
     together: Phase

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire.examples import terminal
 from fusewire.examples.clients import train_together
-from fusewire.examples.figures import Figures, PeakBytes, Phase, Run, ServerName
+from fusewire.examples.figures import Figures, PeakBytes, Phase, ServerName, TrainingRun
 from fusewire.examples.inspection import Inspection
 from fusewire.examples.network import learning_rates
 from fusewire.examples.training import train_once
@@ -65,6 +65,6 @@ def _middle(rates: Sequence[float]) -> Sequence[float]:
     return rates[len(rates) // 2 :][:1]
 
 
-def _train_with_numpy(rates: Sequence[float], epochs: int) -> tuple[Run, ...]:
+def _train_with_numpy(rates: Sequence[float], epochs: int) -> tuple[TrainingRun, ...]:
     with terminal.progress(["NumPy"], len(rates) * epochs) as advance:
         return tuple(train_once(np, rate, epochs, lambda: advance(0)) for rate in rates)

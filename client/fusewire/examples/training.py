@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fusewire.examples import dataset
-from fusewire.examples.figures import Run
+from fusewire.examples.figures import TrainingRun
 from fusewire.examples.network import accuracy, train
 
 
-def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> Run:
+def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> TrainingRun:
     """Trains on four fifths of the images and reads the rest; `xp` is `numpy` or `fusewire`."""
     parts = dataset.split(dataset.load())
     one_hot = dataset.one_hot(parts.training.labels)
@@ -20,4 +20,4 @@ def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable
     trained = train(xp, images, labels, learning_rate=learning_rate, epochs=epochs, after_epoch=after_epoch)
     share = accuracy(xp, trained.weights, *held_out)
     duration_s = (time.perf_counter_ns() - started_at_ns) / 1e9
-    return Run(learning_rate, share, tuple(trained.losses), duration_s)
+    return TrainingRun(learning_rate, share, tuple(trained.losses), duration_s)

@@ -14,7 +14,7 @@ from dataclasses import asdict
 import fusewire
 from fusewire import FusewireError, SessionStats
 from fusewire.examples.clients import START
-from fusewire.examples.figures import ClientRun, Run
+from fusewire.examples.figures import ClientRun, TrainingRun
 from fusewire.examples.training import train_once
 
 DONE, FAILED = 0, 1
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _client_run(run: Run, stats: SessionStats) -> ClientRun:
+def _client_run(run: TrainingRun, stats: SessionStats) -> ClientRun:
     return ClientRun(
         run=run,
         ops=stats.ops_recorded,

@@ -1,7 +1,7 @@
-"""A server in memory: the other end of a session in tests, in the same process, without a network.
+"""A server in memory, for tests: it serves one session in the same process, without a network.
 
-It decodes what a real server decodes and computes segments in order, with NumPy. It does not refuse: validation and
-quotas are the real one's. Completion can be held back, so that a test decides when credit returns.
+It decodes frames as a real server does and computes segments in order with NumPy. It neither validates nor enforces
+quotas. A test can hold completion back, and so decide when credit returns.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 
 import numpy as np
 
-from fusewire.testing.computing import Execute, Host, compute
+from fusewire.testing.interpreter import Execute, Host, interpret
 from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
 from fusewire_protos.credit import Amount
@@ -22,7 +22,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
-_NOTHING = np.empty(0)  # stands for what a failed segment never made
+_NOTHING = np.empty(0)  # stands for a result of a failed segment
 LIMITS = wire.Limits(
     message_bytes=4 << 20,
     array_bytes=1 << 30,
@@ -35,21 +35,21 @@ LIMITS = wire.Limits(
 
 
 class MemoryServer:
-    """One session's server, without I/O: frames in, frames out. See `session_in_memory`.
+    """The server of one session, without I/O: it takes frames and returns frames. See `session_in_memory`.
 
         server = MemoryServer()
         with session_in_memory(server) as session:
             my_program(session)
         assert len(server.programs) <= 4
 
-    `execute` computes programs, `credit` and `limits` are told to the client, and with `holds_completion` credit comes
-    back by `complete` alone.
+    `execute` computes programs. `credit` and `limits` are sent to the client. With `holds_completion` only `complete`
+    returns credit.
     """
 
     def __init__(
         self,
         *,
-        execute: Execute = compute,
+        execute: Execute = interpret,
         credit: Amount = CREDIT,
         limits: wire.Limits = LIMITS,
         holds_completion: bool = False,
@@ -63,17 +63,17 @@ class MemoryServer:
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
         self.holds_completion = holds_completion
-        self._numbered: set[int] = set()  # programs, also those that an entry which waits is to forget
-        self.programs: dict[int, Program] = {}  # by the client's numbers; those that it has forgotten are gone
-        self.values: dict[int, Host] = {}  # what the client holds, by handle
-        self.awaited: dict[int, Spec] = {}  # uploads declared and not yet there
-        self.beside: dict[int, bytes] = {}  # answers to be downloaded, by fetch
-        self.entries: list[Entry] = []  # all that came, in order
-        self.new_programs: list[NewProgram] = []
-        self.failing: dict[int, str] = {}  # by base: segments that are to fail, and the name of the case
+        self._numbered: set[int] = set()  # numbers of programs, including those that a waiting entry will forget
+        self.programs: dict[int, Program] = {}  # by the client's numbers, without those that it has forgotten
+        self.values: dict[int, Host] = {}  # values that the client holds, by handle
+        self.awaited: dict[int, Spec] = {}  # uploads that are declared and have not arrived, by handle
+        self.beside: dict[int, bytes] = {}  # large answers that wait for their download, by fetch
+        self.entries: list[Entry] = []  # all entries received, in order
+        self.new_programs: list[NewProgram] = []  # all programs received, in order
+        self.failing: dict[int, str] = {}  # segments that shall fail: the name of the error case by base handle
 
     def receive(self, raw: bytes) -> list[bytes]:
-        """Applies a client's frame; the frames to be sent back."""
+        """Applies a frame of the client; returns the frames to be sent back."""
         frame = wire.ClientFrame.FromString(raw)
         if frame.HasField("hello"):
             return [self._welcome().SerializeToString()]
@@ -96,12 +96,12 @@ class MemoryServer:
         return self._work()
 
     def upload(self, handle: int, raw: bytes) -> list[bytes]:
-        """The bytes of an upload beside the stream have come."""
+        """Takes the bytes of a large upload; returns the frames to be sent back."""
         self.values[handle] = _host(raw, self.awaited.pop(handle))
         return self._work()
 
     def complete(self, segments: int | None = None) -> list[bytes]:
-        """Gives back the credit of so many of the oldest segments and uploads held, or of all."""
+        """Returns the credit of the oldest `segments` segments and uploads that are held, or of all if None."""
         held = len(self._in_flight)
         for _ in range(held if segments is None else min(segments, held)):
             self._completed = self._completed.plus(self._in_flight.popleft())
@@ -163,7 +163,7 @@ class MemoryServer:
             self.values[segment.base + index] = results[index]
 
     def _free(self, handle: int) -> None:
-        """A death. Only of what a failed segment never made may nothing be known."""
+        """Drops a value. Only results of a failed segment may be missing."""
         assert handle in self.values or self.failing, f"handle {handle} names nothing"
         self.values.pop(handle, None)
 
@@ -213,7 +213,7 @@ class MemoryServer:
 
 
 def sum_amounts(start: Amount, amounts: deque[Amount]) -> Amount:
-    """`start` and all of `amounts` together."""
+    """The sum of `start` and all `amounts`."""
     for amount in amounts:
         start = start.plus(amount)
     return start

@@ -22,13 +22,12 @@ def session_in_memory(server: MemoryServer | None = None, *, debug: bool = False
                     x = x * 2
                 assert x.numpy().tolist() == [1024, 3072]
 
-    It is the default session too. What the client does is real: what it records and refuses at your line, the programs
-    that it finds, frees and reads. Values come from NumPy, op by op. They have the shapes and dtypes that a server
-    gives; those of exact ops (arithmetic, comparisons, moves) have its very bits, and products, sums and functions
-    like tanh come close to them. A server's quotas and refusals, and times, are not to be seen here: for these there
-    is `serve_subprocess`.
+    It is also the default session. The client is the real one: it records, raises errors at your line, finds loops,
+    frees and reads. NumPy computes the values, op by op, with the shapes and dtypes of a real server. Exact ops
+    (arithmetic, comparisons, moves) give the same bits as a real server; matrix products, sums and functions like tanh
+    give nearly the same. Quotas, refusals and times of a server do not occur here; use `serve_subprocess` for these.
 
-    Give a `MemoryServer` of your own to look at what it was sent. `debug` is that of `connect`.
+    Pass a `MemoryServer` of your own to inspect what it receives. `debug` is that of `connect`.
     """
     session = open_session(MemoryTransport(server or MemoryServer()), debug=debug)
     with session:

@@ -1,4 +1,4 @@
-"""A transport in memory: it joins a session to a server in the same process, without a network."""
+"""A transport in memory: connects a session to a `MemoryServer` in the same process, without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
-    """Joins a session to a MemoryServer by a thread, or, if it is manual, whenever `step` is called."""
+    """Exchanges frames in a thread of its own, or, if `is_manual`, whenever a test calls `run_once`."""
 
     def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
         self._server = server
@@ -37,8 +37,8 @@ class MemoryTransport:
     def is_own_thread(self) -> bool:
         return threading.current_thread() is self._thread
 
-    def step(self) -> float:
-        """One turn of the I/O thread; returns how long it would sleep."""
+    def run_once(self) -> float:
+        """Does a tick and sends all frames that wait; returns the seconds until the next tick."""
         delay_s = self._peer.on_tick()
         while (frame := self._peer.next_frame()) is not None:
             self.frames.append(frame)
@@ -46,14 +46,14 @@ class MemoryTransport:
         return delay_s
 
     def complete(self, segments: int | None = None) -> None:
-        """Gives back credit that the server holds."""
+        """Returns credit that the server holds, as `MemoryServer.complete` does."""
         self._exchange(lambda: self._server.complete(segments))
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        """The entry that declares the upload goes first, as a real server waits for it."""
+        """Sends the entry that declares the upload before its bytes, for which a real server would wait."""
         raw = b"".join(chunks)
         with self._exchanging:
-            self.step()
+            self.run_once()
             self._exchange(lambda: self._server.upload(handle, raw))
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
@@ -70,10 +70,10 @@ class MemoryTransport:
 
     def _run(self) -> None:
         while not self._is_closed:
-            self._awake.wait(self.step())
+            self._awake.wait(self.run_once())
             self._awake.clear()
 
-    def _exchange(self, call: Callable[[], list[bytes]]) -> None:
+    def _exchange(self, ask: Callable[[], list[bytes]]) -> None:
         with self._exchanging:
-            for raw in call():
+            for raw in ask():
                 self._peer.on_frame(raw)

@@ -1,4 +1,4 @@
-"""A server for tests, demonstrations and measurements: started as a process of its own, stopped at the end."""
+"""Runs a server in a process of its own, for tests, demonstrations and measurements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ServerProcess:
     grpc: str  # host:port for `connect`
     http: str  # host:port of inspection
     backend: str
-    detail: str  # why that backend, and what it found
+    detail: str  # the device, and why this backend was chosen
     pid: int
 
 
@@ -32,15 +32,15 @@ class ServerProcess:
 def serve_subprocess(
     backend: str = "auto", *, environment: Mapping[str, str] | None = None, arguments: tuple[str, ...] = ()
 ) -> Iterator[ServerProcess]:
-    """Runs `fusewire serve` and yields its addresses; stops it in the end, which is also this process's.
+    """Runs `fusewire serve` and yields its addresses. Stops the server at the end, or when this process ends.
 
-    `environment` is added to this process's own, `arguments` to the command. Raises FusewireError, with what the
-    server wrote, if it does not start; WaitTimeout if it is not ready within a minute.
+    `environment` is added to that of this process, `arguments` to the command. Raises FusewireError if the server does
+    not start, after it has written the reason to standard error, or WaitTimeout if it is not ready within a minute.
     """
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
     environment = {**os.environ, **(environment or {})}
-    # Standard input is a pipe that ends with this process, however that ends.
+    # Standard input is a pipe that closes when this process ends, even if it is killed.
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         yield _ready(process)
@@ -49,7 +49,7 @@ def serve_subprocess(
 
 
 def _ready(process: subprocess.Popen[str]) -> ServerProcess:
-    """The server's first line says where it listens."""
+    """Reads the server's first line, which holds its addresses."""
     assert process.stdout is not None
     timer = threading.Timer(_START_TIMEOUT_S, process.kill)
     timer.start()

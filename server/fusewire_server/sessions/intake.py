@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from fusewire_protos import frames
-from fusewire_protos.errors import CaseError, Reach
+from fusewire_protos.errors import CaseError, Consequence
 from fusewire_protos.frames import NewProgram
 from fusewire_server.config.config import Limits
 from fusewire_server.programs.failure import Failure
@@ -80,7 +80,7 @@ def _take_program(frame: Frame, new: NewProgram) -> None:
         entry = programs.intern(new.raw, is_fragment=new.is_fragment)
         programs.hold(session.session_id, entry)
     except CaseError as error:
-        if error.case.reach is Reach.PROTOCOL:
+        if error.case.consequence is Consequence.PROTOCOL:
             raise
         failure = Failure.of(error)
         session.rejected_programs[new.number] = (failure, claim_of(new.raw, programs.limits, failure.case))

@@ -1,14 +1,14 @@
 """Figures as a demo with two clients might measure them, for tests of what is made of them."""
 
-from fusewire.examples.figures import ClientRun, Figures, PeakBytes, Phase, Run, ServerCount, ServerName
+from fusewire.examples.figures import ClientRun, Figures, PeakBytes, Phase, ServerCount, ServerName, TrainingRun
 
 EPOCHS = 3
 SERVER = ServerName("127.0.0.1:5000", "cpu", "as asked; gcc 12", has_compiler=True)
 PEAK = PeakBytes(with_donation=100_000, without_donation=120_000)
 
 
-def run(rate: float, accuracy: float) -> Run:
-    return Run(rate, accuracy, losses=(1.5, 0.4, 0.25), duration_s=0.5)
+def run(rate: float, accuracy: float) -> TrainingRun:
+    return TrainingRun(rate, accuracy, losses=(1.5, 0.4, 0.25), duration_s=0.5)
 
 
 def client(rate: float, accuracy: float, *, programs: tuple[str, ...] = ("aa", "bb")) -> ClientRun:

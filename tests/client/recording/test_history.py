@@ -35,9 +35,9 @@ def test_a_step_may_be_begun_again(pieces: list[list[int]]) -> None:
         assert history.items.tolist() == (before + piece)[-MOST:]
 
 
-def test_its_room_does_not_grow() -> None:
+def test_its_buffer_does_not_grow() -> None:
     history = History.empty(MOST)
-    room_bytes = history.room.nbytes
+    buffer_bytes = history.buffer.nbytes
     for _ in range(100):
         history = history.followed_by(_integers([1, 2, 3]))
-        assert history.room.nbytes == room_bytes
+        assert history.buffer.nbytes == buffer_bytes

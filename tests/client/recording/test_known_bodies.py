@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._recording import known_bodies as _bodies
-from fusewire._recording.known_bodies import Bodies, place_of
+from fusewire._recording.known_bodies import KnownBodies, place_of
 from fusewire._recording.tape import Integers
 
 MOST = 8
@@ -24,14 +24,14 @@ def _integers(items: Sequence[int]) -> Integers:
     return np.array(items, np.int64)
 
 
-def _known(*each: Sequence[int], most: int = MOST) -> Bodies:
-    known = Bodies(most)
+def _known(*each: Sequence[int], most: int = MOST) -> KnownBodies:
+    known = KnownBodies(most)
     for body in each:
         known.add(_integers(body))
     return known
 
 
-def _found_in(known: Bodies, signatures: Sequence[int]) -> tuple[int, list[int]] | None:
+def _found_in(known: KnownBodies, signatures: Sequence[int]) -> tuple[int, list[int]] | None:
     found = known.find_in(_integers(signatures))
     return None if found is None else (found.place, found.body.tolist())
 

@@ -329,7 +329,7 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
         future = (x + 1).future()
         future.result(20)
         monkeypatch.setattr(session, "on_tick", fail)
-        session._link.transport.want_tick()
+        session._state.transport.want_tick()
         with pytest.raises(fw.SessionLost, match="no room for a template"):
             wait_for_end(session)
 
@@ -353,15 +353,15 @@ def test_a_tick_that_is_due_in_less_than_the_clock_counts_is_not_asked_for_over_
     with fw.connect(server.target) as session:
         monkeypatch.setattr(session, "next_frame", next_frame)
         monkeypatch.setattr(session, "on_tick", on_tick)
-        session._link.transport.want_tick()
+        session._state.transport.want_tick()
         assert has_ticked.wait(20)
     assert ticks[19] - ticks[0] <= 3 * 19
 
 
 def wait_for_end(session: fw.Session) -> None:
     """Raises why it ended."""
-    with session._link.lock:
-        assert session._link.changed.wait_for(lambda: not session.is_open, 20)
+    with session._state.lock:
+        assert session._state.changed.wait_for(lambda: not session.is_open, 20)
     session.check_open()
 
 
@@ -396,7 +396,7 @@ def test_no_name_of_a_host_says_how_to_look_it_up() -> None:
 
 
 def test_a_token_that_is_no_text_is_refused() -> None:
-    with pytest.raises(fw.ConfigurationError, match="the token is a int, not text"):
+    with pytest.raises(fw.ConfigurationError, match="the token is a int, not a string"):
         fw.connect("127.0.0.1:1", token=5)  # type: ignore[arg-type]
 
 
@@ -404,7 +404,7 @@ def test_a_token_that_is_no_text_is_refused() -> None:
 def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
     server: Server, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    monkeypatch.setattr("fusewire._stream.ticks._IDLE_TICK_S", 60)
+    monkeypatch.setattr("fusewire._stream.session_timer._IDLE_TICK_S", 60)
     with fw.connect(server.target) as session:
         x = session.array(A)
         x.numpy(timeout=20)
@@ -424,7 +424,7 @@ def test_whoever_posts_as_the_io_thread_falls_asleep_is_heard(
         posted = threading.Event()
         monkeypatch.setattr(session, "next_frame", next_frame_and_a_post)
         while not posted.wait(0.001):
-            session._link.transport.wake()
+            session._state.transport.wake()
         np.testing.assert_array_equal(futures[0].result(10), A)
 
 

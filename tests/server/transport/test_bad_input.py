@@ -22,7 +22,7 @@ import fusewire_protos
 import fusewire_server
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_protos import catalogue, dtypes, frames
-from fusewire_protos.errors import BY_NAME, CASES, Reach
+from fusewire_protos.errors import BY_NAME, CASES, Consequence
 from fusewire_protos.frames import Cancel, Entry, Fetch, Free, NewProgram, Segment
 from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
@@ -290,10 +290,10 @@ ELSEWHERE = {"unauthenticated", "server_fault", "too_many_calls"}
 
 
 def test_every_case_of_the_table_is_caused_by_a_test() -> None:
-    caused = {case.name for case in CASES if case.reach is not Reach.DEFINED_VALUE}
+    caused = {case.name for case in CASES if case.consequence is not Consequence.DEFINED_VALUE}
     assert caused - ELSEWHERE == {*ENDINGS, *FAILURES}
-    assert all(BY_NAME[case].reach is Reach.PROTOCOL for case in ENDINGS)
-    assert all(BY_NAME[case].reach is Reach.OPERATION for case in FAILURES)
+    assert all(BY_NAME[case].consequence is Consequence.PROTOCOL for case in ENDINGS)
+    assert all(BY_NAME[case].consequence is Consequence.OPERATION for case in FAILURES)
 
 
 @pytest.mark.parametrize("dim", [-1, MAX_DIM + 1, 2**31, 2**63, 2**64 - 1])

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from fusewire._transport import chunk_queue as _upload_queue
-from fusewire._transport.chunk_queue import Backlog, UploadQueue
+from fusewire._transport import upload_queue
+from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.chunks import decode_chunk
 
 CHUNK = memoryview(bytes(10))
@@ -21,42 +21,42 @@ def put_three(queue: UploadQueue) -> None:
 
 
 def test_a_chunk_for_which_there_is_no_room_waits_until_one_has_gone() -> None:
-    backlog = Backlog(25)
-    assert backlog.add("a", 10)
-    assert backlog.add("b", 10)
+    budget = ByteBudget(25)
+    assert budget.add("a", 10)
+    assert budget.add("b", 10)
     added = threading.Event()
 
     def add() -> None:
-        backlog.add("b", 10)
+        budget.add("b", 10)
         added.set()
 
     thread = threading.Thread(target=add)
     thread.start()
     assert not added.wait(0.05)
-    backlog.take("a", 10)
+    budget.take("a", 10)
     assert added.wait(10)
     thread.join(10)
 
 
 def test_a_chunk_larger_than_all_the_room_waits_to_be_alone() -> None:
-    assert Backlog(5).add("a", 10)
+    assert ByteBudget(5).add("a", 10)
 
 
 def test_after_the_end_nobody_waits_and_nothing_is_taken() -> None:
-    backlog = Backlog(10)
-    backlog.add("a", 10)
-    waiting = threading.Thread(target=backlog.add, args=("a", 10))
+    budget = ByteBudget(10)
+    budget.add("a", 10)
+    waiting = threading.Thread(target=budget.add, args=("a", 10))
     waiting.start()
-    backlog.end()
+    budget.end()
     waiting.join(10)
     assert not waiting.is_alive()
-    assert not backlog.add("a", 1)
+    assert not budget.add("a", 1)
 
 
 def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
     async def carry() -> list[int]:
-        backlog = Backlog(10)
-        queue = UploadQueue(asyncio.get_running_loop(), backlog)
+        budget = ByteBudget(10)
+        queue = UploadQueue(asyncio.get_running_loop(), budget)
         copying = threading.Thread(target=put_three, args=(queue,))
         copying.start()
         offsets: list[int] = []
@@ -71,7 +71,7 @@ def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
 
 def test_a_chunk_may_change_once_it_is_put() -> None:
     async def carry() -> bytes | None:
-        queue = UploadQueue(asyncio.get_running_loop(), Backlog(10))
+        queue = UploadQueue(asyncio.get_running_loop(), ByteBudget(10))
         data = bytearray(CHUNK)
         queue.put(memoryview(data))
         data[0] = 1
@@ -84,7 +84,7 @@ def test_a_chunk_may_change_once_it_is_put() -> None:
 
 def test_a_drained_queue_keeps_nobody_waiting() -> None:
     async def drain() -> None:
-        queue = UploadQueue(asyncio.get_running_loop(), Backlog(10))
+        queue = UploadQueue(asyncio.get_running_loop(), ByteBudget(10))
         copying = threading.Thread(target=put_three, args=(queue,))
         copying.start()
         await queue.next()
@@ -99,26 +99,26 @@ def test_a_chunk_that_could_not_be_copied_gives_back_its_room_with_its_upload(mo
         raise MemoryError
 
     async def carry() -> None:
-        queue = UploadQueue(asyncio.get_running_loop(), backlog)
+        queue = UploadQueue(asyncio.get_running_loop(), budget)
         with pytest.raises(MemoryError):
             queue.put(CHUNK)
         queue.finish()
         await asyncio.wait_for(queue.drain(), 10)
 
-    backlog = Backlog(10)
-    monkeypatch.setattr(_upload_queue, "encode_chunk", lack_memory)
+    budget = ByteBudget(10)
+    monkeypatch.setattr(upload_queue, "encode_chunk", lack_memory)
     asyncio.run(carry())
-    adding = threading.Thread(target=backlog.add, args=("another", 10))
+    adding = threading.Thread(target=budget.add, args=("another", 10))
     adding.start()
     adding.join(10)
     has_waited = adding.is_alive()
-    backlog.end()
+    budget.end()
     assert not has_waited
 
 
 def test_an_upload_that_has_ended_is_drained_at_once() -> None:
     async def carry() -> None:
-        queue = UploadQueue(asyncio.get_running_loop(), Backlog(10))
+        queue = UploadQueue(asyncio.get_running_loop(), ByteBudget(10))
         queue.finish()
         assert await queue.next() is None
         await asyncio.wait_for(queue.drain(), 10)

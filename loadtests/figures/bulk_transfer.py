@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 import fusewire as fw
-from loadtests.context import Context
-from loadtests.figure import Figure, Peer, Scenario, WrongResult
+from loadtests.measuring.figure import Figure, Peer, WrongResult
+from loadtests.measuring.timing import elapsed_ns, summarise, take_turns
 from loadtests.peers.bare_pair import bare_pair
-from loadtests.programs import Floats
-from loadtests.turns import elapsed_ns, summarise, take_turns
+from loadtests.system.context import Context
+from loadtests.system.scenario import Scenario
+from loadtests.workloads.loops import Floats
 
 _BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20  # what the server grants by default
@@ -76,4 +77,4 @@ def _figure(direction: str, rates: dict[str, Sequence[float]] | dict[str, list[f
     )
 
 
-BULK = Scenario(("upload", "download"), _measure)
+BULK_TRANSFER = Scenario(("upload", "download"), _measure)

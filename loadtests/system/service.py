@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from fusewire.testing import serve_subprocess
-from loadtests.figure import NotWarm
+from loadtests.measuring.figure import NotWarm
 
 _CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 _HTTP_DEADLINE_S = 10.0

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from loadtests.programs import Floats, Function, Functions, Loop
+from loadtests.workloads.loops import Floats, Function, Functions, Loop
 
 POINTWISE = 6  # pointwise ops to choose from, by number; the last keeps values small
 

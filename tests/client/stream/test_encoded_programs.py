@@ -17,7 +17,7 @@ from fusewire._recording.signature import (
     intern_spec,
 )
 from fusewire._recording.tape import FIRST_HANDLE, Record, flatten
-from fusewire._stream.templates import Template, bind, build_template
+from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Attributes
 from fusewire_protos.frames import FIRST_UPLOAD
@@ -48,8 +48,8 @@ ZEROS = intern_creation(BY_NAME["full"], (F32,), ((4,), F32.code), LIMIT_BYTES)
 ALL = (ADD, SCALE, SCALE_BY_ARRAY, FROM_SCALAR, WITHIN, TOTAL, FILL, WINDOW, ZEROS)
 
 
-def _template(records: list[Record], live: tuple[int, ...]) -> Template:
-    return build_template(structure_of(flatten(records), FIRST, len(records)), live)
+def _template(records: list[Record], live: tuple[int, ...]) -> EncodedProgram:
+    return encode_program(structure_of(flatten(records), FIRST, len(records)), live)
 
 
 class Recorded(NamedTuple):
@@ -109,40 +109,40 @@ def recorded_ops(draw: st.DrawFn) -> Recorded:
 @given(recorded_ops())
 def test_the_bytes_are_those_of_the_same_program_built_op_by_op(recorded: Recorded) -> None:
     program = recorded.program
-    template = _template(recorded.records, program.live)
-    assert template.raw == encode(program)
-    assert encode(decode(template.raw, ProgramLimits())) == template.raw
-    assert template.live_bytes == program.live_bytes
+    encoded = _template(recorded.records, program.live)
+    assert encoded.raw == encode(program)
+    assert encode(decode(encoded.raw, ProgramLimits())) == encoded.raw
+    assert encoded.live_bytes == program.live_bytes
 
 
 @given(recorded_ops())
 def test_values_are_bound_as_scalars_in_the_order_of_the_program_and_as_starts(recorded: Recorded) -> None:
-    template = _template(recorded.records, ())
+    encoded = _template(recorded.records, ())
     values = [float(index) for index in range(len(recorded.scalars) + len(recorded.starts))]
-    assert bind(template, values) == (tuple(recorded.scalars), tuple(recorded.starts))
+    assert bind(encoded, values) == (tuple(recorded.scalars), tuple(recorded.starts))
 
 
 def test_a_scalar_and_an_array_without_dims_are_one_signature_to_a_program() -> None:
-    template = _template([(SCALE.number, UPLOAD, -1), (SCALE_BY_ARRAY.number, FIRST, UPLOAD + 3)], (1,))
-    program = decode(template.raw, ProgramLimits())
+    encoded = _template([(SCALE.number, UPLOAD, -1), (SCALE_BY_ARRAY.number, FIRST, UPLOAD + 3)], (1,))
+    program = decode(encoded.raw, ProgramLimits())
     assert len(program.distinct) == 1
     assert program.operands == ((0, 2), (3, 1))
 
 
 def test_the_program_says_what_the_records_say() -> None:
     records: list[Record] = [(ADD.number, UPLOAD, UPLOAD), (SCALE.number, FIRST, -1), (ADD.number, FIRST, FIRST + 1)]
-    template = _template(records, (2,))
-    program = decode(template.raw, ProgramLimits())
+    encoded = _template(records, (2,))
+    program = decode(encoded.raw, ProgramLimits())
     assert program.inputs == (VECTOR.spec,)
     assert program.scalars == (dtypes.float32,)
     assert [(op.op.name, op.operands) for op in program.ops] == [("add", (0, 0)), ("multiply", (2, 1)), ("add", (2, 3))]
-    assert template.live_bytes == 16
+    assert encoded.live_bytes == 16
 
 
 def test_starts_and_scalars_are_bound_apart() -> None:
     records: list[Record] = [(WINDOW.number, UPLOAD, -1), (SCALE.number, FIRST, -2), (WINDOW.number, UPLOAD, -3)]
-    template = _template(records, (2,))
-    bindings = bind(template, [5, 0.5, 6])
+    encoded = _template(records, (2,))
+    bindings = bind(encoded, [5, 0.5, 6])
     assert bindings.scalars == (0.5,)
     assert bindings.starts == (5, 6)
 
@@ -155,8 +155,8 @@ def test_operands_are_in_the_order_of_the_op_whichever_the_record_has() -> None:
         (WITHIN.number, FIRST, UPLOAD + 2, -4),
         (SCALE.number, FIRST + 2, -5),
     ]
-    template = _template(records, (1, 3))
-    program = decode(template.raw, ProgramLimits())
+    encoded = _template(records, (1, 3))
+    program = decode(encoded.raw, ProgramLimits())
     assert program.inputs == (VECTOR.spec, MATRIX.spec, VECTOR.spec)
     assert program.operands == ((3, 0), (1, 4), (7, 5, 2), (9, 6))
-    assert bind(template, [0.5, 1.5, 6, 2.5, 3.5]).starts == (6,)
+    assert bind(encoded, [0.5, 1.5, 6, 2.5, 3.5]).starts == (6,)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from loadtests.context import Context
 
 
 class Bound(Enum):
@@ -86,14 +82,6 @@ class Figure:
             return Verdict.INFORMATION
         number = self.value if self.limit.subject is Subject.VALUE or self.peer is None else self.peer.ratio
         return Verdict.OK if self.limit.is_kept_by(number) else Verdict.MISSED
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A way to measure one or more figures, which `names` lists in the order in which `measure` returns them."""
-
-    names: tuple[str, ...]
-    measure: Callable[[Context], tuple[Figure, ...]]
 
 
 class WrongResult(Exception):

@@ -1,4 +1,4 @@
-"""Chunks on their way from the threads that copy them to the I/O thread: never more than so many bytes at once."""
+"""Queues of chunks, from the threads that copy uploads to the I/O thread that sends them, bounded in bytes."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ from typing import NamedTuple
 from fusewire_protos.chunks import encode_chunk
 
 
-class Backlog:
-    """How many bytes of one session wait for the connection. Who adds more than there is room for waits.
+class ByteBudget:
+    """Bounds the bytes of one session's uploads that wait for the connection. Adding more waits for room.
 
-    They are counted upload by upload: an interrupt may come between the counting of a chunk and its queueing, so what
-    is counted for an upload is given back as a whole at its end.
+    Bytes are counted for each upload apart. An interrupt may come between counting a chunk and queueing it, so the end
+    of an upload gives back all that is still counted for it.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._lock = threading.RLock()  # whose own entering no signal can split, as it can the condition's
+        self._lock = threading.RLock()  # entering the lock itself is atomic for signals; entering the condition is not
         self._changed = threading.Condition(self._lock)
         # Guarded by the lock.
         self._queued_bytes: Counter[Hashable] = Counter()
         self._has_ended = False
 
     def add(self, upload: Hashable, size_bytes: int) -> bool:
-        """Waits for room; a chunk larger than all of it waits to be alone. False once nothing is carried any more."""
+        """Waits for room and counts the bytes. More bytes than the limit wait until the queue is empty.
+
+        False once the connection has ended: nothing is counted then.
+        """
         with self._lock:
             self._changed.wait_for(lambda: self._has_ended or self._admits(size_bytes))
             if not self._has_ended:
@@ -36,19 +39,19 @@ class Backlog:
             return not self._has_ended
 
     def take(self, upload: Hashable, size_bytes: int) -> None:
-        """So many bytes have gone."""
+        """Gives back bytes that were sent."""
         with self._lock:
             self._queued_bytes[upload] -= size_bytes
             self._changed.notify_all()
 
     def drop(self, upload: Hashable) -> None:
-        """No more come of it, and none waits."""
+        """Gives back all bytes that are still counted for an upload, which has ended."""
         with self._lock:
             del self._queued_bytes[upload]
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Nobody waits any more."""
+        """Notes that the connection has ended, and wakes the threads that wait."""
         with self._lock:
             self._has_ended = True
             self._changed.notify_all()
@@ -59,36 +62,36 @@ class Backlog:
 
 
 class _Chunk(NamedTuple):
-    """A chunk as it travels, and how many bytes of the value it holds."""
+    """The encoded chunk, and how many bytes of the value it holds."""
 
     message: bytes
     size_bytes: int
 
 
 class UploadQueue:
-    """The chunks of one upload. None ends them, and stays."""
+    """The chunks of one upload. None marks the end and is never taken out."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, backlog: Backlog) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, budget: ByteBudget) -> None:
         self._loop = loop
-        self._backlog = backlog
+        self._budget = budget
         self._chunks: deque[_Chunk | None] = deque()
-        self._offset = 0  # of the chunk put next; the copying thread's alone
+        self._offset = 0  # of the next chunk to be put; used by the copying thread alone
         self._arrived = asyncio.Event()
         self._is_dropped = False
-        self._carried_bytes = 0  # of the chunk taken last; the I/O thread's alone
+        self._carried_bytes = 0  # of the chunk taken last; used by the I/O thread alone
 
     # ---- the thread that copies ----
 
     def put(self, chunk: memoryview) -> None:
         """Waits for room, then copies the chunk."""
-        if self._is_dropped or not self._backlog.add(self, chunk.nbytes):
+        if self._is_dropped or not self._budget.add(self, chunk.nbytes):
             return
         self._chunks.append(_Chunk(encode_chunk(self._offset, chunk), chunk.nbytes))
         self._offset += chunk.nbytes
         self._tell()
 
     def finish(self) -> None:
-        """No more come, nor did any of whose putting an exception came. May be begun again."""
+        """Ends the upload. May be called again if an exception has interrupted it."""
         self._chunks.append(None)
         self._tell()
 
@@ -99,8 +102,8 @@ class UploadQueue:
     # ---- the I/O thread ----
 
     async def next(self) -> bytes | None:
-        """The message of the next chunk; the one before counts as queued until now."""
-        self._backlog.take(self, self._carried_bytes)
+        """The message of the next chunk, or None at the end. The chunk before it counts as queued until this call."""
+        self._budget.take(self, self._carried_bytes)
         self._carried_bytes = 0
         while not self._chunks:
             self._arrived.clear()
@@ -108,14 +111,14 @@ class UploadQueue:
                 await self._arrived.wait()
         chunk = self._chunks[0]
         if chunk is None:
-            self._backlog.drop(self)
+            self._budget.drop(self)
             return None
         self._chunks.popleft()
         self._carried_bytes = chunk.size_bytes
         return chunk.message
 
     async def drain(self) -> None:
-        """Nobody carries the chunks any more: gives back their room until the last has come."""
+        """Discards chunks until the upload ends, because its connection has failed."""
         self._is_dropped = True
         while await self.next() is not None:
             pass

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import fusewire as fw
-from loadtests.peers.local import LIBRARIES, Library
-from loadtests.programs import Functions
-from loadtests.service import Service, serving
+from loadtests.peers.libraries import LIBRARIES, Library
+from loadtests.system.service import Service, serving
+from loadtests.workloads.loops import Functions
 
 
 class Context(NamedTuple):

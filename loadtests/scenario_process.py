@@ -5,14 +5,14 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 
 from loadtests.catalogue import choose
-from loadtests.context import Context
-from loadtests.figure import Figure
-from loadtests.workers import Worker, answer_commands
+from loadtests.measuring.figure import Figure
+from loadtests.measuring.workers import Worker, answer_commands
+from loadtests.system.context import Context
 
 _DEADLINE_S = 300.0
 
 
-def measure_apart(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
+def measure_in_process(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
     """The figures of the scenario that has these names. Raises what measuring it raises."""
     with Worker(_serve, backend, names) as worker:
         worker.tell("measure")

@@ -1,4 +1,4 @@
-"""Programs computed with NumPy, op by op: what a server in memory answers."""
+"""Runs programs op by op with NumPy, for the server in memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ Host = npt.NDArray[Any]
 # All results of a program, from its inputs, scalars and slice starts.
 Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
-_MEANING_OF_OPS = "fusewire_kernels.ops.reference"
+_REFERENCE_MODULE = "fusewire_kernels.ops.reference"
 
 
-def compute(program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]) -> Sequence[Host]:
-    """All results of a program."""
-    twin = importlib.import_module(_MEANING_OF_OPS).twin  # by name, for nothing else here needs the compiler
+def interpret(
+    program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]
+) -> Sequence[Host]:
+    """All results of a program, in op order."""
+    twin = importlib.import_module(_REFERENCE_MODULE).twin  # late: nothing else here needs the compiler
     values = list(inputs)
     values += [
         np.asarray(value).astype(dtypes.to_numpy(dtype)) for dtype, value in zip(program.scalars, scalars, strict=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fusewire as fw
-from loadtests.context import FUSEWIRE, upload
-from loadtests.programs import Floats, Loop
-from loadtests.turns import elapsed_ns
+from loadtests.measuring.timing import elapsed_ns
+from loadtests.system.context import FUSEWIRE, upload
+from loadtests.workloads.loops import Floats, Loop
 
 
 class RemoteLoop:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from fusewire._recording.positions import Position, Positions, users_position
+from fusewire._recording.source_lines import SourceLine, SourceLines, user_source_line
 
 
 def test_the_line_of_the_op_itself_is_exact() -> None:
-    positions = Positions()
-    positions.note(5, Position("a.py", 1))
-    positions.note(9, Position("a.py", 2))
+    positions = SourceLines()
+    positions.note(5, SourceLine("a.py", 1))
+    positions.note(9, SourceLine("a.py", 2))
     assert str(positions.find(9)) == "recorded at a.py:2"
 
 
 def test_between_noted_ops_the_one_before_is_told() -> None:
-    positions = Positions()
-    positions.note(5, Position("a.py", 1))
+    positions = SourceLines()
+    positions.note(5, SourceLine("a.py", 1))
     assert str(positions.find(8)) == "recorded at or after a.py:1"
     assert positions.find(4) is None
 
 
 def test_the_position_is_outside_the_package() -> None:
-    position = users_position()
-    assert position.file == __file__
+    source_line = user_source_line()
+    assert source_line.file == __file__

@@ -1,4 +1,4 @@
-"""Where in the user's code an op was recorded. Positions stay in the client; errors are told with them."""
+"""The lines of the user's code that recorded the ops. They stay in the client, which adds them to error messages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PACKAGE = __package__
 _KEPT = 1 << 16
 
 
-class Position(NamedTuple):
-    """A line of the user's code; `is_exact` if it recorded the very op asked for, else an earlier one."""
+class SourceLine(NamedTuple):
+    """A line of the user's code. `is_exact`: it recorded the op that was looked up, not an earlier one."""
 
     file: str
     line: int
@@ -23,34 +23,34 @@ class Position(NamedTuple):
         return f"{relation} {self.file}:{self.line}"
 
 
-class Positions:
-    """Noted positions by op number, ascending; the oldest are forgotten."""
+class SourceLines:
+    """Source lines by op number, ascending. Beyond 65,536 lines the older half is dropped."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
-        self._noted: list[Position] = []
+        self._lines: list[SourceLine] = []
 
-    def note(self, number: int, position: Position) -> None:
+    def note(self, number: int, source_line: SourceLine) -> None:
         if self._numbers and self._numbers[-1] >= number:
             return
         self._numbers.append(number)
-        self._noted.append(position)
+        self._lines.append(source_line)
         if len(self._numbers) > _KEPT:
             del self._numbers[: _KEPT // 2]
-            del self._noted[: _KEPT // 2]
+            del self._lines[: _KEPT // 2]
 
-    def find(self, number: int) -> Position | None:
-        """The position of op `number`, or of the last noted one before it."""
+    def find(self, number: int) -> SourceLine | None:
+        """The line of op `number`, or else of the last op before it that has one. None if there is none."""
         index = bisect_right(self._numbers, number) - 1
         if index < 0:
             return None
-        return self._noted[index]._replace(is_exact=self._numbers[index] == number)
+        return self._lines[index]._replace(is_exact=self._numbers[index] == number)
 
 
-def users_position() -> Position:
-    """The innermost line on this thread's stack that is not of this package."""
+def user_source_line() -> SourceLine:
+    """The innermost line on this thread's stack that lies outside this package."""
     frame: FrameType | None = sys._getframe(1)  # the documented way to one's callers
     while frame is not None and frame.f_globals.get("__package__") == _PACKAGE and frame.f_back is not None:
         frame = frame.f_back
     assert frame is not None
-    return Position(frame.f_code.co_filename, frame.f_lineno)
+    return SourceLine(frame.f_code.co_filename, frame.f_lineno)

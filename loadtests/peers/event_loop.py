@@ -6,7 +6,7 @@ import asyncio
 import importlib
 
 
-def new_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> asyncio.AbstractEventLoop:
     try:
         uvloop = importlib.import_module("uvloop")
     except ImportError:

@@ -1,7 +1,6 @@
-"""What a session keeps of a structure: the bytes of its program, and how values are bound to it.
+"""Encodes recorded structures as programs, and binds values to a program.
 
-Nothing per op runs in Python: what the ops of a signature have in common is worked out once for each, and spread over
-the ops in a few steps over arrays.
+No Python code runs per op. Each signature is worked out once, and array operations spread the result over the ops.
 """
 
 from __future__ import annotations
@@ -20,22 +19,22 @@ from fusewire_protos.program_parts import Parts, pack
 from fusewire_protos.shapes import Spec
 
 
-class Template(NamedTuple):
-    """A program as the client keeps it: what it takes to send it, and to bind it again."""
+class EncodedProgram(NamedTuple):
+    """A program in the form that is sent, with what binding values to it needs."""
 
-    raw: bytes
-    live_bytes: int
-    is_scalar: tuple[bool, ...] = ()  # of each value in op order; empty if all are
+    raw: bytes  # canonical
+    live_bytes: int  # of all live results
+    is_scalar: tuple[bool, ...] = ()  # for each value in op order; empty if no value is a slice start
     is_start: tuple[bool, ...] = ()  # likewise
 
 
 class Bindings(NamedTuple):
     scalars: tuple[Scalar, ...]
-    starts: tuple[Scalar, ...]  # whole, and among the scalars on the tape
+    starts: tuple[Scalar, ...]  # slice starts: integers, which the tape holds among the scalars
 
 
-def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
-    """Builds the program of a structure met for the first time. Runs no rule: recording ran them all."""
+def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgram:
+    """Encodes the program of a new structure. Shapes and dtypes are not checked, as recording has checked them."""
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
     raw = pack(_parts(cells, ops, len(structure.inputs), live))
@@ -43,51 +42,52 @@ def build_template(structure: Structure, live: tuple[int, ...]) -> Template:
     kept = zip(ops.signatures, uses, strict=True)
     live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
     if not any(signature.starts for signature in ops.signatures):
-        return Template(raw, live_bytes)
+        return EncodedProgram(raw, live_bytes)
     is_start = _is_start(ops)
-    return Template(raw, live_bytes, tuple([not each for each in is_start]), tuple(is_start))
+    return EncodedProgram(raw, live_bytes, tuple([not each for each in is_start]), tuple(is_start))
 
 
-def bind(template: Template, values: Sequence[Scalar]) -> Bindings:
-    """`values`: those of the piece in op order."""
-    if not template.is_start:
+def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
+    """The bindings of a use. `values`: those of the piece in op order."""
+    if not encoded.is_start:
         return Bindings(tuple(values), ())
-    return Bindings(tuple(compress(values, template.is_scalar)), tuple(compress(values, template.is_start)))
+    return Bindings(tuple(compress(values, encoded.is_scalar)), tuple(compress(values, encoded.is_start)))
 
 
 class _Ops(NamedTuple):
     """The ops of a structure."""
 
-    signatures: list[Signature]  # those that differ, in order of first use
-    numbers: Integers  # int64[ops], places in `signatures`
-    places: Integers  # int64[ops], where in the structure each begins
+    signatures: list[Signature]  # each once, in order of first use
+    numbers: Integers  # int64[ops], indices into `signatures`
+    places: Integers  # int64[ops], the index in the structure at which each op begins
 
 
 class _Table(NamedTuple):
-    """What signatures have in common with all ops that have them.
+    """The facts of each signature, for all ops that have it.
 
-    Two that differ may be one to the program, which does not tell a scalar from an array without dims.
+    Two client signatures may be one signature of the program, which does not distinguish a scalar from an array of rank
+    0.
     """
 
     specs: list[Spec]  # of all operands, each once
-    listed: list[tuple[Signature, list[int]]]  # each that differs to the program, with its operands' places in `specs`
-    numbers: Integers  # int64[signatures], places in `listed`
+    listed: list[tuple[Signature, list[int]]]  # each signature of the program, with its operands' indices into `specs`
+    numbers: Integers  # int64[signatures], indices into `listed`
     counts: Integers  # int64[signatures], how many operands each has
-    operand_specs: Integers  # int64[operands of all signatures], places in `specs`
-    operand_cells: Integers  # likewise, where in a record
+    operand_specs: Integers  # int64[operands of all signatures], indices into `specs`
+    operand_cells: Integers  # int64[operands of all signatures], the index of the operand in a record
 
 
 def _ops(cells: Integers) -> _Ops:
     places = places_of_signatures(cells)
     numbers = cells[places]
     least = int(numbers.min())
-    numbers -= least  # those of a loop are mostly near one another
+    numbers -= least  # the numbers of a loop lie close together, so arrays indexed by them stay short
     order = _by_first_use(numbers)
     return _Ops([signature_of(least + number) for number in order.tolist()], _ranks(order)[numbers], places)
 
 
 def _by_first_use(numbers: Integers) -> Integers:
-    """Each of the numbers once, in the order in which they come first."""
+    """Each number once, in the order of first occurrence."""
     first_uses = np.full(int(numbers.max(initial=-1)) + 1, len(numbers))
     np.minimum.at(first_uses, numbers, np.arange(len(numbers)))
     used = (first_uses < len(numbers)).nonzero()[0]
@@ -95,14 +95,14 @@ def _by_first_use(numbers: Integers) -> Integers:
 
 
 def _ranks(order: Integers) -> Integers:
-    """Of each number that is there, where in the order it stands."""
+    """For each number in `order`, its index there."""
     ranks = np.empty(int(order.max(initial=-1)) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
 
 
 def _is_start(ops: _Ops) -> list[bool]:
-    """Of each value in op order: those of an op are its scalars and then its starts."""
+    """For each value in op order whether it is a slice start. The values of an op are its scalars, then its starts."""
     counts = np.array([(len(signature.scalars), signature.starts) for signature in ops.signatures], np.int64)
     flags: list[bool] = np.tile((False, True), len(ops.numbers)).repeat(counts[ops.numbers].ravel()).tolist()
     return flags
@@ -135,9 +135,9 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
     outside = (operands >= OUTSIDE).nonzero()[0]
-    scalars = (operands == VALUE).nonzero()[0]  # starts are values too, but no operands
+    scalars = (operands == VALUE).nonzero()[0]  # slice starts are values, but not among the operands
     leaves = np.empty(inputs + len(scalars), np.int64)
-    leaves[operands[outside] - OUTSIDE] = specs[outside]  # the same for all ops that take an input
+    leaves[operands[outside] - OUTSIDE] = specs[outside]  # an input has the same spec in all ops that take it
     leaves[inputs:] = specs[scalars]
     numbers = operands + (len(leaves) - INSIDE)
     numbers[outside] = operands[outside] - OUTSIDE
@@ -153,7 +153,7 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
 
 
 def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Integers]:
-    """Of all ops behind one another, in the op's order and not the record's: the cells, and the places of the specs."""
+    """The operands of all ops, concatenated in the ops' own order: their cells, and their indices into the specs."""
     counts = table.counts[ops.numbers]
     ends = np.add.accumulate(counts)
     shifts = (np.add.accumulate(table.counts) - table.counts)[ops.numbers] - (ends - counts)
@@ -163,7 +163,7 @@ def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Inte
 
 
 def _listed(table: _Table, order: list[int], spec_numbers: list[int]) -> tuple[list[Any], list[Any]]:
-    """The lists of specs and of signatures, as they are in the bytes."""
+    """The lists of specs and of signatures, in the form that is encoded."""
     specs = [table.specs[place] for place in order]
     listed_specs = [[spec.dtype.code, *spec.shape] for spec in specs]
     listed_signatures = [

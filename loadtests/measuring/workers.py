@@ -112,5 +112,5 @@ def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> obj
 
 def _that_travels(error: Exception) -> Exception:
     """The error itself if it is a plain one, else its words: a pickled class must be rebuilt from its arguments."""
-    is_plain = type(error).__module__ in {"builtins", "loadtests.figure"}
+    is_plain = type(error).__module__ in {"builtins", "loadtests.measuring.figure"}
     return error if is_plain else RuntimeError(f"{type(error).__name__}: {error}")

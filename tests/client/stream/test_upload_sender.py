@@ -1,4 +1,4 @@
-"""Uploads of a session: what is taken, which way it goes, and that it changes no more."""
+"""UploadSender of a session: what is taken, which way it goes, and that it changes no more."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fusewire as fw
-from fusewire._stream.link import Link
+from fusewire._stream.session_state import SessionState
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import INLINE_BYTES, Free, Upload
 from tests.client.peer import connect, entries
@@ -62,11 +62,11 @@ def test_an_upload_that_an_interrupt_kept_from_being_declared_dies_silently(monk
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Link, "wait_for_credit", interrupt)
+    monkeypatch.setattr(SessionState, "wait_for_credit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         peer.session.array([2])
-    assert [recorder.buried for recorder in peer.session._recorders.all()] == [[]]
-    peer.transport.step()
+    assert [recorder.buried for recorder in peer.session._thread_recorders.all()] == [[]]
+    peer.transport.run_once()
     assert [upload.handle for upload in entries(peer, Upload)] == [first._handle]
 
 
@@ -77,5 +77,5 @@ def test_an_upload_dies_like_any_array(elements: int) -> None:
     handle = array._handle
     del array
     peer.session._sender.send_frees()
-    peer.transport.step()
+    peer.transport.run_once()
     assert [free.handles for free in entries(peer, Free)] == [(handle,)]

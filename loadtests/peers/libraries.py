@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from loadtests.measuring.workers import Worker
 from loadtests.peers import numpy_loops, torch_loops
-from loadtests.programs import Loop
-from loadtests.workers import Worker
+from loadtests.workloads.loops import Loop
 
 
 class Library(NamedTuple):

@@ -8,7 +8,7 @@ from itertools import chain
 from time import perf_counter_ns
 from typing import NamedTuple
 
-from loadtests.figure import Spread
+from loadtests.measuring.figure import Spread
 
 
 class Summary(NamedTuple):

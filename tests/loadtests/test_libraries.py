@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from loadtests.catalogue import SCENARIOS
-from loadtests.peers.local import LIBRARIES
+from loadtests.peers.libraries import LIBRARIES
 from loadtests.peers.numpy_loops import run_chain_in_place
-from loadtests.programs import Loop, check_close, draw_chain, draw_rnn, result_in_numpy, run_chain, run_rnn
+from loadtests.workloads.loops import Loop, check_close, draw_chain, draw_rnn, result_in_numpy, run_chain, run_rnn
 
 
 def test_every_backend_has_a_library_to_compare_to() -> None:

@@ -1,0 +1,25 @@
+"""Pins a handle that an op of another thread takes: its death is not reported before that op is sent.
+
+The array object alone does not keep its handle alive: `x[i] = v` may give it another handle at any time. So the op
+keeps a pin. The pin is listed by the recorder that minted the handle, which checks its pins before it reports deaths.
+"""
+
+from __future__ import annotations
+
+PinnedHandles = dict[int, int]  # of one recorder: the pinned handle by the identity of its pin
+
+
+class HandlePin:
+    """Listed while it exists. Adding and removing are one dict operation each: safe on any thread without a lock."""
+
+    __slots__ = ("_pins",)
+
+    def __init__(self, pins: PinnedHandles, handle: int) -> None:
+        self._pins = pins
+        pins[id(self)] = handle
+
+    def __del__(self) -> None:
+        try:  # noqa: SIM105  # `suppress` is an object, of a kind that a signal handler may raise within
+            self._pins.pop(id(self), None)
+        except AttributeError:
+            pass  # a signal handler raised before the pin was listed

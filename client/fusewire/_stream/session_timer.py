@@ -1,0 +1,66 @@
+"""The periodic work of a session: sends ops that have waited, reports deaths of handles, and asks for heartbeats.
+
+The I/O thread calls all methods, except where a docstring says otherwise.
+"""
+
+from __future__ import annotations
+
+from fusewire._recording.thread_recorders import ThreadRecorders
+from fusewire._stream.sender import Sender
+from fusewire._stream.session_state import SessionState
+
+_LEAST_TICK_S = 0.001  # timers of event loops count milliseconds; less would be none at all
+_BUSY_TICK_S = 0.004
+_IDLE_TICK_S = 0.1
+_TICKS_A_ROUND = 40  # once a round, deaths that no segment has reported are sent, and ticks may become rare
+_HEARTBEAT_AFTER_NS = 50_000_000  # before that, the next frame is expected to carry the acknowledgement
+
+
+class SessionTimer:
+    """Does the work of a tick and says when the next tick is due."""
+
+    def __init__(self, state: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
+        self._state = state
+        self._sender = sender
+        self._thread_recorders = recorders
+        self._ticks = 0
+        self._is_asleep = True  # whether the next tick is so late that new ops must ask for one
+        self.owes_heartbeat = False
+        self.heard_at_ns = 0  # when the last frame arrived, on the monotonic clock
+
+    def wakes_up(self) -> bool:
+        """Notes that ops wait. True if the caller must ask the transport for a tick. Called by any thread."""
+        was_asleep, self._is_asleep = self._is_asleep, False
+        if was_asleep:
+            self._ticks = 0
+        return was_asleep
+
+    def tick_s(self, now_ns: int) -> float:
+        """Does the work that is due; returns the seconds until the next tick."""
+        if self._state.ended is not None:
+            return _IDLE_TICK_S
+        self._is_asleep = False
+        self._sender.flush_aged(now_ns)
+        self._ticks += 1
+        if self._ticks % _TICKS_A_ROUND:
+            return self._active_tick_s(now_ns)
+        self._sender.send_frees()
+        self._is_asleep = True  # set before the check below, so that a thread that records after it asks for a tick
+        if self._thread_recorders.have_unsent:
+            self._is_asleep = False
+            return self._active_tick_s(now_ns)
+        self._ticks -= 1  # so that the next tick is the last of a round too
+        is_quiet = now_ns - self.heard_at_ns > _HEARTBEAT_AFTER_NS
+        self.owes_heartbeat = is_quiet and self._state.stream.owes_acknowledgement
+        return _IDLE_TICK_S
+
+    def _active_tick_s(self, now_ns: int) -> float:
+        """The seconds until the next tick, not shorter than needed, as ticks take the GIL from threads that record.
+
+        While the device is busy, ops are not sent for their age, and posted entries may gather. When the device becomes
+        idle, a frame of the server says so.
+        """
+        if not self._state.credit.is_free:
+            return _BUSY_TICK_S
+        ripe_ns = min((recorder.ripens_in_ns(now_ns) for recorder in self._thread_recorders.all()), default=0)
+        return max(ripe_ns / 1e9, _LEAST_TICK_S)

@@ -1,0 +1,1 @@
+"""The loops that are measured: array code that every library runs."""
