@@ -22,7 +22,8 @@ from fusewire_kernels.fusion.horizontal import Batch, schedule
 from fusewire_kernels.fusion.lowering import Task, lower
 from fusewire_kernels.fusion.slicing import division
 from fusewire_kernels.fusion.vertical import Fusion, fuse
-from fusewire_kernels.graph.graph import CONSTANT, Graph, build_graph
+from fusewire_kernels.graph.construction import build_graph
+from fusewire_kernels.graph.graph import CONSTANT, Graph
 from fusewire_kernels.memory.arena import Arena, arrange
 from fusewire_kernels.memory.donation import donations
 from fusewire_kernels.memory.lifetimes import Lifetime, lifetimes

@@ -7,7 +7,8 @@ from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.horizontal import Batch
 from fusewire_kernels.fusion.lowering import lower
 from fusewire_kernels.fusion.vertical import Fusion, _Fuser, _Links
-from fusewire_kernels.graph.graph import Graph, Value, build_graph
+from fusewire_kernels.graph.construction import build_graph
+from fusewire_kernels.graph.graph import Graph, Value
 from fusewire_kernels.memory.arena import arrange
 from fusewire_kernels.memory.lifetimes import lifetimes
 from fusewire_protos.program import Program

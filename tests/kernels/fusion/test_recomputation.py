@@ -6,7 +6,7 @@ import pytest
 
 from fusewire_kernels.codegen.bodies import weight
 from fusewire_kernels.fusion.recomputation import recomputed_weight
-from fusewire_kernels.graph.graph import build_graph
+from fusewire_kernels.graph.construction import build_graph
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer

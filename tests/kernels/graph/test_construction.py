@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value, build_graph, needed_ops
+from fusewire_kernels.graph.construction import build_graph, needed_ops
+from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Value
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer, random_program

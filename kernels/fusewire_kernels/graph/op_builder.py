@@ -1,0 +1,250 @@
+"""What each op becomes as primitive values.
+
+pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape; the numbers
+               among its attributes are CONSTANT operands behind these
+composite      its expansion
+reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
+               dimension are first copied, so the order of elements is row-major whatever the view
+product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]
+view           no value: a layout over another value's buffer, copied only where no strides express it
+concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
+take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from math import prod
+
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, PRODUCT, REDUCTION, Gathered, Operand, Value
+from fusewire_kernels.graph.value_builder import ValueBuilder
+from fusewire_kernels.graph.views import Layout
+from fusewire_kernels.ops.expand import expand
+from fusewire_protos import catalogue, dtypes, shapes
+from fusewire_protos.catalogue import Attributes, Category, DtypeSignature, Op
+from fusewire_protos.dtypes import DType
+from fusewire_protos.program import Program, ProgramOp
+from fusewire_protos.shapes import Shape, Spec
+
+
+class OpBuilder(ValueBuilder):
+    """Adds the values of one op of a program.
+
+    `first_start` numbers the first slice start of the op at hand.
+    """
+
+    def __init__(self, program: Program, needed: list[bool]) -> None:
+        super().__init__()
+        self.first_start = 0
+        self._program, self._needed = program, needed
+        self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
+
+    def result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        """What an op becomes that gives an array of this dtype and shape."""
+        if 0 in spec.shape:
+            return self.add(Value(ASSEMBLY, spec.dtype, spec.shape, self.origin))
+        return _MAKER_OF[op.op](self, op, operands, spec)
+
+    def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._signature(op, operands)
+        name, shape = op.op.name, spec.shape
+        if name == "astype":
+            return self.cast(operands[0], result)
+        values = self.values
+        for position, (number, layout) in enumerate(operands):
+            if layout.shape != shape or values[number].dtype is not wanted[position]:
+                operands[position] = self.fit(operands[position], wanted[position], shape)
+        if op.attributes:
+            constants = [self.constant(number, wanted[-1]) for number in op.op.numbers(op.attributes)]
+            operands = operands + [self.fit(constant, wanted[-1], shape) for constant in constants]
+        return self.point(name, tuple(operands), wanted[-1], result, shape)
+
+    def composite(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        specs = tuple([Spec(self.values[operand.value].dtype, operand.layout.shape) for operand in operands])
+        part, constants = expand(op.op, specs, op.attributes)
+        numbered = list(operands)
+        for value, dtype in zip(constants, part.scalars, strict=True):
+            numbered.append(self.constant(value, dtype))
+        for index, inner in enumerate(part.ops):
+            numbered.append(self.result(inner, [numbered[n] for n in inner.operands], part.result_spec(index)))
+        return numbered[-1]
+
+    def reduction(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axes: Shape = op.attributes[0]
+        wanted, result = self._signature(op, operands)
+        operand = self.cast(operands[0], wanted[0])
+        shape = operand.layout.shape
+        if prod(shape) == 0:
+            return self.fit(self.constant(_IDENTITIES[op.op.name], result), result, spec.shape)
+        if not _reduces_one_walk(operand.layout, axes):
+            kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
+            operand = self.copy(Operand(operand.value, views.transpose(operand.layout, kept + axes)))
+            axes = tuple(range(len(kept), len(shape)))
+        kept_shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
+        value = Value(REDUCTION, result, kept_shape, self.origin, (operand,), op.op.name, wanted[0], axes=axes)
+        return self.viewed(self.add(value), spec.shape)
+
+    def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        wanted, result = self._signature(op, operands)
+        a, b = [self.in_memory(self.cast(operand, wanted[i])) for i, operand in enumerate(operands)]
+        walked_a, walked_b = _as_matrices(a.layout, b.layout)
+        if walked_a.shape[-1] == 0:
+            return self.fit(self.constant(0, result), result, spec.shape)
+        matrices = (Operand(a.value, walked_a), Operand(b.value, walked_b))
+        return self.add(Value(PRODUCT, result, spec.shape, self.origin, matrices, "matmul", result))
+
+    def reshape(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self.viewed(operands[0], spec.shape)
+
+    def view(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return Operand(operands[0].value, views.VIEWS[op.op.name](operands[0].layout, *op.attributes))
+
+    def slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        part = catalogue.region_of(op.attributes)
+        return Operand(operands[0].value, views.region(operands[0].layout, part, self.first_start))
+
+    def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        axis: int = op.attributes[0]
+        result = self.assembly(spec.dtype, spec.shape)
+        position = 0
+        for operand in operands:
+            shape = operand.layout.shape
+            region = views.piece(result.layout, axis, position, shape)
+            self.store(self.cast(operand, spec.dtype), result.value, region)
+            position += shape[axis]
+        self._owner[result.value] = self._program.first_result + self.origin
+        return result
+
+    def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        target, value = operands
+        result = target if self._is_ours_alone(target, op.operands[0]) else self.copy(target)
+        region = views.region(result.layout, catalogue.region_of(op.attributes), self.first_start)
+        source = self.fit(value, spec.dtype, region.shape)
+        self.store(source, result.value, region, after=tuple(self.stores_of[result.value]))
+        self._owner[result.value] = self._program.first_result + self.origin
+        return result
+
+    def take(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        (data, indices), axis = operands, op.attributes[0]
+        shape, strides, offset, moves = data.layout
+        still = (0,) * len(indices.layout.shape)
+        walked = Operand(data.value, Layout(spec.shape, strides[:axis] + still + strides[axis + 1 :], offset, moves))
+        if self.is_slot(data):
+            return walked
+        position = Operand(indices.value, views.before_axes(indices.layout, spec.shape, len(shape) - axis - 1))
+        position = self.cast(position, dtypes.int64)
+        picked = Gathered(shape[axis], strides[axis])
+        picks = (walked, position)
+        return self.add(
+            Value(GATHER, spec.dtype, spec.shape, self.origin, picks, "gather", spec.dtype, gathered=picked)
+        )
+
+    def one_hot(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        (indices,) = operands
+        wanted = Operand(indices.value, views.before_axes(indices.layout, spec.shape, 1))
+        return self._matches(self.cast(wanted, dtypes.int64), self.index(spec.shape, len(spec.shape) - 1), spec)
+
+    def full(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self.fit(operands[0], spec.dtype, spec.shape)
+
+    def arange(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._progression(operands, spec, spec.dtype)
+
+    def linspace(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        return self._progression(operands, spec, dtypes.float64)
+
+    def eye(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
+        diagonal = self.fit(self.constant(op.attributes[2], dtypes.int64), dtypes.int64, spec.shape)
+        row = self.index(spec.shape, 0)
+        shifted = self.point("add", (row, diagonal), dtypes.int64, dtypes.int64, spec.shape)
+        return self._matches(shifted, self.index(spec.shape, 1), spec)
+
+    def _matches(self, a: Operand, b: Operand, spec: Spec) -> Operand:
+        hits = self.point("equal", (a, b), dtypes.int64, dtypes.bool_, spec.shape)
+        return self.cast(hits, spec.dtype)
+
+    def _progression(self, scalars: list[Operand], spec: Spec, given: DType) -> Operand:
+        """start + position · step, the scalars in the `given` dtype and the work in its accumulator; then cast."""
+        computed = given.accumulator
+        start, step = [self.fit(self.cast(scalar, given), computed, spec.shape) for scalar in scalars]
+        position = self.cast(self.index(spec.shape, 0), computed)
+        ramp = self.point("multiply", (position, step), computed, computed, spec.shape)
+        return self.cast(self.point("add", (start, ramp), computed, computed, spec.shape), spec.dtype)
+
+    def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
+        values = self.values
+        return _signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
+
+    def _is_ours_alone(self, target: Operand, number: int) -> bool:
+        """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
+        return self._owner.get(target.value) == number and self._uses[number] == 1
+
+    @cached_property
+    def _uses(self) -> list[int]:
+        return _count_uses(self._program, self._needed)
+
+
+def _count_uses(program: Program, needed: list[bool]) -> list[int]:
+    """How often each operand number is used by needed ops, or is live."""
+    uses = [0] * len(program.specs)
+    for op, is_needed in zip(program.ops, needed, strict=True):
+        if is_needed:
+            for number in op.operands:
+                uses[number] += 1
+    for index in program.live:
+        uses[program.first_result + index] += 1
+    return uses
+
+
+@lru_cache(1024)
+def _signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+    return op.dtype_rule(operands, attributes)
+
+
+@lru_cache(1024)
+def _reduces_one_walk(layout: Layout, axes: Shape) -> bool:
+    """Whether the reduced axes are one strided dimension, both in memory and in the row-major order of all axes."""
+    shape = tuple([layout.shape[axis] for axis in axes])
+    return all(
+        views.is_one_walk(shape, tuple([strides[axis] for axis in axes]))
+        for strides in (layout.strides, views.dense_strides(layout.shape))
+    )
+
+
+@lru_cache(1024)
+def _as_matrices(a: Layout, b: Layout) -> tuple[Layout, Layout]:
+    """The operands of a product as batches of matrices: a lone vector is one row of a, one column of b."""
+    rows = a if len(a.shape) > 1 else Layout((1, *a.shape), (0, *a.strides), a.offset, a.moves)
+    columns = b if len(b.shape) > 1 else Layout((*b.shape, 1), (*b.strides, 0), b.offset, b.moves)
+    batch = shapes.broadcast(rows.shape[:-2], columns.shape[:-2])
+    return views.broadcast_to(rows, batch + rows.shape[-2:]), views.broadcast_to(columns, batch + columns.shape[-2:])
+
+
+_IDENTITIES: dict[str, int] = {"sum": 0, "prod": 1, "any": 0, "all": 1}
+
+_Maker = Callable[[OpBuilder, ProgramOp, list[Operand], Spec], Operand]
+
+_MAKER_OF_CATEGORY: dict[Category, _Maker] = {
+    Category.POINTWISE: OpBuilder.pointwise,
+    Category.COMPOSITE: OpBuilder.composite,
+    Category.REDUCTION: OpBuilder.reduction,
+    Category.PRODUCT: OpBuilder.product,
+    Category.VIEW: OpBuilder.view,
+}
+
+_MAKER_OF_OP: dict[str, _Maker] = {
+    "reshape": OpBuilder.reshape,
+    "slice": OpBuilder.slice,
+    "concat": OpBuilder.concat,
+    "assign_slice": OpBuilder.assign_slice,
+    "take": OpBuilder.take,
+    "one_hot": OpBuilder.one_hot,
+    "full": OpBuilder.full,
+    "arange": OpBuilder.arange,
+    "linspace": OpBuilder.linspace,
+    "eye": OpBuilder.eye,
+}
+
+_MAKER_OF: dict[Op, _Maker] = {op: _MAKER_OF_OP.get(op.name) or _MAKER_OF_CATEGORY[op.category] for op in catalogue.OPS}

@@ -1,0 +1,116 @@
+"""Appends primitive values to a graph: constants, casts, points, assemblies and the stores that fill them."""
+
+from __future__ import annotations
+
+from math import prod
+
+from fusewire_kernels.graph import views
+from fusewire_kernels.graph.graph import ASSEMBLY, CONSTANT, INDEX, POINTWISE, SLOTS, STORE, Form, Operand, Value
+from fusewire_kernels.graph.views import Layout
+from fusewire_protos import dtypes
+from fusewire_protos.dtypes import DType
+from fusewire_protos.shapes import Shape
+
+
+class ValueBuilder:
+    """The values so far. Each constant, index and cast is one value, however often it is asked for.
+
+    `origin`, the index of the program's op at hand, is that of the values that are added.
+    """
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.origin = 0
+        self.stores_of: dict[int, list[int]] = {}  # of each assembly
+        self._casts: dict[tuple[Operand, DType], Operand] = {}
+        self._leaves: dict[tuple[Form, int | float, type, DType], Operand] = {}
+
+    def add(self, value: Value) -> Operand:
+        """A value, as a view of all of it."""
+        self.values.append(value)
+        return Operand(len(self.values) - 1, views.dense(value.shape))
+
+    def point(
+        self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
+    ) -> Operand:
+        """A POINTWISE value of these operands, all of its shape and, but the condition of "where", of one dtype."""
+        return self.add(Value(POINTWISE, dtype, shape, self.origin, operands, body, operand_dtype))
+
+    def cast(self, operand: Operand, dtype: DType) -> Operand:
+        """The operand itself if it has the dtype."""
+        source = self.values[operand.value].dtype
+        if source is dtype:
+            return operand
+        if prod(operand.layout.shape) == 0:
+            return self.add(Value(ASSEMBLY, dtype, operand.layout.shape, self.origin))
+        known = self._casts.get((operand, dtype))
+        if known is None:
+            known = self._casts[operand, dtype] = self.point("cast", (operand,), source, dtype, operand.layout.shape)
+        return known
+
+    def fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
+        """The operand cast to a dtype and broadcast to a shape.
+
+        A slot is cast before; an array after, so that the cast has the points of what needs it and fuses with it.
+        """
+        number, layout = operand
+        if self.is_slot(operand):
+            number, layout = self.cast(Operand(number, views.dense(())), dtype)
+            return Operand(number, views.broadcast_to(layout, shape))
+        if layout.shape != shape:
+            operand = Operand(number, views.broadcast_to(layout, shape))
+        return self.cast(operand, dtype)
+
+    def constant(self, value: int | float, dtype: DType) -> Operand:
+        """A constant that the plan holds, of shape ()."""
+        return self._leaf(Value(CONSTANT, dtype, (), self.origin, constant=value), value)
+
+    def index(self, shape: Shape, axis: int) -> Operand:
+        """The position along an axis, at every point of `shape`."""
+        extent = shape[axis]
+        if extent == 1:
+            return self.fit(self.constant(0, dtypes.int64), dtypes.int64, shape)
+        vector = self._leaf(Value(INDEX, dtypes.int64, (extent,), self.origin, body="index"), extent)
+        return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
+
+    def _leaf(self, value: Value, name: int | float) -> Operand:
+        key = (value.form, name, type(name), value.dtype)  # 300 and 300.0 are other bytes
+        known = self._leaves.get(key)
+        if known is None:
+            known = self._leaves[key] = self.add(value)
+        return known
+
+    def viewed(self, operand: Operand, shape: Shape) -> Operand:
+        """The same elements in the same order under another shape, copied where no strides express it."""
+        layout = views.reshape(operand.layout, shape)
+        if layout is not None:
+            return Operand(operand.value, layout)
+        return self.viewed(self.copy(operand), shape)
+
+    def assembly(self, dtype: DType, shape: Shape) -> Operand:
+        """A buffer that stores are to fill."""
+        result = self.add(Value(ASSEMBLY, dtype, shape, self.origin))
+        self.stores_of[result.value] = []
+        return result
+
+    def store(self, source: Operand, assembly: int, region: Layout, *, after: tuple[int, ...] = ()) -> None:
+        """Fills a region of an assembly, once the stores `after` are done."""
+        if prod(region.shape) == 0:
+            return
+        self.stores_of[assembly].append(len(self.values))
+        dtype, target = self.values[assembly].dtype, Operand(assembly, region)
+        self.add(Value(STORE, dtype, region.shape, self.origin, (source,), target=target, after=after))
+
+    def copy(self, operand: Operand) -> Operand:
+        """A buffer of its own that holds the elements of a view in C order."""
+        result = self.assembly(self.values[operand.value].dtype, operand.layout.shape)
+        self.store(operand, result.value, result.layout)
+        return result
+
+    def is_slot(self, operand: Operand) -> bool:
+        """Whether it stands in the slot table itself."""
+        return self.values[operand.value].form in SLOTS
+
+    def in_memory(self, operand: Operand) -> Operand:
+        """The operand, copied if it stands in the slot table."""
+        return self.copy(operand) if self.is_slot(operand) else operand
