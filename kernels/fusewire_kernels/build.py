@@ -18,10 +18,11 @@ from typing import NamedTuple
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.explain import explain
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import Batch, schedule
 from fusewire_kernels.fusion.lowering import Task, lower
 from fusewire_kernels.fusion.slicing import division
-from fusewire_kernels.fusion.vertical import Fusion, fuse
+from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import CONSTANT, Graph
 from fusewire_kernels.memory.arena import Arena, arrange

@@ -4,9 +4,9 @@ read the same input are not one.
 
 from __future__ import annotations
 
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.horizontal import Batch
-from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph.graph import PRODUCT, Graph
 from fusewire_kernels.memory.lifetimes import Lifetime
 from fusewire_protos.program import Program

@@ -14,9 +14,9 @@ from typing import Any
 
 from fusewire_kernels.build import Design
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
+from fusewire_kernels.fusion.fusion import Fusion, inlined_as
 from fusewire_kernels.fusion.horizontal import Batch
 from fusewire_kernels.fusion.lowering import Task
-from fusewire_kernels.fusion.vertical import Fusion, inlined_as
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Operand
 from fusewire_kernels.memory.arena import Arena
 from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fusewire_kernels.build import Design
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.horizontal import Batch
 from fusewire_kernels.fusion.lowering import lower
-from fusewire_kernels.fusion.vertical import Fusion, _Fuser, _Links
+from fusewire_kernels.fusion.vertical import _Fuser, _Links
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import Graph, Value
 from fusewire_kernels.memory.arena import arrange

@@ -9,8 +9,8 @@ import pytest
 
 from fusewire_kernels import build
 from fusewire_kernels.build import Design, design, written_in
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import Batch
-from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph.graph import Form, Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.memory.arena import Arena

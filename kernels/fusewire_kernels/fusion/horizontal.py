@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.lowering import Lowered, Task
-from fusewire_kernels.fusion.vertical import Fusion
 
 
 class Batch(NamedTuple):

@@ -21,10 +21,10 @@ from fusewire_kernels.codegen.kernel import (
     Stride,
     are_columns,
 )
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.fusion.recipe import Recipe, Step, Walked, outline_of, recipe_of
-from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.graph.views import Layout

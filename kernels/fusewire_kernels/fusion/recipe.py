@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from fusewire_kernels.fusion.fusion import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement, Walk
-from fusewire_kernels.fusion.vertical import Fusion, inlined_as, placement_of_result
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
 from fusewire_protos.dtypes import DType

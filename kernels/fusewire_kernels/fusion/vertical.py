@@ -19,6 +19,7 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.fusion import placement as places
+from fusewire_kernels.fusion.fusion import INLINED_FORMS, Fusion, Refusal, placement_of_result
 from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
 from fusewire_kernels.fusion.needs import (
     Needs,
@@ -35,9 +36,7 @@ from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import (
     ASSEMBLY,
     GATHER,
-    INDEX,
     LEAVES,
-    POINTWISE,
     PRODUCT,
     REDUCTION,
     SLOTS,
@@ -48,39 +47,12 @@ from fusewire_kernels.graph.graph import (
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.shapes import Shape
 
-_INLINED_FORMS = (POINTWISE, INDEX)
-
 MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
 
 _ALONE = "a product stands alone"
 _OTHER_POINTS = "it has other points"
 _CROWDED = "a reduction of so much to so little has a kernel to itself"
 _REPEATED = "its kernel would compute too much again for each reduction"
-
-
-class Refusal(NamedTuple):
-    """Why a value is not in the group that computes one of its operands."""
-
-    value: int
-    producer: int
-    reason: str
-
-
-class Fusion(NamedTuple):
-    """The groups of a graph in an order in which they may run.
-
-    `group_of[value]` indexes `groups`; None for what belongs to none: leaves, assemblies and what is inlined.
-    `writers[assembly]` are its stores. `is_stored[value]`: the value needs a buffer, because another group reads it or
-    because it is live. `waits_for[group]` indexes the groups that must end before it begins.
-    """
-
-    graph: Graph
-    groups: tuple[Group, ...]
-    group_of: tuple[int | None, ...]
-    writers: dict[int, list[int]]
-    is_stored: tuple[bool, ...]
-    waits_for: tuple[tuple[int, ...], ...]
-    refusals: tuple[Refusal, ...]
 
 
 def fuse(graph: Graph) -> Fusion:
@@ -133,7 +105,7 @@ class _Fuser:
     # ---- inlining ----
 
     def _can_inline(self, value: Value) -> bool:
-        if value.form not in _INLINED_FORMS:
+        if value.form not in INLINED_FORMS:
             return False
         nodes = 1
         for base, layout in value.operands:
@@ -403,23 +375,6 @@ class _Fuser:
 def _is_invertible(layout: Layout, shape: Shape) -> bool:
     """Whether a value seen through this view can be computed at the points of the view."""
     return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
-
-
-def placement_of_result(value: Value, placement: Placement) -> Placement:
-    """Where the elements of a value lie whose work is done at the points of `placement`."""
-    if not value.axes:
-        return placement
-    return tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
-
-
-def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
-    """The member that stands for an operand computed again in this group, or None if it is not."""
-    value = values[operand.value]
-    if not group.inlined or value.form not in _INLINED_FORMS:
-        return None
-    place = places.behind_view(operand.layout, value.shape, placement)
-    member = None if place is None else Member(operand.value, place)
-    return member if member in group.inlined else None
 
 
 def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tuple[bool, ...]:

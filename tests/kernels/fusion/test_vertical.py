@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fusewire_kernels.build import design
+from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.placement import Walk
-from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph.graph import Form
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
