@@ -299,7 +299,7 @@ class Engine:
         self._orders.hand_over()
 
     def _finish_surely(self, report: orders.Report) -> None:
-        """Handles a report. If that fails, the tables are unreliable and the server ends; other reports are still handled."""
+        """Handles a report. If that fails, tables may be wrong and the server is broken; other reports go on."""
         try:
             self._finish(report)
         except Exception as error:
