@@ -72,7 +72,7 @@ class Allocation:
         itself, or its producer found none; such an input raises OutOfMemory.
         """
         if value.state is not ValueState.STAND_IN:
-            raise OutOfMemory("the device had no room for an input")
+            raise OutOfMemory("the device had no memory for an input")
         if not spare:
             spare.append(self._zeros(_largest_stand_in_bytes(submission)))
         return spare[0]
@@ -81,7 +81,7 @@ class Allocation:
         try:
             zeros = np.zeros(size_bytes, np.uint8)
         except MemoryError:
-            raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from None
+            raise OutOfMemory(f"the system has no memory for {size_bytes} bytes") from None
         block = self._memory.allocate(size_bytes)
         self._device.write(block, zeros.data)
         return block

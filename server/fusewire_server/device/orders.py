@@ -141,7 +141,7 @@ Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 def no_room_on_host(size_bytes: int) -> str:
     """Returns the refusal of a fetched or uploaded value for which the host has no memory, whatever the device has."""
-    return f"the host has no room for a value of {size_bytes} bytes"
+    return f"the host has no memory for a value of {size_bytes} bytes"
 
 
 def sessions_of(order: Order) -> frozenset[Session]:

@@ -136,7 +136,7 @@ class SlicedRun:
                 self._leave_row()
                 return True
         except MemoryError as error:
-            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
+            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no memory for intermediate values")
         except Exception as error:
             log.exception("a row that went on in slices failed")
             failure = FailedRow(row, "server_fault", f"running it in slices failed: {type(error).__name__}")

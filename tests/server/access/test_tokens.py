@@ -226,8 +226,8 @@ def test_a_token_of_another_scope_is_refused_by_name(path: Path) -> None:
     [
         ("id", "expected id, hash, tenant, scope"),
         (f"id {HASH} lab use 2030-01-01T00:00:00Z more", "expected id, hash, tenant, scope"),
-        ("id abc lab use", "no SHA-256"),
-        (f"id {HASH.upper()} lab use", "no SHA-256"),
+        ("id abc lab use", "not a SHA-256"),
+        (f"id {HASH.upper()} lab use", "not a SHA-256"),
         (f"id {HASH} lab root", "scope is not one of use, inspect, admin"),
         (f"id {HASH} lab use tomorrow", "not an ISO 8601"),
         (f"id {HASH} lab use 2030-01-01T00:00:00", "no time zone"),
@@ -296,7 +296,7 @@ def test_nobody_stays_for_long_while_the_file_is_broken(path: Path, harm: str) -
     clock.pass_s(OLD_RECORDS_S - 1)
     authenticator.recall(token)
     clock.pass_s(1)
-    with pytest.raises(Unauthenticated, match="could not read its tokens for 300 s"):
+    with pytest.raises(Unauthenticated, match="could not read its token file for 300 s"):
         authenticator.recall(token)
 
 
@@ -308,7 +308,7 @@ def test_one_fault_after_another_prolongs_nobodys_stay(path: Path) -> None:
         authenticator.recall(token)
         clock.pass_s(OLD_RECORDS_S / 2)
     path.unlink()
-    with pytest.raises(Unauthenticated, match="could not read its tokens"):
+    with pytest.raises(Unauthenticated, match="could not read its token file"):
         authenticator.recall(token)
 
 
@@ -412,7 +412,7 @@ def test_it_is_told_when_nobody_stays_longer(path: Path, caplog: pytest.LogCaptu
     for _ in range(3):
         with pytest.raises(Unauthenticated):
             authenticator.recall(token)
-    assert ["nobody stays" in record.getMessage() for record in caplog.records] == [False, True]
+    assert ["known callers too" in record.getMessage() for record in caplog.records] == [False, True]
 
 
 def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:

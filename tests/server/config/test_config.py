@@ -132,7 +132,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fusewire.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match="no TOML"):
+    with pytest.raises(ConfigurationError, match="not valid TOML"):
         load(path, {}, {})
 
 

@@ -164,7 +164,7 @@ class Stageless(NullDevice):
             MemoryError("1 byte is too much"),
             grpc.StatusCode.RESOURCE_EXHAUSTED,
             "out_of_memory",
-            f"the host has no room for a value of {LARGE.size_bytes} bytes",
+            f"the host has no memory for a value of {LARGE.size_bytes} bytes",
         ),
         (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault", "receiving the bytes failed: OSError"),
     ],
