@@ -1,9 +1,9 @@
-"""The scalar bodies as data: what each op is in generated text, for each class of dtypes.
+"""Defines the scalar body of each op: its expression in generated text, for each class of dtypes. Pure.
 
-An expression names its operands `{0}`, `{1}`, … and `{t}`, the suffix of the type it computes in. A function `fw_…`
-is the prelude's; a plain operator stands where it means the same in every dialect. Booleans are held as 0 and 1 in
-`uint8_t`. float16 and bfloat16 are held as the float they equal, computed in float and rounded
-after each op, except by an op that only selects among values they already have.
+An expression names its operands `{0}`, `{1}`, …; `{t}` is the suffix of the type in which it computes. Functions `fw_…`
+are the prelude's; a plain operator is used if it means the same in every dialect. Booleans are held as 0 and 1 in
+`uint8_t`. A float16 or bfloat16 is held as the equal float. Its ops compute in float and round the result, except ops
+that only select one of their operands' values.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ _WEIGHT_OF_ROUNDING = 6
 
 
 class TextType(NamedTuple):
-    """A dtype in generated text: `suffix` names it, `value` holds it in a variable, `stored` in memory."""
+    """The names of a dtype's types in generated text: `value` for a variable, `stored` for memory.
+
+    `suffix` names the dtype.
+    """
 
     suffix: str
     compute_suffix: str
@@ -39,10 +42,10 @@ TYPES: dict[DType, TextType] = {
 
 
 class Body(NamedTuple):
-    """An op's expression for floating, integer and boolean operands; None where the catalogue has no such op.
+    """An op's expressions for floating, integer and boolean operands; None if the op does not take such operands.
 
     `only_selects`: the result is a value that the op's dtype already has, so it needs no rounding.
-    `weight`: about how many operations follow one another in it.
+    `weight`: the approximate length of its longest chain of dependent operations.
     """
 
     floating: str | None
@@ -53,7 +56,7 @@ class Body(NamedTuple):
 
 
 def _function(op: str, operands: int) -> str:
-    """The call of the prelude's function for an op."""
+    """Returns the call of the prelude's function for an op."""
     return f"fw_{op}_{{t}}({', '.join(f'{{{number}}}' for number in range(operands))})"
 
 
@@ -144,7 +147,10 @@ BODIES: dict[str, Body] = {
 
 
 def expression(op: str, operand_dtype: DType, dtype: DType, operands: tuple[str, ...]) -> str:
-    """The text of a scalar body over named operands, rounded to `dtype`. Raises KeyError for an op without one."""
+    """Returns the text of a scalar body over named operands, rounded to `dtype`.
+
+    Raises KeyError for an op without one.
+    """
     text_type = TYPES[operand_dtype]
     template = _template(op, operand_dtype)
     if template is None:
@@ -154,19 +160,19 @@ def expression(op: str, operand_dtype: DType, dtype: DType, operands: tuple[str,
 
 
 def weight(op: str, dtype: DType) -> int:
-    """About how many operations follow one another in a scalar body whose result is of `dtype`."""
+    """Returns the approximate length of the longest chain of dependent operations in a scalar body of this `dtype`."""
     body = BODIES[op]
     is_rounded = dtype.is_half and not body.only_selects
     return body.weight + (_WEIGHT_OF_ROUNDING if is_rounded else 0)
 
 
 def rounded(text: str, dtype: DType) -> str:
-    """A computed expression brought to the values that `dtype` has."""
+    """Returns the expression rounded to the values of `dtype`."""
     return f"fw_round_{TYPES[dtype].suffix}({text})" if dtype.is_half else text
 
 
 def conversion(operand: str, source: DType, target: DType) -> str:
-    """A value of `source` as one of `target`: an integer saturates, NaN becomes 0, a boolean is ≠ 0."""
+    """Returns the conversion of a value to `target`: integers saturate, NaN becomes 0, a boolean is ≠ 0."""
     if source is target:
         return operand
     if target.is_boolean:
@@ -179,19 +185,19 @@ def conversion(operand: str, source: DType, target: DType) -> str:
 
 
 def loaded(location: str, dtype: DType) -> str:
-    """The value read from a place in memory."""
+    """Returns the expression of a value read from a place in memory."""
     if dtype.is_half:
         return f"fw_load_{TYPES[dtype].suffix}({location})"
     return f"{location} != 0" if dtype.is_boolean else location
 
 
 def canonical(value: str, dtype: DType) -> str:
-    """A computed float with the one NaN in place of any other."""
+    """Returns the expression of a computed float with every NaN replaced by the canonical NaN."""
     return f"fw_canonical_{TYPES[dtype].compute_suffix}({value})"
 
 
 def storable(value: str, dtype: DType) -> str:
-    """What is written to memory for a value."""
+    """Returns the expression of a value as it is written to memory."""
     return f"fw_store_{TYPES[dtype].suffix}({value})" if dtype.is_half else value
 
 

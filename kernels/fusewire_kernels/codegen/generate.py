@@ -1,4 +1,4 @@
-"""From a kernel to its source in a dialect."""
+"""Generates the source of a kernel in a dialect. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from fusewire_kernels.codegen.product_cuda import cuda_product_text
 from fusewire_kernels.plan.plan import KernelSource
 
 
-@lru_cache(1024)  # plans of other sizes, and of other repeats of a body, have the same kernels
+@lru_cache(1024)  # because plans of other sizes, or of more repeats of a body, have the same kernels
 def generate(kernel: Kernel, dialect: str) -> KernelSource:
-    """The source of a kernel in `dialect`, to be compiled behind that dialect's prelude. Raises ValueError."""
+    """Returns the source of a kernel in `dialect`, to be compiled after that dialect's prelude. Raises ValueError."""
     match dialect:
         case "c":
             return KernelSource(kernel.key, _c_text(kernel))

@@ -1,7 +1,7 @@
-"""How a CUDA kernel is spread over the device: which of its entry points, how many blocks, how many threads each.
+"""Chooses the grid of a CUDA kernel: its entry point, the number of blocks, and the threads of each. Pure.
 
-The first line of a CUDA text names its schedule, so that a plan's text and sizes are all that a launch needs. A grid
-changes who computes an element and never how, so any choice gives the same bits.
+The first line of a CUDA text names the kernel's schedule, so that a launch needs only the plan's text and sizes. A grid
+decides which thread computes an element and never how, so every choice gives the same bits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ LANES = 32  # FW_LANES of the prelude
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
-_MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once: to walk on takes less than to begin a block
+_MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once; a block that walks on is faster than a new block
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
 _MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
 
 
 class Schedule(Enum):
-    """Who takes which points."""
+    """The way in which points are spread over threads."""
 
     POINTS = "points"
     ROWS = "rows"
@@ -34,7 +34,7 @@ class Schedule(Enum):
 
 
 class Layout(NamedTuple):
-    """A schedule over `rank` outer dimensions (of a product: batch dimensions)."""
+    """A schedule over `rank` outer dimensions (batch dimensions for a product)."""
 
     schedule: Schedule
     rank: int
@@ -43,8 +43,8 @@ class Layout(NamedTuple):
 class Tile(NamedTuple):
     """An entry point of a product kernel, named for the part of the result that a block computes.
 
-    A thread computes `side` × `side` elements of it. A slice of the operands is `depth` steps of k; a thread reads
-    `steps` of them at a time. With fewer than `least_blocks` blocks the next smaller tile is faster.
+    A thread computes `side` × `side` elements of that part. A slice of the operands is `depth` steps of k; a thread
+    reads `steps` of these at a time. With fewer than `least_blocks` blocks the next smaller tile is faster.
     """
 
     side: int
@@ -68,14 +68,14 @@ class Tile(NamedTuple):
 THREADS_DOWN = 8
 THREADS_ACROSS = 16
 
-# A larger tile reads less memory for each product, but it has fewer blocks, and a device is full only if most of its
-# multiprocessors have one: an H200 has 132. A thread loads 24 elements of each slice, whatever the tile; to compute on
-# them takes at least as long as it takes the next 24 to arrive.
+# A larger tile reads less memory for each product but has fewer blocks, and a device is full only if most of its
+# multiprocessors have a block: an H200 has 132. A thread loads 24 elements of each slice with every tile, and computing
+# on them takes at least as long as the next 24 take to arrive.
 TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
 class Grid(NamedTuple):
-    """The x dimension of a launch; `entry` is appended to the kernel's key to name its function."""
+    """The x dimension of a launch. `entry` is appended to the kernel's key to name its function."""
 
     entry: str
     blocks: int
@@ -83,7 +83,7 @@ class Grid(NamedTuple):
 
 
 def layout(kernel: Kernel) -> Layout:
-    """How a kernel's CUDA text is organised."""
+    """Returns the layout of a kernel's CUDA text."""
     if isinstance(kernel, ProductKernel):
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
     if not kernel.has_inner:
@@ -92,13 +92,13 @@ def layout(kernel: Kernel) -> Layout:
 
 
 def head_line(kernel: Kernel) -> str:
-    """The first line of a kernel's CUDA text."""
+    """Returns the first line of a kernel's CUDA text."""
     schedule, rank = layout(kernel)
     return f"{_HEAD}{schedule.value} {rank}\n"
 
 
 def layout_of(text: str) -> Layout:
-    """The layout that the first line of a CUDA text names. Raises ValueError if there is none."""
+    """Returns the layout that the first line of a CUDA text names. Raises ValueError if it names none."""
     head, _, _ = text.partition("\n")
     if not head.startswith(_HEAD):
         raise ValueError(f"a CUDA kernel begins with {_HEAD!r}, not with {head[:40]!r}")
@@ -107,7 +107,7 @@ def layout_of(text: str) -> Layout:
 
 
 def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
-    """How to launch a kernel over `sizes`; `copies` is how many instances times rows run beside one another."""
+    """Returns the grid of a kernel over `sizes`. `copies` is the number of instances times the number of rows."""
     schedule, rank = layout
     outer = prod(sizes[:rank])
     if schedule is Schedule.POINTS:
@@ -123,7 +123,7 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """The largest tile with enough blocks, of which the result fills more than half in height and in width."""
+    """Chooses the largest tile that has enough blocks and that the result fills by more than half in each direction."""
 
     def blocks(tile: Tile) -> int:
         return batches * -(-rows // tile.height) * -(-columns // tile.width)

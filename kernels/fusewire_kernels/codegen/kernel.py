@@ -1,21 +1,23 @@
-"""A kernel before it is text: what one launch computes for one instance, free of sizes and addresses.
+"""Defines a kernel before it is text: the work of one launch for one instance, without sizes and addresses. Pure.
 
-Two families. A `LoopKernel` walks an iteration space and covers pointwise work, moves and reductions along the
-innermost dimension, fused in any mixture. A `ProductKernel` is one matrix product. Code generation turns either into
-source for a dialect; equal kernels give equal text, so `key` names the compiled function.
+There are two families. A `LoopKernel` walks an iteration space; it covers any mixture of pointwise work, moves and
+reductions along the innermost dimension. A `ProductKernel` is one matrix product. Code generation turns either into
+source for a dialect. Equal kernels give equal text, so `key` names the compiled function.
 
-Iteration space of a loop kernel: `rank` outer dimensions (perhaps none), then, if `has_inner`, one inner dimension
-along which reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for each point
-of the outer dimensions); a reduction turns an inner value into an outer one, which inner nodes may use again.
+The iteration space of a loop kernel has `rank` outer dimensions (perhaps none), then, if `has_inner`, one inner
+dimension along which reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for
+each point of the outer dimensions). A reduction turns an inner value into an outer one, which inner nodes may use
+again.
 
-Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one);
-then, for each array argument in order (inputs, then outputs), its element strides for those dimensions whose class is
-`Stride.ANY`, followed, for a gathered input, by the extent and the element stride of the gathered axis. Strides may be
-negative, extents zero. Lowering tells classes only along the last outer dimension and the inner one, so that kernels
-serve what broadcasts along the others and what does not.
+Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one). Then
+it holds, for each array argument in order (inputs, then outputs), its element strides for the dimensions whose class is
+`Stride.ANY`, and for a gathered input also the extent and the element stride of the gathered axis. Strides may be
+negative, extents may be zero. Lowering determines classes only along the last outer dimension and the inner one, so
+that the same kernels serve arrays that broadcast along other dimensions and arrays that do not.
 
 Aliasing: in a kernel without an inner dimension an output may lie exactly on an array input of the same strides and
-item size, so every point reads its inputs before it writes. Nothing else of an instance overlaps what it writes.
+item size, so every point reads its inputs before it writes. An output of an instance overlaps nothing else of that
+instance.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from fusewire_protos.dtypes import DType
 
 
 class Stride(Enum):
-    """How an argument moves along one dimension: known when text is generated, or an argument at run time."""
+    """The way in which an argument moves along one dimension: known in the text, or an argument at run time."""
 
-    ZERO = "0"  # broadcast: does not move
+    ZERO = "0"  # broadcast: it does not move
     UNIT = "1"  # one element a step
     ANY = "s"  # a stride in `sizes`
 
@@ -58,16 +60,16 @@ class Node(NamedTuple):
     Values of a body are numbered: first the inputs of the kernel (a scalar or outer-only array is an outer value, any
     other an inner one; a gathered input keeps its number but has no value), then the nodes in order.
 
-    Forms that are no scalar body:
+    Forms that are not scalar bodies:
       "index"   the int64 position along dimension `detail` (`rank` is the   no operands
                 inner one)
-      "gather"  element of input number `detail`, a gathered one, at the clamped    one int64 operand
-                position that the operand gives
-      "reduce"  reduction named by `detail` ("sum", "prod", "min", "max",     one inner operand
-                "any", "all", "argmin", "argmax") of the operand along the inner dimension
+      "gather"  the element of input number `detail`, a gathered input,       one int64 operand
+                at the clamped position that the operand gives
+      "reduce"  the reduction named by `detail` ("sum", "prod", "min",        one inner operand
+                "max", "any", "all", "argmin", "argmax") of the operand along the inner dimension
       "cast"    the operand converted from its dtype to `dtype`              one operand
-    `dtype` is the dtype of the value; operands of a scalar body share `operand_dtype` (but the condition of "where",
-    which is bool). A cast to the operand's own dtype copies: it makes an inner value of an outer one.
+    `dtype` is the dtype of the value. Operands of a scalar body have `operand_dtype`, except the condition of "where",
+    which is bool. A cast to the operand's own dtype copies: it makes an inner value of an outer one.
     """
 
     op: str
@@ -79,7 +81,7 @@ class Node(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Output `argument` of the kernel receives `value` (an input or a node; inner if the argument moves there)."""
+    """Writes `value` (an input or a node) to output `argument`; the store is inner if the argument moves there."""
 
     value: int
     argument: Argument
@@ -87,7 +89,7 @@ class Store(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """Pointwise work, moves and inner reductions over one iteration space."""
+    """A kernel of pointwise work, moves and inner reductions over one iteration space."""
 
     rank: int
     has_inner: bool
@@ -105,7 +107,7 @@ class LoopKernel:
 
 
 def are_columns(inputs: Iterable[Argument]) -> bool:
-    """Whether more inputs are contiguous along the last outer dimension than along the inner one."""
+    """Returns whether more inputs are contiguous along the last outer dimension than along the inner one."""
     arrays = [argument for argument in inputs if argument.kind is ArgumentKind.ARRAY]
     along_rows = sum(argument.strides[-1] is Stride.UNIT for argument in arrays)
     along_columns = sum(argument.strides[-2] is Stride.UNIT for argument in arrays)
@@ -114,11 +116,11 @@ def are_columns(inputs: Iterable[Argument]) -> bool:
 
 @dataclass(frozen=True)
 class ProductKernel:
-    """`out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]`, one fma chain over ascending k in the accumulator's dtype.
+    """Computes `out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]`, one fma chain over ascending k in the accumulator's dtype.
 
-    Operands a, b (any strides) and out (C order). `sizes`: batch extents (`batch_rank` of them), rows, columns, inner;
-    then the element strides of a (batch…, rows, inner) and of b (batch…, inner, columns), zero where broadcast.
-    `b_is_unit`: the stride of b along columns is 1. `dtype` is that of a, b and out.
+    Operands: a, b (any strides) and out (C order). `sizes`: batch extents (`batch_rank` of them), rows, columns, inner;
+    then the element strides of a (batch…, rows, inner) and of b (batch…, inner, columns), zero where they broadcast.
+    `b_is_unit`: the stride of b along columns is 1. `dtype` is the dtype of a, b and out.
     """
 
     dtype: DType
@@ -134,5 +136,5 @@ Kernel = LoopKernel | ProductKernel
 
 
 def _key(kernel: Kernel) -> str:
-    """A name that equal kernels share, legal in C."""
+    """Returns a name that equal kernels share, legal in C."""
     return "fw_" + blake2b(repr(kernel).encode(), digest_size=10).hexdigest()

@@ -1,16 +1,16 @@
-"""A loop kernel as a C function, for one instance of one row.
+"""Generates a loop kernel as a C function, for one instance of one row. Pure.
 
-Pointwise: nested loops, each value computed in the outermost loop that knows it; a long body has its innermost loop in
-sections. With an inner dimension: for each outer point the reductions phase by phase, inner values that a later phase
-needs computed again, then the stores.
+Pointwise kernels are nested loops, and each value is computed in the outermost loop in which it is known. The innermost
+loop of a long body is cut into sections. A kernel with an inner dimension does for each outer point first the
+reductions, phase by phase, and then the stores. Inner values that a later phase needs are computed again.
 
-Two schedules for reductions, one order of summation. *Rows*: the innermost loop runs over 32 neighbours along the
-inner dimension, one for each lane. *Columns*: where memory is contiguous along the last outer dimension instead, the
-innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes. All of these lie on the
-stack, so the block is narrower where a kernel reduces much.
+Reductions have two schedules with the same order of summation. *Rows*: the innermost loop runs over 32 neighbours along
+the inner dimension, one for each lane. *Columns*, used where memory is contiguous along the last outer dimension: the
+innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes. All these lanes lie on the
+stack, so the block is narrower in a kernel with many reductions.
 
-`ivdep` is a promise to the compiler that holds here: an output shares memory with an input only where both are at the
-same element at each point.
+`ivdep` promises the compiler that iterations are independent. That holds, because an output shares memory with an input
+only where both are at the same element at each point.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ INDEPENDENT = "#pragma GCC ivdep"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
 _LANES = 32  # FW_LANES of the prelude
-_LEVELS = 3  # of partial results: a chunk's, and the two above
+_LEVELS = 3  # levels of partial results: a chunk's, and the two above
 _POSITION_BYTES = 8
-_MOST_STACK_BYTES = 256 << 10  # for partial results; a thread has a few MiB
+_MOST_STACK_BYTES = 256 << 10  # for partial results; a thread's stack is a few MiB
 
 
 def loop_text(kernel: LoopKernel) -> str:
-    """The C function of a loop kernel."""
+    """Returns the C function of a loop kernel."""
     body = analyse(kernel)
     lines = Lines()
     with lines.block(SIGNATURE.format(key=kernel.key)):
@@ -59,7 +59,7 @@ def loop_text(kernel: LoopKernel) -> str:
 
 
 def columns_at_once(body: LoopBody) -> int:
-    """How many neighbouring outer points the columns schedule handles at once: as many as the stack may hold."""
+    """Returns how many neighbouring outer points the columns schedule handles at once: as many as the stack holds."""
     reductions = [body.node(value) for phase in range(body.phases) for value in body.reductions(phase)]
     column_bytes = sum(_LEVELS * _LANES * _partial_bytes(node) for node in reductions if node is not None)
     count = _COLUMNS
@@ -100,7 +100,7 @@ def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
 
 
 def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
-    """The innermost dimension a block at a time, each section by a loop over the block."""
+    """Writes the innermost dimension in blocks. Each section is a loop over the block."""
     extent = f"n{body.dims - 1}"
     lines.add(*(f"{element_type} c{array}[FW_POINTS];" for array, element_type in enumerate(sections.arrays)))
     with lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_POINTS)"):
@@ -198,8 +198,8 @@ class _Rows:
 class _Columns:
     """The schedule whose innermost loop runs over a block of the last outer dimension.
 
-    A value of the block's own level lives in an array, one element a column, from the section that computes it to
-    those that use it.
+    A value of each column lies in an array, one element a column, from the section that computes it to those that use
+    it.
     """
 
     def __init__(self, lines: Lines, body: LoopBody) -> None:
@@ -257,7 +257,7 @@ class _Columns:
         return stack
 
     def _write_values_at_hand(self, values: Iterable[int], made_here: set[int]) -> None:
-        """Takes what `values` use out of the arrays."""
+        """Declares the column values that `values` use and that are not made here, from their arrays."""
         body = self._body
         used = {value for value in values if value not in made_here}
         for value in values:
@@ -319,7 +319,7 @@ class _Columns:
 
 
 class _Reduction:
-    """The statements of one reduction in C: `width` sets of 32 lanes, and the two levels of chunk results above."""
+    """The C statements of one reduction: `width` sets of 32 lanes, and the two levels of chunk results above."""
 
     def __init__(self, body: LoopBody, value: int, width: str) -> None:
         node = body.node(value)

@@ -1,13 +1,13 @@
-"""A loop kernel as a CUDA kernel: an instance a `blockIdx.y`, a row a `blockIdx.z`, any number of blocks along x.
+"""Generates a loop kernel in CUDA: `blockIdx.y` is the instance, `blockIdx.z` the row, x any number of blocks. Pure.
 
-The statements are those of the C dialect, and so is the order of summation; what differs is who computes what.
+The statements and the order of summation are those of the C dialect. The work is spread over threads:
 
-- Pointwise: a thread takes every so many-th point.
-- Rows: a warp takes an outer point, its threads the lanes; beyond one chunk a block of 32 warps does, a warp taking
-  the chunks of its lane of the level above.
-- Columns: a block of 32 by 32 threads takes 32 neighbouring outer points, which memory holds side by side.
+- Pointwise: a thread takes every n-th point, where n is the number of threads.
+- Rows: a warp takes an outer point, and its threads are the lanes. Beyond one chunk a block of 32 warps takes it, and
+  each warp takes the chunks of its lane of the level above.
+- Columns: a block of 32 by 32 threads takes 32 outer points that are neighbours in memory.
 
-Every thread that shares an outer point computes its outer values for itself; one stores them.
+Every thread that shares an outer point computes the point's outer values for itself; one thread stores them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_THREADS = 1024
 
 
 def cuda_loop_text(kernel: LoopKernel) -> str:
-    """The CUDA kernel of a loop kernel."""
+    """Returns the CUDA kernel of a loop kernel."""
     body = analyse(kernel)
     lines = Lines()
     with lines.block(f'extern "C" __global__ void __launch_bounds__({_MOST_THREADS}) {kernel.key}({PARAMETERS})'):
@@ -47,7 +47,7 @@ def cuda_loop_text(kernel: LoopKernel) -> str:
 
 
 def instance_lines(arity: int) -> list[str]:
-    """The statements that turn the parameters of a launch into those of one instance of one row."""
+    """Returns the statements that turn the parameters of a launch into those of one instance of one row."""
     return [f"operands += blockIdx.y * (int64_t){arity};", "slots += blockIdx.z * columns;"]
 
 
@@ -62,10 +62,10 @@ def _write_pointwise(lines: Lines, body: LoopBody) -> None:
 
 
 class _Reducing(ABC):
-    """What both schedules of reductions share. Subclasses say who takes which elements.
+    """The parts that both schedules of reductions share. Subclasses assign elements to threads.
 
-    `own` and `stride`: a thread stores the inner elements own, own + stride, …; `is_storing`: whether it is the one
-    that stores outer values.
+    `own` and `stride`: a thread stores the inner elements own, own + stride, …; `is_storing`: the condition of the
+    thread that stores outer values.
     """
 
     own = "lane"
@@ -79,7 +79,7 @@ class _Reducing(ABC):
         self._extent = f"n{self._inner}"
 
     def _write_point(self) -> None:
-        """One outer point, its positions known."""
+        """Writes the work of one outer point of which the positions are known."""
         self._write_outer_values(stage=0)
         for phase in range(self._body.phases):
             for value in self._body.reductions(phase):
@@ -102,10 +102,10 @@ class _Reducing(ABC):
 
     @abstractmethod
     def _write_reduction(self, value: int) -> None:
-        """A reduction over the inner dimension, to a value that every thread of the point knows."""
+        """Writes a reduction over the inner dimension. Every thread of the point gets its result."""
 
     def _write_taking(self, value: int) -> None:
-        """The chunk from `begin`: this thread's elements into its partial result r."""
+        """Writes the loop by which this thread adds its elements of the chunk from `begin` to its partial result r."""
         lines, position = self._lines, f"i{self._inner}"
         node = self._body.node(value)
         assert node is not None
@@ -148,7 +148,7 @@ class _Reducing(ABC):
 
 
 class _Rows(_Reducing):
-    """A warp an outer point, or a block of 32 warps beyond one chunk."""
+    """A warp takes an outer point; beyond one chunk a block of 32 warps does."""
 
     own = "own"
     stride = "warps * FW_LANES"
@@ -184,7 +184,7 @@ class _Rows(_Reducing):
 
 
 class _Columns(_Reducing):
-    """A block for 32 neighbouring outer points: thread (lane, column)."""
+    """A block takes 32 neighbouring outer points; a thread is (lane, column)."""
 
     is_storing = "lane == 0 && is_inside"
 
@@ -229,7 +229,7 @@ def _product(dims: Iterable[int]) -> str:
 
 
 def _write_positions(lines: Lines, dims: range, point: str) -> None:
-    """The positions along `dims` of a point counted in row-major order."""
+    """Writes the positions along `dims` of a point counted in row-major order."""
     if not dims:
         return
     if len(dims) == 1:

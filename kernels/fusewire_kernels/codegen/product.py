@@ -1,15 +1,16 @@
-"""A product kernel as a C function, for one instance of one row.
+"""Generates a product kernel as a C function, for one instance of one row. Pure.
 
-Every element is one chain of fma over ascending k, so tiles, blocks and packing are free choices that never change a
-bit: between blocks of k the accumulators are stored and loaded again exactly.
+Every element is one chain of fma over ascending k. Tiles, blocks and packing never change a bit of it, because between
+two blocks of k the accumulators are stored and loaded exactly.
 
 - A *tile* of up to 8 × 2 vectors of accumulators stays in registers while k runs over a block.
-- b is packed into panels as wide as a tile, a into columns as high as one, where they would be walked too often in
-  strides, have to be converted, or are ragged. With few rows both are read where they are.
-- One row streams whole rows of b, a few at a time.
-- Where the accumulator's type is not the stored one (float16, uint8, …), accumulators live in scratch memory.
+- b is packed into panels as wide as a tile, and a into columns as high as a tile, if they would be walked too often in
+  strides, need conversion, or are ragged. With few rows both are read in place.
+- A product of one row streams whole rows of b, a few at a time.
+- If the accumulator's type is not the stored type (float16, uint8, …), accumulators lie in scratch memory.
 
-All product kernels of a dtype share the machinery, which stands in the text of each of them once guarded by its name.
+All product kernels of a dtype share functions. The text of each kernel contains these, guarded by a macro of their
+name.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _ROWS_OF_K = 4
 
 
 def product_text(kernel: ProductKernel) -> str:
-    """The C function of a product kernel, behind the machinery of its dtype."""
+    """Returns the C function of a product kernel, after the shared functions of its dtype."""
     lines = Lines()
     with lines.block(SIGNATURE.format(key=kernel.key)):
         _write_batches(lines, kernel)
@@ -39,7 +40,7 @@ def product_text(kernel: ProductKernel) -> str:
 
 
 def product_size_names(kernel: ProductKernel) -> list[str]:
-    """What `sizes` holds, in order."""
+    """Returns the names of the values in `sizes`, in order."""
     batch = range(kernel.batch_rank)
     extents = [f"n{dim}" for dim in batch] + ["rows", "columns", "inner"]
     a_strides = [f"as{dim}" for dim in batch] + ["a_row", "a_inner"]
@@ -48,21 +49,21 @@ def product_size_names(kernel: ProductKernel) -> list[str]:
 
 
 def multiply_add(dtype: DType, a: str, b: str, c: str) -> str:
-    """a · b + c of one element, rounded once; integers wrap."""
+    """Returns the expression a · b + c of one element, rounded once; integers wrap."""
     if dtype.is_floating:
         return f"fw_fma_{TYPES[dtype.accumulator].suffix}({a}, {b}, {c})"
     return f"{a} * {b} + {c}"
 
 
 class AccumulatorType(NamedTuple):
-    """What the elements of a dtype are accumulated in, and the value that is stored of one."""
+    """The type in which elements of a dtype are accumulated. `is_stored`: the same type is stored."""
 
     name: str
     is_stored: bool
 
 
 def accumulator_of(dtype: DType) -> AccumulatorType:
-    """Integers accumulate in an unsigned type, where wrapping is defined."""
+    """Returns the accumulator's type. Integers accumulate in an unsigned type, for which wrapping is defined."""
     if dtype.is_floating:
         return AccumulatorType(TYPES[dtype.accumulator].value, not dtype.is_half)
     if dtype is dtypes.int64:
@@ -71,7 +72,7 @@ def accumulator_of(dtype: DType) -> AccumulatorType:
 
 
 def finished(value: str, dtype: DType) -> str:
-    """An ended accumulator as it is stored."""
+    """Returns the expression of a finished accumulator as it is stored."""
     if dtype.is_floating:
         return storable(canonical(value, dtype), dtype)
     return f"({TYPES[dtype].stored}){value}"
@@ -124,7 +125,7 @@ def _vector_multiply_add(dtype: DType) -> str:
 
 
 def _tile(dtype: DType, rows: int, vectors: int) -> str:
-    """A tile of accumulators in registers: `rows` high, `vectors` vectors wide."""
+    """Returns the function of a tile of accumulators in registers: `rows` high, `vectors` vectors wide."""
     t, accumulator = TYPES[dtype].suffix, accumulator_of(dtype).name
     accumulators = [(row, vector) for row in range(rows) for vector in range(vectors)]
     lines = Lines()
@@ -148,7 +149,7 @@ def _tile(dtype: DType, rows: int, vectors: int) -> str:
 
 
 def _rows_of_k(dtype: DType) -> str:
-    """The steps of one vector of accumulators over neighbouring rows of b."""
+    """Returns the steps of one vector of accumulators over neighbouring rows of b."""
     t = TYPES[dtype].suffix
     steps = []
     for k in range(_ROWS_OF_K):

@@ -1,7 +1,7 @@
-"""A product kernel as CUDA: one entry point for each size of tile, all with the same bits.
+"""Generates a product kernel in CUDA: one entry point for each size of tile, all with the same bits. Pure.
 
-Every element is one chain of fma over ascending k, in one thread. The threads of a block bring slices of a and b into
-shared memory, and each keeps its elements of the tile in registers.
+Every element is one chain of fma over ascending k, in one thread. The threads of a block load slices of a and b into
+shared memory, and each thread keeps its elements of the tile in registers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("side", "depth", "steps")
-_BLOCKS_AT_ONCE = 2  # on a multiprocessor: one computes while the other waits
+_BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one computes while the other waits
 
 
 def cuda_product_text(kernel: ProductKernel) -> str:
-    """The CUDA entry points of a product kernel, behind the machinery of its dtype."""
+    """Returns the CUDA entry points of a product kernel, after the shared functions of its dtype."""
     lines = Lines()
     lines.add(f"template <{', '.join(f'int {name}' for name in _TILE_PARAMETERS)}>")
     with lines.block(f"FW_FN void {kernel.key}_any({PARAMETERS})"):
@@ -42,14 +42,14 @@ def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
 
 
 def _fitting(dtype: DType, tile: Tile) -> Tile:
-    """The tile, made small enough for registers and shared memory. Blocks walk on by the grid, so it may be smaller."""
+    """Returns a tile that fits registers and shared memory. It may be smaller, because blocks walk on by the grid."""
     if dtype.itemsize_bytes < 8:
         return tile
     return tile._replace(side=min(tile.side, 4), depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
 
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
-    """The tiles of a block, every so many-th of all."""
+    """Writes the loop over the tiles of a block, which lie at a distance of the grid's size."""
     text_type = TYPES[kernel.dtype]
     lines.add(*instance_lines(arity=3))
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]

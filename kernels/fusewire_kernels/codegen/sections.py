@@ -1,12 +1,12 @@
-"""A long pointwise body as sections, each with an innermost loop of its own.
+"""Cuts a long pointwise body into sections, each with an innermost loop of its own. Pure.
 
-All of a long body in one loop is one chain of dependent operations a vector, longer than what a processor looks ahead,
-so that it waits where it could be at work on the next vector. Sections are short enough for several vectors to be under
-way. They take turns over a block of points; what a later section needs waits in an array, one element a point, which
-the first-level cache holds.
+A long body in one loop is one chain of dependent operations for each vector. The chain is longer than a processor looks
+ahead, so the processor waits instead of working on the next vector. Sections are short enough for several vectors to be
+in progress at once. The sections take turns over a block of points. A value that a later section needs is kept in an
+array, one element a point, which fits the first-level cache.
 
-Inputs and positions are read again by each section that uses them. All stores stand in the last section, since an
-output may lie on an input that any section reads.
+Each section reads the inputs and positions that it uses again. All stores are in the last section, because an output
+may lie on an input that any section reads.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from typing import NamedTuple
 from fusewire_kernels.codegen.bodies import TYPES, weight
 from fusewire_kernels.codegen.statements import LoopBody
 
-_SHORT_WEIGHT = 48  # a body that stays whole
-_MOST_WEIGHT = 32  # of a section, unless one node alone weighs more
+_SHORT_WEIGHT = 48  # the greatest weight of a body that stays whole
+_MOST_WEIGHT = 32  # the greatest weight of a section, unless one node alone weighs more
 
 
 class Held(NamedTuple):
-    """A value and the number of the array where it waits."""
+    """A value, and the number of the array that keeps it."""
 
     value: int
     array: int
 
 
 class Section(NamedTuple):
-    """One loop over a block: takes values out of arrays, makes others in order, puts away those needed later."""
+    """One loop over a block: reads values from arrays, computes others in order, and writes those needed later to
+    arrays.
+    """
 
     taken: tuple[Held, ...]
     made: tuple[int, ...]
@@ -37,14 +39,14 @@ class Section(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """All innermost statements of a body, and the type of each array's elements."""
+    """All innermost statements of a body, and the element type of each array."""
 
     sections: tuple[Section, ...]
     arrays: tuple[str, ...]
 
 
 def sections_of(body: LoopBody) -> Sections | None:
-    """A pointwise body cut in the order of its nodes; None if it is short, or has no loop."""
+    """Cuts a pointwise body in the order of its nodes. Returns None if it is short or has no loop."""
     weights = {value: _weight(body, value) for value in body.all_needed if _is_computed(body, value)}
     if body.dims == 0 or sum(weights.values()) <= _SHORT_WEIGHT:
         return None
@@ -56,7 +58,7 @@ def _is_innermost(body: LoopBody, value: int) -> bool:
 
 
 def _is_computed(body: LoopBody, value: int) -> bool:
-    """Whether the innermost loop makes a value that is not simply read again."""
+    """Returns whether the innermost loop computes the value; inputs and positions are only read."""
     node = body.node(value)
     return _is_innermost(body, value) and node is not None and node.op != "index"
 
@@ -68,7 +70,7 @@ def _weight(body: LoopBody, value: int) -> int:
 
 
 def _cut(weights: dict[int, int]) -> list[list[int]]:
-    """Neighbours together up to the greatest weight."""
+    """Groups neighbouring values up to the greatest weight of a section."""
     groups: list[list[int]] = []
     room = 0
     for value, weight_of_value in weights.items():
@@ -81,7 +83,7 @@ def _cut(weights: dict[int, int]) -> list[list[int]]:
 
 
 def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
-    """Gives the values that cross from group to group their arrays."""
+    """Makes sections of groups, with arrays for the values that cross from group to group."""
     uses = [_used(body, group) for group in groups]
     uses[-1] |= {value for value in body.stored if _is_innermost(body, value)}
     last_use = {value: number for number, used in enumerate(uses) for value in used}
@@ -97,13 +99,16 @@ def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
 
 
 def _used(body: LoopBody, group: list[int]) -> set[int]:
-    """The innermost operands of a group."""
+    """Returns the innermost operands of a group."""
     nodes = [body.node(value) for value in group]
     return {operand for node in nodes if node for operand in node.operands if _is_innermost(body, operand)}
 
 
 class _Arrays:
-    """Hands out few arrays: the section that reads one for the last time may write it, each point after its read."""
+    """Hands out few arrays.
+
+    A section may write an array that it reads for the last time, as it reads each point first.
+    """
 
     def __init__(self) -> None:
         self.types: list[str] = []

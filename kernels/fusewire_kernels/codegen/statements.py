@@ -1,14 +1,14 @@
-"""The body of a loop kernel, statement by statement: the same lines in every dialect and every schedule.
+"""Writes the statements of a loop kernel's body: the same lines in every dialect and every schedule. Pure.
 
 Names in the text: `n0`, `n1`, … extents and `i0`, `i1`, … positions of the dimensions (the inner one last); `a0`, …
-inputs and `o0`, … outputs, with strides `a0s1`; of a gathered input the extent `a0n` and stride `a0g` of its axis;
-`v0`, … values. A schedule decides where a statement stands, by two numbers of its value:
+inputs and `o0`, … outputs, with strides `a0s1`; `a0n` and `a0g` extent and stride of the axis of a gathered input;
+`v0`, … values. Two numbers of its value decide where a schedule puts a statement:
 
 - level: how many of the outermost loops must be open (1 + the deepest dimension it depends on, 0 for none);
 - stage: how many rounds of reductions must have ended. A reduction over a value of stage s is done in phase s.
 
-Which NaN a computed NaN is, is settled where somebody can see it: where the value is stored, or where an op
-like `where` may select it, which passes on the bits that it is given. In between any NaN will do.
+A computed NaN may have any bits until they are visible. It is made canonical where the value is stored, and where an op
+such as `where`, which passes on the bits of an operand, may select it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SELECTING = frozenset(op.name for op in catalogue.OPS if op.selects)
 
 @dataclass(frozen=True)
 class LoopBody:
-    """A loop kernel with what a schedule asks about its values."""
+    """A loop kernel, with the properties of its values that schedules need."""
 
     kernel: LoopKernel
     levels: tuple[int, ...]
@@ -35,7 +35,7 @@ class LoopBody:
 
     @cached_property
     def dims(self) -> int:
-        """Dimensions of the whole space, the inner one among them."""
+        """The number of dimensions of the whole space, the inner one included."""
         return self.kernel.rank + self.kernel.has_inner
 
     @property
@@ -48,11 +48,11 @@ class LoopBody:
 
     @cached_property
     def all_needed(self) -> list[int]:
-        """The values that what is stored rests on, in order."""
+        """The values that the stored values depend on, in order."""
         return self.needed(self.stored)
 
     def node(self, value: int) -> Node | None:
-        """The node that computes a value, None for an input."""
+        """Returns the node that computes a value, None for an input."""
         return self._nodes[value]
 
     @cached_property
@@ -71,7 +71,7 @@ class LoopBody:
         return self.kernel.inputs[value].dtype if node is None else node.dtype
 
     def needed(self, targets: Iterable[int], is_at_hand: Callable[[int], bool] = lambda value: False) -> list[int]:
-        """The values that `targets` rest on, themselves among them, in order; nothing below a value at hand."""
+        """Returns the values that `targets` depend on, and these, in order; ignores what values at hand depend on."""
         found: set[int] = set()
         pending = list(targets)
         while pending:
@@ -84,17 +84,17 @@ class LoopBody:
         return sorted(found)
 
     def reductions(self, phase: int) -> list[int]:
-        """The reductions done in a phase."""
+        """Returns the reductions that are done in a phase."""
         return [value for value in self.all_needed if self.is_reduction(value) and self.stages[value] == phase + 1]
 
     @property
     def inner_stores(self) -> list[int]:
-        """The outputs that receive something at each point of the inner dimension."""
+        """The outputs that are written at each point of the inner dimension."""
         return [output for output in range(len(self.stored)) if self._is_inner_store(output)]
 
     @property
     def outer_stores(self) -> list[int]:
-        """The outputs that receive something once for each point of the outer dimensions."""
+        """The outputs that are written once for each point of the outer dimensions."""
         return [output for output in range(len(self.stored)) if not self._is_inner_store(output)]
 
     def _is_inner_store(self, output: int) -> bool:
@@ -103,11 +103,11 @@ class LoopBody:
         return self.kernel.has_inner and (moves or self.is_inner(store.value))
 
     def declaration(self, value: int) -> str:
-        """The statement that makes a value, not for a reduction."""
+        """Returns the statement that computes a value that is not a reduction."""
         return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value)};"
 
     def storing(self, output: int) -> str:
-        """The statement that writes an output."""
+        """Returns the statement that writes an output."""
         store = self.kernel.stores[output]
         place = _place(f"o{output}", store.argument)
         return f"{place} = {storable(self._settled(store.value), store.argument.dtype)};"
@@ -131,12 +131,12 @@ class LoopBody:
         return expression(node.op, node.operand_dtype, node.dtype, operands)
 
     def _settled(self, value: int) -> str:
-        """A value with all its bits."""
+        """Returns the expression of a value with a canonical NaN."""
         name = f"v{value}"
         return canonical(name, self.dtype(value)) if self._may_be_any_nan(value) else name
 
     def _may_be_any_nan(self, value: int) -> bool:
-        """Whether which NaN a NaN is has been left open, as arithmetic does; inputs have all their bits."""
+        """Returns whether a NaN of the value may have any bits, as after arithmetic; inputs have definite bits."""
         node = self.node(value)
         if node is None:
             return False
@@ -154,7 +154,7 @@ class LoopBody:
 
 
 def analyse(kernel: LoopKernel) -> LoopBody:
-    """Finds level and stage of every value."""
+    """Finds the level and stage of every value."""
     levels = [_level_of_argument(argument) for argument in kernel.inputs]
     stages = [0] * len(kernel.inputs)
     for node in kernel.nodes:
@@ -165,7 +165,7 @@ def analyse(kernel: LoopKernel) -> LoopBody:
 
 
 def argument_lines(body: LoopBody) -> list[str]:
-    """The statements that read extents, strides and operands from the three parameters of a kernel."""
+    """Returns the statements that read extents, strides and operands from the three parameters of a kernel."""
     kernel = body.kernel
     lines = [f"const int64_t n{dim} = sizes[{dim}];" for dim in range(body.dims)]
     position = body.dims
@@ -180,12 +180,12 @@ def argument_lines(body: LoopBody) -> list[str]:
 
 
 def reduction_name(node: Node) -> str:
-    """The prelude's name for a reduction: `sum_f32`."""
+    """Returns the prelude's name for a reduction: `sum_f32`."""
     return f"{node.detail}_{TYPES[node.operand_dtype].compute_suffix}"
 
 
 def is_positional(node: Node) -> bool:
-    """Whether a reduction gives a position, and so carries one beside each value."""
+    """Returns whether a reduction gives a position, and so has one beside each partial value."""
     return node.detail in ("argmin", "argmax")
 
 
@@ -227,7 +227,7 @@ def _level_of_node(kernel: LoopKernel, node: Node, levels: list[int]) -> int:
 
 
 def _place(name: str, argument: Argument, along_axis: str | None = None) -> str:
-    """The element of an array argument at the current position."""
+    """Returns the element of an array argument at the current position."""
     terms = [] if along_axis is None else [along_axis]
     for dim, stride in enumerate(argument.strides):
         if stride is Stride.UNIT:
@@ -238,7 +238,7 @@ def _place(name: str, argument: Argument, along_axis: str | None = None) -> str:
 
 
 def result_of_reduction(node: Node, values: str, positions: str) -> str:
-    """The value of an ended reduction, from its accumulator or the position beside it."""
+    """Returns the value of a finished reduction, from its accumulator or the position beside it."""
     if is_positional(node):
         return positions
     is_arithmetic = node.detail in ("sum", "prod")

@@ -1,4 +1,4 @@
-"""Indented lines of generated text."""
+"""Collects indented lines of generated text. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Lines:
-    """Text under construction."""
+    """Generated text under construction."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -18,7 +18,7 @@ class Lines:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """`head {` … `}` around what is added inside."""
+        """Adds `head {` … `}` around the lines that the body adds."""
         self.add(head + " {" if head else "{")
         self._depth += 1
         yield

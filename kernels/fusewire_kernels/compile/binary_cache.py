@@ -1,12 +1,12 @@
-"""Compiled kernels on disk, for every compiler and for several processes at once.
+"""Keeps compiled kernels on disk, for every compiler and for several processes at once.
 
-A compiled file holds the kernels that were missing together, and is found again by each of them: an entry is a link
-named by the digest of everything a kernel's machine code depends on, to the file that holds it. Files and links appear
-by renaming, so a reader sees all of one or nothing. A file's name tells its content's digest: one that a loss of power
-left cut short is recognised before it is first used, and compiled again.
+A compiled file holds kernels that were compiled together. For each of them there is an entry: a link to the file, named
+by the digest of everything that the kernel's machine code depends on. Files and links are made by renaming, so a reader
+never sees a part of one. A file's name contains the digest of its content. So a file that a power failure cut short is
+recognised before its first use, and compiled again.
 
-Two variables of the environment are its settings: FUSEWIRE_CACHE_DIR, the folder (~/.cache/fusewire), and
-FUSEWIRE_CACHE_BYTES, how much compiled files may take there (1 GiB) before those used longest ago go.
+Two environment variables are the settings: FUSEWIRE_CACHE_DIR, the folder (default ~/.cache/fusewire), and
+FUSEWIRE_CACHE_BYTES, the most bytes of compiled files in it (default 1 GiB); beyond that the least recently used go.
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ _USUAL_BYTES = 1 << 30
 
 
 class Compiled(NamedTuple):
-    """The file that holds each kernel, in the order asked, and how many no cache held."""
+    """The file that holds each kernel, in the order asked, and the number of kernels that no cache held."""
 
     paths: tuple[str, ...]
     fresh: int
 
 
 def most_cached_bytes() -> int:
-    """How much compiled files may take: what the environment says, or 1 GiB. Raises ConfigurationError."""
+    """Returns the most bytes of compiled files: the environment's value, or 1 GiB. Raises ConfigurationError."""
     text = os.environ.get(BYTES_VARIABLE)
     if not text:
         return _USUAL_BYTES
     if not text.isdecimal():
-        raise ConfigurationError(f"{BYTES_VARIABLE} = {text!r} is no number of bytes")
+        raise ConfigurationError(f"{BYTES_VARIABLE} = {text!r} is not a number of bytes")
     return int(text)
 
 
 @dataclass(frozen=True)
 class BinaryCache:
-    """The compiled files of one compiler. `identity` is all but the source that machine code depends on.
+    """The compiled files of one compiler. `identity` is all that machine code depends on beside the source.
 
-    Every method raises ConfigurationError where the folder cannot be used.
+    Every method raises ConfigurationError if the folder cannot be used.
     """
 
     folder: Path
     identity: str
     suffix: str
     most_bytes: int = field(default_factory=most_cached_bytes)
-    _whole: set[Path] = field(default_factory=set, compare=False, repr=False)  # files that this process has looked at
+    _whole: set[Path] = field(default_factory=set, compare=False, repr=False)  # files that this process has checked
 
     def missing(self, sources: Iterable[KernelSource]) -> dict[Path, KernelSource]:
-        """The sources that no file holds, by their entries. Those that one holds count as used now."""
+        """Returns the sources that no file holds, by their entries. The others count as used now."""
         entries = {self.entry(source.text): source for source in sources}
         return {entry: source for entry, source in entries.items() if self.find(entry) is None}
 
     def find(self, entry: Path) -> str | None:
-        """The file that an entry names, which counts as used now; None if there is none, or had to be removed."""
+        """Returns an entry's file, which counts as used now; None if there is none or it had to be removed."""
         with self._usable():
             if not _is_there(entry):
                 return None
@@ -80,17 +80,17 @@ class BinaryCache:
             return str(file)
 
     def paths(self, sources: Iterable[KernelSource]) -> tuple[str, ...]:
-        """The file that holds each kernel; none may be missing."""
+        """Returns the file that holds each kernel. None may be missing."""
         with self._usable():
             return tuple([str(self.entry(source.text).resolve(strict=True)) for source in sources])
 
     def entry(self, text: str) -> Path:
-        """Where a kernel's link is, or will be."""
+        """Returns the path of a kernel's link, which need not exist yet."""
         digest = _digest(f"{text}\0{self.identity}".encode())
         return self.folder / f"{ENTRY_PREFIX}{digest}{self.suffix}"
 
     def part(self, suffix: str, content: bytes = b"") -> Path:
-        """A new file in the cache's folder, for a compiler to read or write."""
+        """Creates a file in the cache's folder, for a compiler to read or write."""
         with self._usable():
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor, path = tempfile.mkstemp(suffix=suffix, prefix=PART_PREFIX, dir=self.folder)
@@ -99,7 +99,7 @@ class BinaryCache:
         return Path(path)
 
     def publish(self, part: Path, entries: Sequence[Path]) -> None:
-        """Makes a finished file the one that `entries` name, then keeps the folder within its bound."""
+        """Makes a finished file the target of `entries`, then keeps the folder within its bound."""
         with self._usable():
             kept = self.folder / f"{UNIT_PREFIX}{_digest(part.read_bytes())}{self.suffix}"
             part.replace(kept)
@@ -117,23 +117,23 @@ class BinaryCache:
             yield
         except OSError as error:
             raise ConfigurationError(
-                f"compiled files cannot be kept in {self.folder}: {error}; {CACHE_VARIABLE} names another folder"
+                f"compiled files cannot be kept in {self.folder}: {error}; set {CACHE_VARIABLE} to another folder"
             ) from error
 
 
 def _is_there(entry: Path) -> bool:
-    """Whether an entry's file exists, which then counts as used now."""
+    """Returns whether an entry's file exists. If so, it counts as used now."""
     try:
         os.utime(entry)
     except FileNotFoundError:
         return False
-    except PermissionError:  # another user's file may be readable and no more
+    except PermissionError:  # another user's file may be read-only
         return entry.exists()
     return True
 
 
 def _is_whole(file: Path) -> bool:
-    """Whether a compiled file holds what its name says."""
+    """Returns whether a compiled file has the content that its name says."""
     try:
         return file.stem == f"{UNIT_PREFIX}{_digest(file.read_bytes())}"
     except FileNotFoundError:
@@ -141,14 +141,14 @@ def _is_whole(file: Path) -> bool:
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
-    """Kernels as units to be compiled side by side, each of `least_kernels` if there is more than one."""
+    """Deals kernels out to units compiled side by side, each with `least_kernels` if there is more than one."""
     wanted = min(most_units, os.cpu_count() or 1, len(entries) // least_kernels)
     count = max(wanted, 1)
     return [entries[unit::count] for unit in range(count)] if entries else []
 
 
 def default_cache_folder() -> Path:
-    """The folder that the environment names, or one in the user's home."""
+    """Returns the folder that the environment names, or one in the user's home."""
     return Path(os.environ.get(CACHE_VARIABLE) or _USUAL_FOLDER).expanduser()
 
 

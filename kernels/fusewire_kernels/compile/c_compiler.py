@@ -1,5 +1,6 @@
-"""Compiles C kernels into shared libraries. What the cache lacks is compiled together: a translation unit costs more
-than a kernel.
+"""Compiles C kernels into shared libraries, many in one translation unit.
+
+A translation unit costs more than a kernel, so all kernels that the cache lacks are compiled together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from fusewire_kernels.compile.binary_cache import BinaryCache, deal_out, default
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
-# Left alone, compilers halve vectors on Intel's servers, and take those that we write as whole ones apart by element.
+# By default compilers halve vectors on Intel's servers, and split those that we write as a whole into elements.
 _WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
 
 FLAGS = (
@@ -30,8 +31,8 @@ FLAGS = (
     "-fwrapv",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fno-strict-aliasing",  # memory changes its dtype: a result may overwrite an operand of another one
-    "-fno-builtin-sin",  # or sin and cos of one value become one call of sincos, which need not have their bits
+    "-fno-strict-aliasing",  # because memory changes its dtype: a result may overwrite an operand of another dtype
+    "-fno-builtin-sin",  # else sin and cos of one value become a call of sincos, which may have other bits
     "-fno-builtin-cos",
     "-w",
     *_WHOLE_VECTORS,
@@ -41,12 +42,12 @@ _COMPILERS = ("cc", "gcc", "clang")
 _USUAL_TIMEOUT_S = 120.0
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
-_MOST_KERNELS_AT_ONCE = 64  # these are kept, whatever becomes of those that are compiled after them
+_MOST_KERNELS_AT_ONCE = 64  # kernels that the cache keeps even if a later compilation fails
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C compiler on this machine, where its results are kept, and how long it may take for one unit."""
+    """A C compiler on this machine, the cache of its results, and its time limit for one unit."""
 
     compiler: str
     version: str
@@ -55,7 +56,7 @@ class Toolchain:
 
 
 def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
-    """The C compiler of this machine, None if there is none. `CC` names another one."""
+    """Returns the C compiler of this machine, None if there is none. `CC` names one to try first."""
     for name in filter(None, (os.environ.get("CC"), *_COMPILERS)):
         path = shutil.which(name)
         version = _version(path) if path else None
@@ -66,7 +67,7 @@ def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
 
 
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:
-    """The path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
+    """Returns the path of the library that holds each kernel, in the order of `sources`. Raises ServerFault."""
     missing = toolchain.cache.missing(sources)
     entries = list(missing)
     for first in range(0, len(entries), _MOST_KERNELS_AT_ONCE):
@@ -78,25 +79,25 @@ def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tu
 
 
 def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> int:
-    """How many of the kernels the cache does not hold."""
+    """Returns how many of the kernels the cache does not hold."""
     return len(toolchain.cache.missing(sources))
 
 
 def compile_library(text: str, toolchain: Toolchain) -> str:
-    """The path of the library of a complete C source, without the prelude. Raises ServerFault."""
+    """Returns the path of the library of a complete C source, without the prelude. Raises ServerFault."""
     entry = toolchain.cache.entry(text)
     found = toolchain.cache.find(entry)
     if found is None:
         _finish([_start(text, toolchain)], [[entry]], toolchain)
         found = toolchain.cache.find(entry)
     if found is None:
-        raise ServerFault(f"a compiled file vanished at once: {entry}")
+        raise ServerFault(f"the compiled file was removed right after it was made: {entry}")
     return found
 
 
 @dataclass(frozen=True)
 class _Compilation:
-    """A compiler at work on one translation unit."""
+    """A compiler process that compiles one translation unit."""
 
     process: subprocess.Popen[str]
     source: Path
@@ -116,7 +117,7 @@ def _start(text: str, toolchain: Toolchain) -> _Compilation:
 
 
 def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
-    """Waits for every compiler, then raises for the first that failed."""
+    """Waits for every compiler, then raises for the first one that failed."""
     failures = [_failure(compilation, toolchain.timeout_s) for compilation in compilations]
     for compilation, unit, failure in zip(compilations, units, failures, strict=True):
         if failure is None:
@@ -140,7 +141,7 @@ def _failure(compilation: _Compilation, timeout_s: float) -> str | None:
 
 
 def _version(compiler: str) -> str | None:
-    """A compiler's own words about its version and target; None if it does not run."""
+    """Returns a compiler's text about its version and target; None if it does not run."""
     try:
         found = subprocess.run([compiler, "-v"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -149,7 +150,7 @@ def _version(compiler: str) -> str | None:
 
 
 def _processor() -> str:
-    """The CPU's model and features, on which `-march=native` depends."""
+    """Returns the CPU's model and features, on which `-march=native` depends."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,8 +1,7 @@
-"""Keeps the folder of compiled files within its bound: what was used longest ago goes, as does what compilers that were
-ended have left.
+"""Keeps the folder of compiled files within its bound: removes the least recently used, and leftovers of compilers.
 
-A file's time of modification is when it was last used. What was used a moment ago stays, whatever the bound: a process
-may have been told of it and not have loaded it yet. (What is loaded needs its file no more.)
+A file's time of modification is the time of its last use. A recently used file stays whatever the bound, because a
+process may know its path and not have loaded it yet. (A loaded file is no longer needed on disk.)
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 UNIT_PREFIX = "unit-"  # a compiled file
-ENTRY_PREFIX = "kernel-"  # a link to one
-PART_PREFIX = "part-"  # what a compiler reads or writes
+ENTRY_PREFIX = "kernel-"  # a link to a compiled file
+PART_PREFIX = "part-"  # a file that a compiler reads or writes
 
-_STAMP = "tidied"  # empty; modified when the folder was last gone through
+_STAMP = "tidied"  # an empty file, modified whenever the folder is tidied
 _INTERVAL_S = 60
 _MOMENT_S = 600  # longer than any compiler runs, and than a compiled file waits to be loaded
 
 
 def is_due(folder: Path, now_s: float) -> bool:
-    """Whether no process has gone through the folder for a while. If so, it counts as gone through now."""
+    """Returns whether no process has tidied the folder for a while. If so, marks it as tidied now."""
     stamp = folder / _STAMP
     if stamp.exists() and abs(now_s - stamp.stat().st_mtime) < _INTERVAL_S:
         return False
@@ -32,7 +31,7 @@ def is_due(folder: Path, now_s: float) -> bool:
 
 
 def tidy(folder: Path, most_bytes: int, now_s: float) -> None:
-    """Removes what is not wanted any more, safely beside other processes that use the folder."""
+    """Removes old files and leftovers. Other processes may use the folder meanwhile."""
     for part in _files(folder, PART_PREFIX):
         if now_s - part.used_s > _MOMENT_S:
             part.path.unlink(missing_ok=True)
@@ -41,7 +40,7 @@ def tidy(folder: Path, most_bytes: int, now_s: float) -> None:
 
 
 def _shrink(folder: Path, most_bytes: int, now_s: float) -> bool:
-    """Removes the compiled files used longest ago until the rest fit; whether there were any to remove."""
+    """Removes the least recently used compiled files until the rest fit. Returns whether it removed any."""
     units = sorted(_files(folder, UNIT_PREFIX))
     excess_bytes = sum(unit.size_bytes for unit in units) - most_bytes
     has_removed = False
@@ -61,7 +60,7 @@ def _remove_broken_links(folder: Path) -> None:
 
 
 class _File(NamedTuple):
-    """A file of the folder, a link as itself."""
+    """A file of the folder; a link is not followed."""
 
     used_s: float
     size_bytes: int
@@ -69,7 +68,7 @@ class _File(NamedTuple):
 
 
 def _files(folder: Path, prefix: str) -> Iterator[_File]:
-    """Those that another process does not remove meanwhile."""
+    """Yields the files with a prefix, without those that another process removes meanwhile."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(prefix):

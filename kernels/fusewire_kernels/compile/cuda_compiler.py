@@ -1,6 +1,6 @@
 """Compiles kernels for NVIDIA devices with NVRTC, into the cache that all compilers share. Needs no device.
 
-NVRTC comes with CUDA or in NVIDIA's wheel and is called through its C interface, so no binding has to be installed.
+NVRTC comes with CUDA or in NVIDIA's wheel. It is called through its C interface, so no Python binding is needed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 
 OPTIONS = ("--fmad=false", "--disable-warnings")
 
-_MOST_UNITS = 8  # each takes about 100 MB of addresses from the planner's worker, whose memory is bounded
+_MOST_UNITS = 8  # each takes about 100 MB of address space from the planner's worker, whose memory is bounded
 _LEAST_KERNELS_A_UNIT = 2
 
 
 class CudaCompiler:
-    """NVRTC for one architecture, such as "sm_90". Used by one thread. Raises ConfigurationError without NVRTC."""
+    """Compiles for one architecture, such as "sm_90". Used by one thread. Raises ConfigurationError without NVRTC."""
 
     def __init__(self, architecture: str, cache_folder: Path | None = None) -> None:
         self._nvrtc = Nvrtc()
@@ -34,10 +34,13 @@ class CudaCompiler:
         self._cache = BinaryCache(cache_folder or default_cache_folder(), identity, ".cubin")
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        """The files that hold the kernels; those that the cache lacks are compiled side by side. Raises ServerFault."""
+        """Returns the files that hold the kernels.
+
+        Compiles those that the cache lacks side by side. Raises ServerFault.
+        """
         missing = self._cache.missing(sources)
         units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
-        with ThreadPoolExecutor(_MOST_UNITS) as threads:  # NVRTC runs without the interpreter's lock
+        with ThreadPoolExecutor(_MOST_UNITS) as threads:  # NVRTC runs without the interpreter lock
             compiling = [threads.submit(self._compile_unit, unit, missing) for unit in units]
         for unit in compiling:
             unit.result()
@@ -61,11 +64,11 @@ class Nvrtc:
         return f"NVRTC {major.value}.{minor.value}"
 
     def compile(self, text: str, options: Sequence[str]) -> bytes:
-        """Machine code (a cubin) of a CUDA source. Raises ServerFault with the compiler's words."""
+        """Returns the machine code (a cubin) of a CUDA source. Raises ServerFault with the compiler's messages."""
         program = ctypes.c_void_p()
         status = self._library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None)
         if status != 0:
-            raise ServerFault(f"NVRTC could not begin: status {status}")
+            raise ServerFault(f"NVRTC could not create a program: status {status}")
         try:
             return self._compile(program, options)
         finally:
@@ -96,7 +99,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """NVIDIA's wheels, the newest first, then an installed toolkit, then whatever the system's loader knows."""
+    """Yields NVIDIA's wheels, the newest first, then an installed toolkit, then what the system's loader finds."""
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")
     found_wheels = wheels.glob("*/lib/libnvrtc.so.*[0-9]")
     yield from map(str, sorted(found_wheels, key=lambda path: (path.name, path), reverse=True))

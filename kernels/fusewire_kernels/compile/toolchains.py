@@ -1,4 +1,4 @@
-"""The compiler of each dialect, behind one door: kernel sources in, paths of compiled files out."""
+"""Gives each dialect its compiler: kernel sources in, paths of compiled files out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class DialectCompiler(Protocol):
     """Compiles the sources of one dialect for one architecture. Used by one thread."""
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        """Raises ServerFault if the compiler rejects a source."""
+        """Returns the compiled files. Raises ServerFault if the compiler rejects a source."""
 
 
 class CCompiler:
@@ -31,9 +31,9 @@ class CCompiler:
 
 
 def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:
-    """The compiler of a dialect. Raises ServerFault if there is none.
+    """Returns the compiler of a dialect. Raises ServerFault if there is none.
 
-    `architecture` matters to "cuda" alone. `timeout_s` ends a compiler that is a process of its own.
+    `architecture` matters to "cuda" only. `timeout_s` bounds a compiler that is a process of its own.
     """
     if dialect == "cuda":
         from fusewire_kernels.compile.cuda_compiler import CudaCompiler  # noqa: PLC0415 - needs NVRTC

@@ -1,8 +1,8 @@
-"""The CPU as a device: compiled plans run on the calling thread, so every fence is reached when it is made.
+"""Runs plans on the CPU, on the calling thread, so that every fence is reached when it is made.
 
-Memory comes from NumPy in size classes and is kept for the next block of its class, up to a bound. The arena is one
-range of addresses reserved at start; rows run one after another and share it, and only what plans touch becomes
-memory. A plan that runs in slices, with others in between, has a range to itself.
+Memory comes from NumPy in size classes, and is kept for the next block of its class, up to a bound. The arena is one
+range of addresses that is reserved at start. Rows run one after another and share it, and only pages that plans touch
+take memory. Plans that run in slices have a range of their own, because whole plans run between their slices.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ DEFAULT_ARENA_BYTES = 1 << 28
 DEFAULT_CACHED_BYTES = 1 << 30
 
 _ALIGNMENT_BYTES = 64
-_MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python names it from 3.13 on
-_SMALL_BYTES = 4096  # are copied sooner than NumPy is asked to, while no other thread runs
-_UNBOUNDED_ROWS = 1 << 31  # rows share the arena
+_MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
+_SMALL_BYTES = 4096  # fewer bytes are copied faster than NumPy can be called; other threads do not run meanwhile
+_UNBOUNDED_ROWS = 1 << 31  # all rows share the arena
 
 _process = ctypes.CDLL(None)
 _dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclose
@@ -53,7 +53,7 @@ _addressof = ctypes.addressof
 
 
 class ReachedFence:
-    """Work on the CPU has ended when the call that told it returns."""
+    """A fence on the CPU: all work has ended when the call that told it returns."""
 
     def is_reached(self) -> bool:
         return True
@@ -63,7 +63,7 @@ class ReachedFence:
 
 
 class ClockedFence(ReachedFence):
-    """Reached when it is made."""
+    """A timed fence that is reached when it is made."""
 
     def __init__(self) -> None:
         self._reached_at_ns = time.perf_counter_ns()
@@ -76,7 +76,7 @@ _REACHED = ReachedFence()
 
 
 class HostCopy(NamedTuple):
-    """A value copied when it was asked for: the block may be reused at once."""
+    """A value that was copied when the read was called, so that its block may be reused at once."""
 
     copied: bytes | memoryview
 
@@ -86,8 +86,9 @@ class HostCopy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CpuPlan:
-    """A plan with the addresses that its launches need. `launches` is int64 in the layout of runtime.c, and points
-    into `integers`.
+    """A plan with the addresses that its launches need.
+
+    `launches` is int64 in the layout of runtime.c, and points into `integers`.
     """
 
     plan: Plan
@@ -101,9 +102,9 @@ class CpuPlan:
 class CpuDevice:
     """Implements `Device`. Without a C compiler it holds memory but loads no plans.
 
-    `memory_bytes` bounds the blocks in use and kept (None: the machine's memory), `cached_bytes` those kept;
-    `arena_bytes` is the size of each range reserved for arenas: of plans that run whole, and of the one that runs in
-    slices. `why` tells people why this device was chosen.
+    `memory_bytes` bounds the blocks in use and kept (None: the machine's memory), `cached_bytes` the blocks kept.
+    `arena_bytes` is the size of each of two reserved ranges: one for plans that run whole, one for the plan that runs
+    in slices. `why` tells people why this device was chosen.
     """
 
     def __init__(
@@ -176,12 +177,12 @@ class CpuDevice:
         try:
             return np.empty(spec.shape, dtypes.to_numpy(spec.dtype))
         except MemoryError as error:
-            raise OutOfMemory(f"the system has no room for {spec.size_bytes} bytes") from error
+            raise OutOfMemory(f"the system has no memory for {spec.size_bytes} bytes") from error
 
     def address(self, array: npt.NDArray[Any]) -> int:
         try:
-            return address_of(array)  # in a third of the time that NumPy takes to tell
-        except (TypeError, ValueError):  # what is read-only, empty, or of a dtype that buffers do not know
+            return address_of(array)  # takes a third of the time of NumPy's attribute
+        except (TypeError, ValueError):  # an array that is read-only, empty, or of a dtype that buffers do not know
             return array.ctypes.data
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> CpuPlan:
@@ -199,7 +200,7 @@ class CpuDevice:
         return loaded
 
     def as_function(self, loaded: CpuPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        """A hot path: tier 0 calls it for most ops. What is asked of arrays here is asked in C code alone."""
+        """Is on a hot path: tier 0 calls the function for most ops. So it uses only C code to inspect arrays."""
         as_any_array_needs = as_function(self, loaded, layout, result)
         shape, dtype = result.shape, dtypes.to_numpy(result.dtype)
         table = np.zeros((1, len(loaded.plan.columns)), np.int64)
@@ -213,7 +214,7 @@ class CpuDevice:
                 created: Any = np.empty(shape, dtype)
                 addresses = [*map(_addressof, map(_view, operands))]
                 created_address = _addressof(_view(created))
-            except (MemoryError, TypeError, ValueError):  # TypeError: it is read-only, or not in C order
+            except (MemoryError, TypeError, ValueError):  # TypeError: an operand is read-only or not in C order
                 return as_any_array_needs(*operands)
             layout.fill(table_row, arena_address, addresses, (created_address,), (), ())
             launch()
@@ -253,12 +254,12 @@ class CpuDevice:
         try:
             address = ctypes.cast(self._libraries[path][key], ctypes.c_void_p).value
         except AttributeError:
-            raise ServerFault(f"the compiled file {path} holds no kernel {key}") from None
+            raise ServerFault(f"the compiled file {path} does not contain the kernel {key}") from None
         assert address is not None
         return address
 
     def _unload_unheld(self) -> None:
-        """Unloads what no plan holds: nothing of it runs, since whoever launches a plan holds it meanwhile."""
+        """Unloads files that no plan holds. None of their code runs, because a launch holds its plan."""
         for library in self._libraries.take_unheld():
             _unload_library(library)
 
@@ -273,11 +274,11 @@ class CpuDevice:
 
 
 def _load_library(path: str) -> ctypes.CDLL:
-    """Opened by a foreign call, which lets other threads run: a file may take a millisecond."""
+    """Loads a file by a foreign call, which lets other threads run: loading may take a millisecond."""
     handle = _dlopen(os.fsencode(path), os.RTLD_NOW)
     if handle is None:
         raise ServerFault(
-            f"the compiled file {path} cannot be loaded: {os.fsdecode(_dlerror() or b'no reason is told')}"
+            f"the compiled file {path} cannot be loaded: {os.fsdecode(_dlerror() or b'the system gives no reason')}"
         )
     return ctypes.CDLL(path, handle=handle)
 
@@ -287,15 +288,15 @@ def _unload_library(library: ctypes.CDLL) -> None:
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-    """Copies bytes; unlike a memoryview's assignment, NumPy lets other threads run meanwhile."""
+    """Copies bytes by NumPy, which lets other threads run meanwhile; assigning to a memoryview does not."""
     np.copyto(target, source)
 
 
 class _Pool:
-    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` the latter alone.
+    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` only blocks kept.
 
-    A block in use is held here too: whoever asked may remember no more of it than its address. A block that is lent
-    has left the pool; whoever lets go of it without having it adopted has given it back to the system.
+    The pool keeps a reference to each block in use, because a user may keep only its address. A lent block has left the
+    pool; if it is dropped without being adopted, its memory returns to the system.
     """
 
     def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
@@ -305,7 +306,7 @@ class _Pool:
         self.kept_bytes = 0
         self._kept: dict[int, list[Block]] = {}
         self._used: set[Block] = set()
-        self._lock = threading.Lock()  # guards all of these: blocks are lent to any thread
+        self._lock = threading.Lock()  # guards all fields above, because any thread may borrow a block
 
     def take(self, size_bytes: int) -> Block:
         size_class = _size_class(size_bytes)
@@ -344,19 +345,19 @@ class _Pool:
             self._kept.setdefault(block.size_bytes, []).append(block)
 
     def clear(self) -> None:
-        """Gives the kept blocks back to the system."""
+        """Returns the kept blocks to the system."""
         with self._lock:
             self._clear()
 
     # ---- under the lock ----
 
     def _make_room(self, size_class: int, size_bytes: int) -> None:
-        """Raises OutOfMemory if what is in use leaves no room."""
+        """Frees kept blocks if needed. Raises OutOfMemory if the blocks in use leave too little memory."""
         if self._held_bytes + size_class > self._limit_bytes:
             self._clear()
         if self._held_bytes + size_class > self._limit_bytes:
             raise OutOfMemory(
-                f"the device has no room for {size_bytes} bytes: {self._held_bytes} of {self._limit_bytes} are in use"
+                f"the device has no memory for {size_bytes} bytes: {self._held_bytes} of {self._limit_bytes} are in use"
             )
 
     def _use(self, block: Block) -> Block:
@@ -371,7 +372,7 @@ class _Pool:
 
 
 def _size_class(size_bytes: int) -> int:
-    """The next of four sizes an octave, so that a block is at most a quarter too large, or less than one alignment."""
+    """Rounds up to one of four sizes an octave. So a block is at most a quarter, or one alignment, too large."""
     size_bytes = max(size_bytes, _ALIGNMENT_BYTES)
     step = max(1 << max(size_bytes.bit_length() - 3, 0), _ALIGNMENT_BYTES)
     return -(-size_bytes // step) * step
@@ -381,14 +382,14 @@ def _new_block(size_bytes: int) -> Block:
     try:
         memory = np.empty(size_bytes + _ALIGNMENT_BYTES, np.uint8)
     except MemoryError as error:
-        raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from error
+        raise OutOfMemory(f"the system has no memory for {size_bytes} bytes") from error
     address = memory.ctypes.data
     offset = -address % _ALIGNMENT_BYTES
     return Block(address + offset, size_bytes, memory.data[offset : offset + size_bytes])
 
 
 def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Sizes, then operands of every launch behind one another, and where each launch's begin."""
+    """Returns the sizes and operands of all launches in one array, and the position where each launch's begin."""
     integers: list[int] = []
     places = []
     for launch in launches:
@@ -401,7 +402,7 @@ def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[in
 
 
 def _reserve(size_bytes: int) -> mmap.mmap:
-    """A range of addresses; memory only where it is touched."""
+    """Reserves a range of addresses, which takes memory only where it is touched."""
     try:
         return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     except OSError as error:
@@ -409,7 +410,7 @@ def _reserve(size_bytes: int) -> mmap.mmap:
 
 
 def _detail(toolchain: Toolchain | None) -> str:
-    return toolchain.version.splitlines()[-1] if toolchain else "no C compiler found: NumPy op by op"
+    return toolchain.version.splitlines()[-1] if toolchain else "no C compiler found: NumPy runs programs op by op"
 
 
 def _physical_memory_bytes() -> int:

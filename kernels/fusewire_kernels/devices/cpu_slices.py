@@ -1,4 +1,4 @@
-"""Plans on the CPU in slices of time: one foreign call a slice, which looks at the clock after each piece."""
+"""Runs plans on the CPU in slices of time. A slice is one foreign call, which reads the clock after each piece."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fusewire_protos.errors import OutOfMemory
 
 
 class InPieces(Protocol):
-    """Launches, in the layout of runtime.c, and how they are run in pieces."""
+    """Launches in the layout of runtime.c, and the way in which they are divided into pieces."""
 
     @property
     def launches_address(self) -> int: ...
@@ -32,11 +32,12 @@ class CpuPlanInSlices:
 
     def __init__(self, run_slice: Callable[..., None], loaded: InPieces, slots: npt.NDArray[np.int64]) -> None:
         self._run_slice = run_slice
-        self._loaded = loaded  # its kernels stay loaded for as long as this is under way
+        self._loaded = loaded  # keeps the kernels loaded while the plan runs
         self._slots = slots
         self._slots_address = address_of(slots)
-        self._position = np.zeros(3, np.int64)  # fw_position: of the launch that is next the instance, of that the step
-        self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # of a piece, as are the operands
+        # Fw_position: the next launch, of that the instance, and of that the step.
+        self._position = np.zeros(3, np.int64)
+        self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # the sizes of a piece; its operands are below
         self._operands = np.zeros(2 * loaded.divisions.most_operands, np.int64)
         self._piece = np.array([self._sizes.ctypes.data, self._operands.ctypes.data], np.int64)  # fw_piece
         self._addresses = address_of(self._position), address_of(self._piece)
@@ -55,11 +56,11 @@ class CpuPlanInSlices:
 
 
 class Divisions:
-    """How the launches of a plan are run in pieces, in the layout of runtime.c."""
+    """The division of a plan's launches into pieces, in the layout of runtime.c."""
 
     def __init__(self, launches: Sequence[Launch]) -> None:
         self._moves_bytes: list[npt.NDArray[np.int64]] = []
-        self.table = np.zeros((max(len(launches), 1), 4), np.int64)  # fw_division a launch
+        self.table = np.zeros((max(len(launches), 1), 4), np.int64)  # one fw_division for each launch
         self.most_sizes = self.most_operands = 0
         for number, launch in enumerate(launches):
             division = launch.division
@@ -74,7 +75,7 @@ class Divisions:
 
 
 class CpuSlices:
-    """Implements `PlansInSlices`. `arena` is a range to itself."""
+    """Implements `PlansInSlices`. `arena` is a range that only sliced plans use."""
 
     def __init__(self, run_slice: Callable[..., None], arena: mmap.mmap) -> None:
         self._run_slice = run_slice
@@ -91,10 +92,10 @@ class CpuSlices:
 
 
 def too_large(arena_bytes: int, limit_bytes: int) -> OutOfMemory:
-    """What is raised for a plan whose arena a range does not hold."""
+    """Returns the error for a plan whose arena exceeds a range."""
     return OutOfMemory(f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit_bytes}")
 
 
 def address_of(memory: Any) -> int:
-    """Raises TypeError or ValueError unless it is a writable, dense buffer of a byte at least."""
+    """Returns the address of a buffer. Raises TypeError or ValueError unless it is writable, dense and not empty."""
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))

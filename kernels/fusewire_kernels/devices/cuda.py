@@ -1,14 +1,14 @@
-"""An NVIDIA GPU as a device: one lane, which is one stream, in which all that is told runs in order.
+"""Runs plans on an NVIDIA GPU. All work goes to one stream, which runs it in order.
 
-Because there is one stream, memory that is given back may be handed out at once: whoever gets it uses it later in the
-stream. The pool is CuPy's, so the blocks of values and the temporaries of tier 0 share one bound. The arena is one
-range reserved at start, in which rows lie behind one another.
+Because there is one stream, memory that is released may be handed out at once: its next user uses it later in the
+stream. The pool is CuPy's, so that the blocks of values and the temporaries of tier 0 share one bound. The arena is one
+range that is reserved at start, in which the arenas of rows lie one behind another.
 
-What comes from the host passes through a ring of page-locked pages: a page is copied from asynchronously and taken
-again once its fence is reached, so neither a write nor a slot table waits for the device unless the whole ring is on
-its way. A large upload is gathered in page-locked memory to begin with. Slot tables land at one place: in a stream none
-can overtake the launches that read the one before. That place, and launches whose arguments lie behind pointers, is
-also what a captured graph of a plan would replay.
+Data from the host pass through a ring of page-locked pages. The device copies from a page asynchronously, and the page
+is used again once its fence is reached. So neither a write nor a slot table waits for the device unless the whole ring
+is in use. A large upload is gathered in page-locked memory from the start. All slot tables are copied to one place,
+because in a stream no copy can overtake the launches that read the previous table. A captured graph of a plan could be
+replayed with that place and with launches whose arguments lie behind pointers.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from fusewire_protos.shapes import Spec
 
 DEFAULT_ARENA_BYTES = 1 << 28
 
-_MOST_ROWS = 65535  # of a grid, along z
-_MOST_INSTANCES = 65535  # of a grid, along y
-_UNBOUNDED_ROWS = 1 << 31  # where no row needs an arena
-_OWN_SHARE = 1 / 32  # of what is free at start: modules, tables, and what the driver takes while kernels run
+_MOST_ROWS = 65535  # the limit of a grid's z dimension
+_MOST_INSTANCES = 65535  # the limit of a grid's y dimension
+_UNBOUNDED_ROWS = 1 << 31  # of plans without an arena
+_OWN_SHARE = 1 / 32  # of the memory free at start: for modules, tables, and what the driver takes while kernels run
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,9 @@ class CudaReadback:
 
 
 class _Part(NamedTuple):
-    """A launch, or as many of its instances as one grid takes. `sizes_address` and `operands_address` are the
-    device's.
+    """A launch, or as many of its instances as one grid takes.
+
+    `sizes_address` and `operands_address` are addresses in device memory.
     """
 
     kernel: int
@@ -71,10 +72,10 @@ class _Part(NamedTuple):
 
 @dataclass(eq=False)
 class CudaPlan:
-    """A plan with its integers on the device, and its launches ready made for each bucket of row counts.
+    """A plan with its integers on the device, and its launches prepared for each bucket of row counts.
 
-    The launches of a plan point at what differs between submissions: `table_address`, and `rows`, which is their
-    grid's z.
+    The prepared launches point at the two values that differ between submissions: `table_address`, and `rows`, the z
+    dimension of their grids.
     """
 
     plan: Plan
@@ -88,7 +89,7 @@ class CudaPlan:
 
 
 class _Retired(NamedTuple):
-    """Modules that no plan holds, and the point after the last launch of any of them. Letting go of one unloads it."""
+    """Modules that no plan holds, and a fence behind the last launch of any of them. Dropping a module unloads it."""
 
     fence: CudaFence
     modules: list[Any]
@@ -97,9 +98,9 @@ class _Retired(NamedTuple):
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
-    `memory_bytes` bounds blocks and temporaries, in use and kept (None: most of what is free at start); `arena_bytes`
-    is the size of the range reserved for arenas; `why` is for its description. The thread that uses a device has CuPy
-    work in its stream and its memory.
+    `memory_bytes` bounds blocks and temporaries, in use and kept (None: most of the memory free at start).
+    `arena_bytes` is the size of the range reserved for arenas. `why` becomes part of its description. In the thread
+    that uses the device CuPy works in the device's stream and memory.
     """
 
     def __init__(
@@ -110,8 +111,9 @@ class CudaDevice:
         self._lane = cupy.cuda.Stream(non_blocking=True)
         self._stream = Stream(self._lane.ptr)
         self._pool = cupy.cuda.MemoryPool()
-        self._own_pool = cupy.cuda.MemoryPool()  # unbounded: no request is refused for what the device itself takes
-        self._used: set[Block] = set()  # whoever asked for a block may remember no more of it than its address
+        # Unbounded, because no request is refused for memory that the device itself needs.
+        self._own_pool = cupy.cuda.MemoryPool()
+        self._used: set[Block] = set()  # keeps blocks alive, because a user may keep only a block's address
         self._thread: int | None = None
         self._thread_settings = ExitStack()
         self._enter_thread()
@@ -254,7 +256,10 @@ class CudaDevice:
         self._stream.launch(calls)
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
-        """The launches of a plan. Row counts between two powers of two share them, since grids hardly differ."""
+        """Returns the launches of a plan.
+
+        Row counts between two powers of two share them, since their grids hardly differ.
+        """
         bucket = rows.bit_length()
         calls = loaded.calls.get(bucket)
         if calls is None:
@@ -272,7 +277,7 @@ class CudaDevice:
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
 
     def _retire_unheld(self) -> None:
-        """Unloads what no plan holds, once the device is past every launch that was told before now."""
+        """Unloads modules that no plan holds, once the device has done every launch told so far."""
         unheld = self._modules.take_unheld()
         if unheld:
             self._retired.append(_Retired(self._stream.fence(), unheld))
@@ -282,20 +287,18 @@ class CudaDevice:
     # ---- memory and transfers ----
 
     def _take(self, size_bytes: int) -> Any:
-        """Bounded memory, as CuPy's memory pointer. Raises OutOfMemory."""
+        """Allocates bounded memory, as CuPy's memory pointer. Raises OutOfMemory."""
         try:
             return self._pool.malloc(max(size_bytes, 1))
         except cupy.cuda.memory.OutOfMemoryError as error:
-            raise OutOfMemory(f"the device has no room for {size_bytes} bytes: {error}") from None
+            raise OutOfMemory(f"the device has no memory for {size_bytes} bytes: {error}") from None
 
     def _take_own(self, size_bytes: int) -> Any:
-        """Memory for what the device itself needs, as CuPy's memory pointer. Raises OutOfMemory."""
+        """Allocates memory that the device itself needs, as CuPy's memory pointer. Raises OutOfMemory."""
         try:
             return self._own_pool.malloc(size_bytes)
         except cupy.cuda.memory.OutOfMemoryError as error:
-            text = (
-                f"the device has no room for {size_bytes} bytes that it needs itself, beside those of values: {error}"
-            )
+            text = f"the device has no memory for {size_bytes} bytes of its own beside those of values: {error}"
             raise OutOfMemory(text) from None
 
     def _copy_in(self, address: int, data: memoryview) -> None:
@@ -309,7 +312,7 @@ class CudaDevice:
             page.fence = self._stream.fence()
 
     def _enter_thread(self) -> None:
-        """Has CuPy work in this stream and with bounded memory in the calling thread."""
+        """Makes CuPy use this stream and bounded memory in the calling thread."""
         if self._thread == threading.get_ident():
             return
         self._thread = threading.get_ident()
@@ -320,7 +323,7 @@ class CudaDevice:
 
 
 def _open_device() -> None:
-    """Makes the first GPU's context. Raises ConfigurationError."""
+    """Creates the first GPU's context. Raises ConfigurationError."""
     try:
         runtime.setDevice(0)
         runtime.deviceSynchronize()
@@ -336,7 +339,7 @@ def _reserve(pool: Any, arena_bytes: int) -> Any:
 
 
 def _most_bytes() -> int:
-    """How much values may take where nothing is said: what is free, but for a part that the device needs itself."""
+    """Returns the default bound on values: the free memory, less a share that the device needs itself."""
     free_bytes: int = runtime.memGetInfo()[0]
     return int(free_bytes * (1 - _OWN_SHARE))
 
@@ -356,12 +359,12 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
         architecture=f"sm_{properties['major']}{properties['minor']}",
         memory_bytes=memory_bytes,
         detail="; ".join(filter(None, (why, ", ".join(versions)))),
-        is_library_exact=False,  # CuPy compiles all its kernels to flush denormals
+        is_library_exact=False,  # because CuPy compiles all its kernels to flush denormals
     )
 
 
 def _version(number: int) -> str:
-    """CUDA counts 13.1 as 13010."""
+    """Returns a version as text; CUDA writes 13.1 as 13010."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -370,7 +373,7 @@ def _aligned(arena_bytes: int) -> int:
 
 
 def _flatten(plan: Plan) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Sizes, then operands, of every launch behind one another, and where each launch's begin. Never empty."""
+    """Returns the sizes and operands of all launches in one array, never empty, and where each launch's begin."""
     integers = [0]
     places = []
     for launch in plan.launches:
@@ -397,7 +400,7 @@ def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
 
 
 def _load_module(path: str) -> Any:
-    """Raises OutOfMemory, or ServerFault."""
+    """Loads a compiled file. Raises OutOfMemory or ServerFault."""
     module = cupy.cuda.function.Module()
     try:
         module.load_file(path)
@@ -407,11 +410,11 @@ def _load_module(path: str) -> Any:
 
 
 def _function(module: Any, entry: str) -> ctypes.c_void_p:
-    """Raises OutOfMemory, for what the driver loads when it is first asked for, or ServerFault."""
+    """Returns a kernel. Raises ServerFault, or OutOfMemory because the driver may load code on the first request."""
     try:
         return ctypes.c_void_p(module.get_function(entry).ptr)
     except driver.CUDADriverError as error:
-        raise _failure(error, f"a compiled file holds no kernel {entry}") from error
+        raise _failure(error, f"a compiled file does not contain the kernel {entry}") from error
 
 
 def _failure(error: Any, what: str) -> OutOfMemory | ServerFault:

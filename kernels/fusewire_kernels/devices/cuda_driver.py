@@ -1,8 +1,8 @@
-"""The few driver calls that every submission makes, called so that they cost little beside busy threads.
+"""Makes the driver calls that every submission needs, cheaply even while other threads are busy.
 
-CuPy's own calls let go of the interpreter lock; next to a thread that computes, each may then wait a whole switch
-interval to get it back, and a plan makes dozens of calls. These keep the lock: they end within microseconds as long as
-the driver's queue has room, which `Stream` sees to. Only waiting lets go of it.
+CuPy's own calls release the interpreter lock. Beside a thread that computes, each call may then wait a whole switch
+interval to get the lock back, and a plan makes dozens of calls. The calls here keep the lock. They end within
+microseconds as long as the driver's queue is not full, which `Stream` ensures. Only waiting releases the lock.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from cupy.cuda import driver, runtime
 
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
-# The arguments of cuLaunchKernel, made once: what differs between launches lies behind its pointers.
+# The arguments of cuLaunchKernel, made once: values that differ between launches lie behind its pointers.
 Call = tuple[Any, ...]
 
-OUT_OF_MEMORY = 2  # to the driver and to the runtime
+OUT_OF_MEMORY = 2  # the status of both the driver and the runtime
 
 _LIBRARY = "libcuda.so.1"
 _SUCCESS = 0
@@ -32,7 +32,7 @@ _UNREACHED_MARKS = 3
 
 
 class EventPool:
-    """Events of one kind that nobody waits for any more, to be recorded again. Any thread."""
+    """Events of one kind that are no longer waited for and can be recorded again. Any thread."""
 
     def __init__(self, flags: int) -> None:
         self._flags = flags
@@ -50,12 +50,12 @@ class EventPool:
 
 
 class CudaFence:
-    """An event in a stream. Waiting sleeps. Both questions raise ServerFault once the device is beyond use."""
+    """An event in a stream. Waiting sleeps. Both methods raise ServerFault if the device has become unusable."""
 
     def __init__(self, events: EventPool) -> None:
         self._events = events
         self.event = events.take()
-        self._is_reached = False  # only ever set; any thread
+        self._is_reached = False  # changes only from False to True; any thread
 
     def is_reached(self) -> bool:
         if self._is_reached:
@@ -67,7 +67,7 @@ class CudaFence:
         return self._is_reached
 
     def wait(self) -> None:
-        if self.is_reached():  # asking keeps the interpreter lock, sleeping does not
+        if self.is_reached():  # asking keeps the interpreter lock, sleeping releases it
             return
         try:
             runtime.eventSynchronize(self.event)
@@ -80,7 +80,7 @@ class CudaFence:
 
 
 class TimedCudaFence(CudaFence):
-    """A fence of a pool of timed events."""
+    """A fence with an event of the pool of timed events."""
 
     def ns_since(self, earlier: TimedCudaFence) -> int:
         elapsed_ms: float = runtime.eventElapsedTime(earlier.event, self.event)
@@ -91,8 +91,9 @@ AnyFence = TypeVar("AnyFence", bound=CudaFence)
 
 
 class Stream:
-    """What is told to one stream. Used by one thread, whose CUDA context is current. Every method may raise
-    ServerFault, since the driver reports earlier failures at later calls.
+    """Sends work to one stream. Used by one thread, whose CUDA context is current.
+
+    Every method may raise ServerFault, because the driver reports earlier failures at later calls.
     """
 
     def __init__(self, address: int) -> None:
@@ -115,7 +116,7 @@ class Stream:
             self._count(len(part))
 
     def copy_to_device(self, address: int, host_address: int, size_bytes: int) -> None:
-        """Copies from page-locked memory, which must stay as it is until a later fence is reached."""
+        """Copies from page-locked memory, which must not change until a later fence is reached."""
         size = ctypes.c_size_t(size_bytes)
         _check(self._copy_to_device(ctypes.c_void_p(address), ctypes.c_void_p(host_address), size, self.pointer))
         self._count(1)
@@ -144,7 +145,7 @@ class Stream:
                 _check(status)
 
     def _count(self, operations: int) -> None:
-        """Waits while too many operations are queued: a full queue would block the whole interpreter."""
+        """Waits while too many operations are queued, because a full queue would block the whole interpreter."""
         self._unmarked_operations += operations
         if self._unmarked_operations < _OPERATIONS_A_MARK:
             return
@@ -158,7 +159,7 @@ def _library() -> ctypes.PyDLL:
     try:
         return ctypes.PyDLL(_LIBRARY)
     except OSError as error:
-        raise ConfigurationError(f"NVIDIA's driver cannot be loaded: {error}") from None
+        raise ConfigurationError(f"the NVIDIA driver cannot be loaded: {error}") from None
 
 
 def _check(status: int) -> None:

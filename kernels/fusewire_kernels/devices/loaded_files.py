@@ -1,7 +1,7 @@
-"""Compiled files loaded into a device, each once, for as long as a plan holds it.
+"""Keeps compiled files loaded in a device, each once, for as long as a plan holds it.
 
-A plan may die in any thread and at any moment, also inside a garbage collection: its end is only noted there. The
-device thread learns of it when it next asks for what nobody holds.
+A plan may die in any thread and at any moment, even during a garbage collection. Its end is only recorded there. The
+device thread sees it when it next asks for files that no plan holds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ T = TypeVar("T")
 
 
 class LoadedFiles(Generic[T]):
-    """Files by path, each as whatever `load` makes of it. Used by the device thread alone."""
+    """Loaded files by path, each as the object that `load` returns. Used by the device thread only."""
 
     def __init__(self, load: Callable[[str], T]) -> None:
         self._load = load
         self._files: dict[str, T] = {}
         self._holders: Counter[str] = Counter()
-        self._ended: deque[frozenset[str]] = deque()  # what plans that have ended held; any thread appends
+        self._ended: deque[frozenset[str]] = deque()  # the files of plans that have ended; any thread appends
 
     def __getitem__(self, path: str) -> T:
-        """A file, loaded if it is not yet. Until someone holds it, it is among the unheld."""
+        """Returns a file, and loads it if needed. It is unheld until a plan holds it."""
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = self._load(path)
@@ -37,7 +37,7 @@ class LoadedFiles(Generic[T]):
         weakref.finalize(holder, self._ended.append, held).atexit = False
 
     def take_unheld(self) -> list[T]:
-        """The files that nobody holds any more, which the caller unloads."""
+        """Removes and returns the files that no plan holds. The caller unloads them."""
         while self._ended:
             self._holders.subtract(self._ended.popleft())
         unheld = [path for path in self._files if self._holders[path] <= 0]

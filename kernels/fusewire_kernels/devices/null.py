@@ -1,6 +1,6 @@
-"""A device that computes nothing and completes when told: for tests of scheduling and protocol.
+"""Provides a device that computes nothing and completes work on command, for tests of scheduling and protocol.
 
-It keeps every order it was given. Memory is real (host arrays of zeros), so addresses and sizes are.
+It records every launch. Its memory is real (host arrays of zeros), so addresses and sizes are real too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from fusewire_protos.shapes import Spec
 
 
 class NullFence:
-    """Reached when the test says so. `reached_at_ns` is what the device's clock says then."""
+    """A fence that is reached when the test says so.
+
+    `reached_at_ns` is the time of the device's clock at that moment.
+    """
 
     def __init__(self, clock_ns: Callable[[], int], *, is_timed: bool) -> None:
         self.is_timed = is_timed
@@ -48,7 +51,7 @@ class NullFence:
 
 @dataclass(frozen=True)
 class NullReadback:
-    """Zeros, or whatever was written last."""
+    """A value of zeros, or of the bytes written last."""
 
     bytes_host: npt.NDArray[np.uint8]
 
@@ -64,7 +67,7 @@ class NullPlan:
 class NullDevice:
     """Implements `Device`. `launched` holds the plan and the row count of each launch, in order.
 
-    `clock_ns` is the device's clock, which stands still unless a test moves it.
+    `clock_ns` is the device's clock, which changes only when a test sets it.
     """
 
     def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
@@ -73,7 +76,7 @@ class NullDevice:
         self.live_bytes = 0
         self.clock_ns = 0
         self._memory_bytes = memory_bytes
-        self._told: deque[NullFence | None] = deque()  # that is not reached; None stands for a launch
+        self._told: deque[NullFence | None] = deque()  # work that is not reached; None stands for a launch
 
     @property
     def info(self) -> DeviceInfo:
@@ -89,7 +92,7 @@ class NullDevice:
 
     def allocate(self, size_bytes: int) -> Block:
         if self.live_bytes + size_bytes > self._memory_bytes:
-            raise OutOfMemory(f"{size_bytes} bytes asked, {self._memory_bytes - self.live_bytes} left")
+            raise OutOfMemory(f"{size_bytes} bytes are needed, {self._memory_bytes - self.live_bytes} are left")
         self.live_bytes += size_bytes
         memory = np.zeros(size_bytes, np.uint8)
         return Block(memory.ctypes.data, size_bytes, memory)
@@ -153,7 +156,7 @@ class NullDevice:
         return fence
 
     def complete_next(self) -> bool:
-        """Ends the oldest launch, or reaches the oldest fence; False if there is neither. Any thread."""
+        """Ends the oldest launch, or reaches the oldest fence. Returns False if there is neither. Any thread."""
         if not self._told:
             return False
         told = self._told.popleft()
@@ -163,7 +166,7 @@ class NullDevice:
         return True
 
     def _reach_timed(self) -> None:
-        """Reaches those that no launch stands before."""
+        """Reaches timed fences that no launch precedes."""
         while self._told and (told := self._told[0]) is not None and told.is_timed:
             told.reach()
             self._told.popleft()

@@ -1,4 +1,4 @@
-"""A loaded plan of one op as a function of arrays: how tier 0 has a kernel compute."""
+"""Makes a function of arrays from a loaded plan of one op, so that tier 0 can call its kernel."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from fusewire_protos.shapes import Spec
 
 
 def as_function(device: Device, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-    """What `Device.as_function` asks for, with what every device can do."""
+    """Implements `Device.as_function` with methods that every device has."""
     arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
     table = np.zeros((1, len(loaded.plan.columns)), np.int64)
     table_row = table[0]
     dense = partial(device.array_library.asarray, order="C")
 
     def run(*operands: Any) -> Any:
-        arrays = [*map(dense, operands)]  # copies among them stay until the device has been told to use them
+        arrays = [*map(dense, operands)]  # keeps copies alive until the device has been told to use them
         created = device.empty(result)
         layout.fill(table_row, arena_address, [*map(device.address, arrays)], [device.address(created)], (), ())
         device.launch(loaded, table)

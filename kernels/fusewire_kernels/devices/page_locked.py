@@ -1,7 +1,8 @@
-"""Page-locked host memory that is taken again and again: pages that writes pass through, areas that uploads gather in.
+"""Keeps page-locked host memory for reuse: pages that writes pass through, and areas in which uploads are gathered.
 
-The device copies from it by itself while the host goes on. To page-lock memory takes milliseconds, during which whoever
-asks stands still: so all of this is had at start, and uploads that find no area gather in ordinary memory.
+The device copies from such memory by itself while the host goes on. Page-locking memory takes milliseconds, during
+which the caller waits. So all of this memory is allocated at start, and an upload that finds no area uses ordinary
+memory.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, CudaFence
 from fusewire_protos.errors import ConfigurationError
 
 PAGE_BYTES = 1 << 18
-AREA_BYTES = 1 << 26  # an upload of more gathers in ordinary memory, and so does one of little
+AREA_BYTES = 1 << 26  # a larger upload is gathered in ordinary memory, and so is one below LEAST_BYTES
 LEAST_BYTES = 1 << 20
 
 _PAGES = 64
@@ -29,7 +30,7 @@ _AREAS = 2
 
 @dataclass(eq=False)
 class Page:
-    """Page-locked memory, on its way to the device until its fence is reached."""
+    """Page-locked memory. While its fence is not reached, the device copies from it."""
 
     address: int
     view: memoryview
@@ -41,7 +42,7 @@ class Page:
 
 
 class Lent:
-    """An area that one upload has for as long as this lives."""
+    """An area that belongs to one upload for as long as this object lives."""
 
     def __init__(self, page: Page, areas: deque[Page]) -> None:
         self.page = page
@@ -52,17 +53,17 @@ class Lent:
 
 
 class Areas:
-    """Lends areas. Any thread: each is taken out of a deque by whoever uses it, and comes back to its end."""
+    """Lends areas. Any thread: a borrower takes an area out of a deque, and it returns to the end of the deque."""
 
     def __init__(self) -> None:
-        """Where the host has no room for areas, there are fewer."""
+        """Allocates the areas, or fewer if the host has no memory for all."""
         self._free: deque[Page] = deque()
         with suppress(MemoryError):
             while len(self._free) < _AREAS:
                 self._free.append(_page(AREA_BYTES))
 
     def lend(self, size_bytes: int) -> Lent | None:
-        """An area for so much; None if it is too much or too little, or all are in use or on their way."""
+        """Lends an area for an upload of this size. Returns None for other sizes, or if all areas are in use."""
         if not LEAST_BYTES <= size_bytes <= AREA_BYTES:
             return None
         for _ in range(_AREAS):
@@ -77,7 +78,7 @@ class Areas:
 
 
 def page_ring() -> Iterator[Page]:
-    """The pages in turn, without end. Raises ConfigurationError."""
+    """Returns an endless iterator over the pages in turn. Raises ConfigurationError."""
     try:
         return cycle([_page(PAGE_BYTES) for _ in range(_PAGES)])
     except MemoryError as error:
@@ -85,13 +86,13 @@ def page_ring() -> Iterator[Page]:
 
 
 def allocate(size_bytes: int) -> Any:
-    """Page-locked memory of its own, as CuPy's pointer. Raises MemoryError."""
+    """Allocates page-locked memory, as CuPy's pointer. Raises MemoryError."""
     try:
         return cupy.cuda.alloc_pinned_memory(size_bytes)
     except runtime.CUDARuntimeError as error:
         if error.status != OUT_OF_MEMORY:
             raise
-        raise MemoryError(f"the host has no room for {size_bytes} page-locked bytes") from None
+        raise MemoryError(f"the host has no memory for {size_bytes} page-locked bytes") from None
 
 
 def _page(size_bytes: int) -> Page:

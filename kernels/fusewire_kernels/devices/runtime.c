@@ -1,5 +1,5 @@
-/* Runs a plan on the CPU: one call a submission, or for one row one call a slice of time. Rows are outermost, so that a
-   row's arena stays in the cache. */
+/* Runs a plan on the CPU: one call a submission, or for a row in slices one call a slice. The loop over rows is the
+   outermost, so that a row's arena stays in the cache. */
 
 #include <stdint.h>
 #include <string.h>
@@ -28,22 +28,22 @@ void fw_run(const fw_launch *launches, int64_t launch_count, const int64_t *tabl
     }
 }
 
-/* How the instances of a launch are run in pieces, of so many steps each; not at all if there are no `moves_bytes`. */
+/* The division of each instance of a launch into pieces of `steps` steps. Without `moves_bytes` it is not divided. */
 typedef struct {
-    const int64_t *moves_bytes; /* [arity], of a step */
+    const int64_t *moves_bytes; /* [arity]: an operand's offset a step */
     int64_t dimension;
     int64_t steps;
     int64_t size_count;
 } fw_division;
 
-/* What comes next of a row. */
+/* The next piece of a row. */
 typedef struct {
     int64_t launch;
     int64_t instance;
     int64_t step;
 } fw_position;
 
-/* Room for the sizes and operands of a piece. */
+/* Memory for the sizes and operands of a piece. */
 typedef struct {
     int64_t *sizes;
     fw_operand *operands;
@@ -72,7 +72,7 @@ static void run_piece(const fw_launch *launch, const fw_division *division, cons
     position->step = 0;
 }
 
-/* Runs a row on from a position, until so much time has passed, one piece at least. */
+/* Continues a row from a position until `most_ns` have passed, for at least one piece. */
 void fw_run_slice(const fw_launch *launches, const fw_division *divisions, int64_t launch_count, const int64_t *slots,
                   fw_position *position, const fw_piece *piece, int64_t most_ns) {
     const int64_t began_ns = now_ns();

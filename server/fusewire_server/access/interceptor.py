@@ -12,10 +12,10 @@ import grpc
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope, bearer
 
-OPEN_TENANT = "public"  # everybody's, where no tokens are configured
+OPEN_TENANT = "public"  # the tenant of every call if no tokens are configured
 METADATA_KEY = "authorization"
-# A client in Python that is refused while it writes its first message may be told of an internal error instead
-# (https://github.com/grpc/grpc/issues/36066): one that is about to write has so long.
+# A Python client that is refused while it writes its first message may see an internal error instead
+# (https://github.com/grpc/grpc/issues/36066). So a refusal waits up to this long for the first message.
 FIRST_MESSAGE_S = 0.2
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 class Access:
-    """The tenant of a call. Without an authenticator everybody is one tenant."""
+    """Finds the tenant of a call. Without an authenticator all calls are of one tenant."""
 
     def __init__(self, authenticator: Authenticator | None) -> None:
         self._authenticator = authenticator
 
     def tenant(self, metadata: Any) -> str:
-        """Raises Unauthenticated unless the call's token may use the service, as far as is known."""
+        """Returns the tenant of a call. Raises Unauthenticated unless its token may use the service."""
         if self._authenticator is None:
             return OPEN_TENANT
         return self._authenticator.check_again(_token(metadata), Scope.USE).tenant
@@ -64,14 +64,14 @@ def _token(metadata: Any) -> str | None:
 
 
 def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grpc.RpcMethodHandler[Any, Any]:
-    """A handler of the same arity that ends every call at once."""
+    """Returns a handler of the same arity that ends every call at once."""
 
     async def abort(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
 
     async def abort_answers(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         await abort(request, context)
-        yield b""  # never reached: makes this an async generator, as a streaming method must be
+        yield b""  # never reached; makes this an async generator, which a streaming method must be
 
     async def abort_requests(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         await _first(requests)

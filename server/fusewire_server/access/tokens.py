@@ -1,8 +1,8 @@
 """Loads hashed tokens, and refuses to listen beyond loopback without TLS and tokens.
 
 A line of the file is `<id> <SHA-256 of the token, hex> <tenant> <scope> [<expiry, ISO 8601>]`; empty lines and lines
-that begin with `#` are skipped. A token is `<id>.<32 random bytes>`. One round of SHA-256 is enough to store it: slow,
-salted hashes protect words that people choose, from being guessed; 256 random bits cannot be guessed at any speed.
+that begin with `#` are skipped. A token is `<id>.<32 random bytes>`. One round of SHA-256 is enough to store a token:
+slow, salted hashes protect passwords from being guessed, but 256 random bits cannot be guessed at any speed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from fusewire_server.config.config import Listen
 
 _log = logging.getLogger(__name__)
 
-# How long whoever was let in stays while the file cannot be read: long enough to mend a slip, and no longer, since a
-# revocation may be what the server fails to read.
+# How long known tokens stay valid while the file cannot be read: long enough to mend a mistake, and no longer, because
+# the change that the server cannot read may be a revocation.
 OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
 
@@ -36,7 +36,7 @@ _HASH_DIGITS = 64
 
 
 class Scope(Enum):
-    """What a token is for."""
+    """The permission of a token."""
 
     USE = "use"  # open sessions
     INSPECT = "inspect"  # read statistics, sessions and programs of all tenants
@@ -51,7 +51,7 @@ _GRANTS: Mapping[Scope, frozenset[Scope]] = {
 
 
 class Principal(NamedTuple):
-    """Who is calling, as far as their token says."""
+    """The caller that a token identifies."""
 
     tenant: str
     token_id: str
@@ -79,30 +79,30 @@ class TokenRecord:
 
 
 class _Table(NamedTuple):
-    """The records by id, as the file held them when it was last without fault."""
+    """The records by id, from the last version of the file without a fault."""
 
-    signature: tuple[int, int, int]  # of the file that was last read
+    signature: tuple[int, int, int]  # of the version that was read last
     records: Mapping[str, TokenRecord]
-    malformed: str = ""  # what is wrong in the file that was last read
+    malformed: str = ""  # the fault in the version that was read last
 
 
 class _Fault(NamedTuple):
-    """That the file cannot be read, or is malformed."""
+    """The file cannot be read, or is malformed."""
 
     since: datetime
-    is_over_long: bool  # the old records count no longer
+    is_over_long: bool  # whether the old records are no longer used
     text: str
     logged: datetime
 
 
 class Authenticator:
-    """Checks tokens against a file, which is read again when it changes: a revoked token fails at its next call
-    after the server could read that.
+    """Checks tokens against a file, which is read again when it changes. A revoked token fails at its next call.
 
-    Any thread may call it. `_table` and `_fault` are swapped whole, so that a reader sees one file or the other.
-    A file that has become unreadable or malformed lets nobody new in. Whoever was let in stays for OLD_RECORDS_S, by
-    the records as they were last read, so that a slip in an edit ends nobody's session; a token that is revoked
-    meanwhile is good as long. It is logged when that begins, changes and ends, and every FAULT_LOG_EVERY_S between.
+    Any thread may call it. `_table` and `_fault` are replaced as a whole, so that a reader sees one version of the
+    file. While the file is unreadable or malformed, no new caller is accepted. Callers accepted before stay for
+    OLD_RECORDS_S, by the last good records, so that a mistake in an edit ends no session; a token revoked meanwhile
+    stays valid for that long. The fault is logged when it begins, changes and ends, and every FAULT_LOG_EVERY_S in
+    between.
     """
 
     def __init__(self, path: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -115,23 +115,25 @@ class Authenticator:
     def identify(self, token: str | None) -> Principal:
         """Raises Unauthenticated if the token is missing, unknown, revoked or expired, or the file cannot be read."""
         if self._look():
-            raise Unauthenticated("the server cannot read its tokens now, and lets nobody new in")
+            raise Unauthenticated("the server cannot read its token file now, and accepts no new callers")
         return self._principal(token, "the token is unknown here, or revoked")
 
     def recall(self, token: str | None) -> Principal:
-        """As `identify`, for whoever was let in before: by the old records for OLD_RECORDS_S without a good file."""
+        """Does as `identify` for a caller accepted before: without a good file it uses the old records for
+        OLD_RECORDS_S.
+        """
         fault = self._look()
         if fault is None:
             return self._principal(token, "the token is unknown here, or revoked")
         if fault.is_over_long:
-            raise Unauthenticated(f"the server could not read its tokens for {OLD_RECORDS_S:g} s, and lets nobody stay")
-        return self._principal(token, "the server cannot read its tokens now, and did not know this one before")
+            raise Unauthenticated(f"the server could not read its token file for {OLD_RECORDS_S:g} s")
+        return self._principal(token, "the server cannot read its token file now, and did not know this token before")
 
     def _principal(self, token: str | None, unknown: str) -> Principal:
         if token is None:
-            raise Unauthenticated("this server asks for a token and none came")
+            raise Unauthenticated("this server needs a token, and the call has none")
         record = self._table.records.get(token.partition(".")[0])
-        # An unknown id takes the same path as a wrong secret, so that the answer's time tells nothing.
+        # An unknown id takes the same path as a wrong secret, so that the time of the answer does not tell them apart.
         is_equal = hmac.compare_digest(_hash(token), record.hash_hex if record else "0" * _HASH_DIGITS)
         if record is None or not is_equal:
             raise Unauthenticated(unknown)
@@ -140,15 +142,15 @@ class Authenticator:
         return Principal(record.tenant, record.token_id, record.scope)
 
     def check(self, token: str | None, scope: Scope) -> Principal:
-        """As `identify`, and raises Unauthenticated if the token is not for this."""
+        """Does as `identify`, and raises Unauthenticated if the token lacks the scope."""
         return _permitted(self.identify(token), scope)
 
     def check_again(self, token: str | None, scope: Scope) -> Principal:
-        """As `recall`, and raises Unauthenticated if the token is not for this."""
+        """Does as `recall`, and raises Unauthenticated if the token lacks the scope."""
         return _permitted(self.recall(token), scope)
 
     def _look(self) -> _Fault | None:
-        """Reads the file if it has changed, and tells what is wrong with it."""
+        """Reads the file if it has changed. Returns its fault, if any."""
         reason, before = self._read_if_changed(), self._fault
         fault = self._fault = _next_fault(before, reason, self._now()) if reason else None
         if before and not fault:
@@ -156,28 +158,28 @@ class Authenticator:
         return fault
 
     def _read_if_changed(self) -> str:
-        """Why the file cannot be read, or an empty text."""
+        """Returns why the file cannot be read, or an empty text."""
         try:
             signature = _signature(self._path)
             if signature != self._table.signature:
                 self._table = _next_table(self._table, signature, _content(self._path), self._path)
         except ConfigurationError as reason:
-            # Not kept with the signature: permissions and want of descriptors pass without a change of the file.
+            # Not stored with the signature: a lack of permissions or descriptors may end without a change of the file.
             return str(reason)
         return self._table.malformed
 
 
 def bearer(header: str | None) -> str | None:
-    """The token of an `authorization` header or metadata entry (RFC 6750), or None."""
+    """Returns the token of an `authorization` header or metadata entry (RFC 6750), or None."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 def mint(path: Path, *, tenant: str, scope: Scope, expires: datetime | None = None) -> str:
-    """Adds a token to the file, which is made if missing, and returns it: the only time it can be seen.
+    """Adds a token to the file, which is created if missing. Returns the token, which cannot be read back later.
 
-    Raises ArgumentError for a tenant that is no single word, ConfigurationError if the file cannot be written, or holds
-    anything but tokens already.
+    Raises ArgumentError for a tenant that is not one word, ConfigurationError if the file cannot be written or holds
+    anything but tokens.
     """
     if not tenant or tenant.split() != [tenant]:
         raise ArgumentError(f"a tenant is one word without spaces, not {tenant!r}")
@@ -204,7 +206,7 @@ def revoke(path: Path, token_id: str) -> None:
 
 
 def read_tokens(path: Path) -> tuple[TokenRecord, ...]:
-    """The tokens of a file. Raises ConfigurationError with the number of a malformed line, never its text."""
+    """Returns the tokens of a file. Raises ConfigurationError with the number of a malformed line, never its text."""
     return _parsed(_content(path), path)
 
 
@@ -234,11 +236,11 @@ def _next_table(before: _Table, signature: tuple[int, int, int], content: bytes,
 
 
 def _next_fault(before: _Fault | None, reason: str, now: datetime) -> _Fault:
-    """The fault as it is now; logs it if it is another than before, or has not been logged for long."""
+    """Returns the current fault. Logs it if it has changed or was last logged FAULT_LOG_EVERY_S ago."""
     since = before.since if before else now
     end = since + timedelta(seconds=OLD_RECORDS_S)
-    stay = "nobody stays" if now >= end else f"open sessions end at {end.isoformat(timespec='seconds')}"
-    text = f"nobody new is let in, and {stay}: {reason}"
+    stay = "known callers too" if now >= end else f"open sessions end at {end.isoformat(timespec='seconds')}"
+    text = f"new callers are refused, and {stay}: {reason}"
     if before and text == before.text and now < before.logged + timedelta(seconds=FAULT_LOG_EVERY_S):
         return before
     _log.error("%s", text)
@@ -274,9 +276,9 @@ def _record(words: list[str], where: str) -> TokenRecord:
         raise ConfigurationError(f"{where}: expected id, hash, tenant, scope and perhaps an expiry")
     token_id, hash_hex, tenant, scope = words[:4]
     if len(hash_hex) != _HASH_DIGITS or not set(hash_hex) <= set("0123456789abcdef"):
-        raise ConfigurationError(f"{where}: the hash is no SHA-256 in lower-case hexadecimal")
+        raise ConfigurationError(f"{where}: the hash is not a SHA-256 hash in lower-case hexadecimal")
     if scope not in {one.value for one in Scope}:
-        raise ConfigurationError(f"{where}: the scope is none of {', '.join(one.value for one in Scope)}")
+        raise ConfigurationError(f"{where}: the scope is not one of {', '.join(one.value for one in Scope)}")
     return TokenRecord(token_id, hash_hex, tenant, Scope(scope), _expiry(words[4:], where))
 
 
@@ -286,7 +288,7 @@ def _expiry(words: list[str], where: str) -> datetime | None:
     try:
         expires = datetime.fromisoformat(words[0])
     except ValueError:
-        raise ConfigurationError(f"{where}: the expiry is no ISO 8601 date and time") from None
+        raise ConfigurationError(f"{where}: the expiry is not an ISO 8601 date and time") from None
     if expires.tzinfo is None:
         raise ConfigurationError(f"{where}: the expiry has no time zone")
     return expires
@@ -301,7 +303,7 @@ def _hash(token: str) -> str:
 
 
 def _signature(path: Path) -> tuple[int, int, int]:
-    """Differs whenever the file was replaced or written; the inode tells two writes within one clock tick apart."""
+    """Returns a value that differs after each write or replacement; the inode covers two writes in one clock tick."""
     try:
         status = path.stat()
     except OSError as reason:
@@ -311,11 +313,11 @@ def _signature(path: Path) -> tuple[int, int, int]:
 
 @contextmanager
 def _rewriting(path: Path) -> Iterator[TextIO]:
-    """A new file that takes the old one's place at once when all went well, with its owner and permissions.
+    """Opens a new file that replaces the old one in one step if the body succeeds, with its owner and permissions.
 
-    Where there is no old one it is for its owner only. Raises ConfigurationError if it cannot be made like the old one:
-    the server might be unable to read it. It is also the lock: two commands that edit together could bring a revoked
-    token back.
+    Without an old file only the owner may read the new one. Raises ConfigurationError if the new file cannot get the
+    old one's owner and permissions, because the server might be unable to read it. The new file is also the lock: two
+    commands that edit at once could bring a revoked token back.
     """
     status = _status(path)
     if status is not None and stat.S_ISDIR(status.st_mode):
@@ -341,7 +343,7 @@ def _rewriting(path: Path) -> Iterator[TextIO]:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """None if there is no such file. Raises ConfigurationError if that cannot be told."""
+    """Returns None if there is no such file. Raises ConfigurationError if that cannot be found out."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -360,5 +362,5 @@ def _make_like(path: Path, new_path: Path, descriptor: int) -> None:
         shutil.copystat(path, new_path)
     except OSError as reason:
         raise ConfigurationError(
-            f"cannot keep the owner and permissions of {path}, run this as its owner: {reason.strerror}"
+            f"cannot keep the owner and permissions of {path}; run this command as its owner: {reason.strerror}"
         ) from None

@@ -1,7 +1,7 @@
-"""The configuration of a server process: four sections of settings, and where each value came from.
+"""Defines the configuration of a server process: four sections of settings, and the origin of each value.
 
-Later sources win: defaults < TOML file < environment (`FUSEWIRE_SECTION__KEY`) < flags. A key that no section has is
-an error, wherever it stands, so that a misspelt limit never passes for a set one.
+Later sources win: defaults < TOML file < environment (`FUSEWIRE_SECTION__KEY`) < flags. A key that no section has is an
+error in every source, so that a misspelt limit is never taken for a set one.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ ENVIRONMENT_PREFIX = "FUSEWIRE_"
 
 Backend = Annotated[str, read_one_of("auto", "cpu", "cuda", "null")]
 
-# What a frame holds beside the bytes of a chunk or a program.
+# The size of a frame without the bytes of its chunk or program.
 _FRAME_OVERHEAD_BYTES = KIB
 
 
 @dataclass(frozen=True)
 class Listen:
-    """Where the server listens, and whom it lets in."""
+    """The addresses that the server listens on, and the access to them."""
 
-    grpc: Annotated[Endpoint, "HOST:PORT of the sessions"] = field(default=Address("127.0.0.1", 7423))
-    http: Annotated[Endpoint, "HOST:PORT of inspection"] = field(default=Address("127.0.0.1", 7424))
+    grpc: Annotated[Endpoint, "HOST:PORT for sessions"] = field(default=Address("127.0.0.1", 7423))
+    http: Annotated[Endpoint, "HOST:PORT for inspection"] = field(default=Address("127.0.0.1", 7424))
     tls_cert: Annotated[OptionalFile, "certificate chain, PEM"] = None
     tls_key: Annotated[OptionalFile, "private key of the certificate, PEM"] = None
-    token_file: Annotated[OptionalFile, "hashed tokens; with it every call needs one"] = None
-    insecure_allow_remote: Annotated[Flag, "let other machines in without TLS or tokens"] = False
+    token_file: Annotated[OptionalFile, "file of hashed tokens; if set, every call needs a token"] = None
+    insecure_allow_remote: Annotated[Flag, "let other machines connect without TLS or tokens"] = False
 
     def __post_init__(self) -> None:
         check_section("listen", self)
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise ConfigurationError("listen.tls_cert and listen.tls_key are set both or neither")
+            raise ConfigurationError("set both listen.tls_cert and listen.tls_key, or neither")
 
 
 @dataclass(frozen=True)
 class Device:
-    """What the programs run on."""
+    """The device that programs run on."""
 
     backend: Annotated[Backend, "auto, cpu, cuda or null"] = "auto"
-    arena_bytes: Annotated[Bytes, "range reserved for values inside a submission"] = 256 * MIB
-    memory_bytes: Annotated[OptionalBytes, "most that all buffers may take; unset: what the device has"] = None
-    most_rows: Annotated[Count, "rows of one submission: sessions that run the same program together"] = 64
-    submission_s: Annotated[Seconds, "most device time that one submission is meant to take"] = 0.005
-    donation: Annotated[Flag, "write results over inputs that die"] = True
+    arena_bytes: Annotated[Bytes, "memory reserved for intermediate values of a submission"] = 256 * MIB
+    memory_bytes: Annotated[OptionalBytes, "most memory of all values; unset: the memory of the device"] = None
+    most_rows: Annotated[Count, "most rows of a submission: sessions that run one program together"] = 64
+    submission_s: Annotated[Seconds, "intended longest device time of a submission"] = 0.005
+    donation: Annotated[Flag, "write results over inputs that are no longer needed"] = True
 
     def __post_init__(self) -> None:
         check_section("device", self)
@@ -76,7 +76,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Limits:
-    """What one session may ask for, and how many sessions there may be."""
+    """The limits of one session, and on the number of sessions."""
 
     sessions: Annotated[Count, "sessions at once, detached ones included"] = 256
     tenant_sessions: Annotated[Count, "sessions of one tenant at once"] = 192
@@ -86,17 +86,17 @@ class Limits:
     handles: Annotated[Count, "live handles of a session"] = 1 << 20
     live_bytes: Annotated[Bytes, "live buffers of a session"] = 4 * GIB
     programs: Annotated[Count, "programs a session may number"] = 512
-    held_program_bytes: Annotated[Bytes, "memory that the programs take which a session has numbered"] = 256 * MIB
+    held_program_bytes: Annotated[Bytes, "memory of the programs that a session has numbered"] = 256 * MIB
     program_ops: Annotated[Count, "ops of a program"] = 8192
     program_operands: Annotated[Count, "operands of all ops of a program, and its inputs and scalars"] = 32768
     program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
     credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
     credit_segments: Annotated[Count, "segments of a session in flight"] = 64
-    unread_bytes: Annotated[Bytes, "results that wait for a session to read them"] = 64 * MIB
-    unread_s: Annotated[Seconds, "how long results may wait unread"] = 10.0
-    upload_stall_s: Annotated[Seconds, "how long an upload may bring nothing"] = 10.0
-    resume_grace_s: Annotated[Seconds, "how long a session outlives its connection"] = 30.0
+    unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
+    unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 10.0
+    upload_stall_s: Annotated[Seconds, "longest time that an upload may bring no bytes"] = 10.0
+    resume_grace_s: Annotated[Seconds, "time that a session outlives its connection"] = 30.0
 
     def __post_init__(self) -> None:
         check_section("limits", self)
@@ -105,7 +105,7 @@ class Limits:
         self._check_order("program_bytes", "message_bytes", margin_bytes=_FRAME_OVERHEAD_BYTES)
 
     def program_limits(self) -> ProgramLimits:
-        """Those that bound a program by itself."""
+        """The limits that bound a program by itself."""
         return ProgramLimits(self.program_ops, self.program_operands, self.program_bytes, self.array_bytes)
 
     def _check_order(self, smaller: str, larger: str, *, margin_bytes: int = 0) -> None:
@@ -122,12 +122,12 @@ class Planner:
     deadline_s: Annotated[Seconds, "longest time a program may take to plan and compile"] = 30.0
     memory_bytes: Annotated[Bytes, "most memory a worker may take"] = 2 * GIB
     cached_plans: Annotated[
-        Count, "programs kept with their plans that no session has numbered; the one used last goes last"
+        Count, "programs kept, with their plans, that no session has numbered; the least recently used goes first"
     ] = 1024
     cached_bytes: Annotated[
-        Bytes, "memory that programs take, those that sessions have numbered included; a tenant's sessions hold half"
+        Bytes, "memory of all programs, numbered ones included; the sessions of one tenant may hold half of it"
     ] = 2 * GIB
-    promote_fragment_after: Annotated[Count, "times the same fragment comes before it is planned"] = 3
+    promote_fragment_after: Annotated[Count, "uses of a fragment before it is planned"] = 3
 
     def __post_init__(self) -> None:
         check_section("planner", self)
@@ -135,7 +135,7 @@ class Planner:
 
 @dataclass(frozen=True)
 class Config:
-    """Everything a server process is told."""
+    """All settings of a server process."""
 
     listen: Listen = Listen()
     device: Device = Device()
@@ -151,7 +151,7 @@ class Loaded(NamedTuple):
 
 
 class _Given(NamedTuple):
-    """A value as a source holds it."""
+    """A raw value from one source, with its name and origin."""
 
     name: str
     raw: object
@@ -170,9 +170,9 @@ SETTINGS: Mapping[str, Setting] = {
 
 
 def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, object]) -> Loaded:
-    """The configuration that three sources make; `flags` maps `section.key` to what was typed.
+    """Returns the configuration from all sources; `flags` maps `section.key` to the text typed.
 
-    Raises ConfigurationError for an unreadable file, an unknown key and a value that will not do.
+    Raises ConfigurationError for an unreadable file, an unknown key and an invalid value.
     """
     values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
     origins = dict.fromkeys(SETTINGS, "default")
@@ -184,7 +184,7 @@ def load(file: Path | None, environment: Mapping[str, str], flags: Mapping[str, 
 
 
 def value_of(config: Config, name: str) -> object:
-    """The value of `section.key`."""
+    """Returns the value of `section.key`."""
     section, _, key = name.partition(".")
     value: object = getattr(getattr(config, section), key)
     return value
@@ -198,7 +198,7 @@ def _setting(given: _Given) -> Setting:
 
 
 def _hint(name: str) -> str:
-    """What may have been meant by a name that is no setting's."""
+    """Suggests a setting for an unknown name."""
     section, dot, key = name.partition(".")
     if name in SECTIONS:
         return f": {name} is a section, a table of settings"
@@ -226,7 +226,7 @@ def _parse(path: Path) -> dict[str, Any]:
     except OSError as reason:
         raise ConfigurationError(f"cannot read {path}: {reason.strerror}") from None
     except ValueError as reason:
-        raise ConfigurationError(f"{path} is no TOML: {reason}") from None
+        raise ConfigurationError(f"{path} is not valid TOML: {reason}") from None
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[_Given]:
@@ -242,5 +242,5 @@ def _from_flags(flags: Mapping[str, object]) -> Iterator[_Given]:
 
 
 def flag_of(name: str) -> str:
-    """The flag of `serve` that sets `section.key`."""
+    """Returns the flag of `serve` that sets `section.key`."""
     return "--" + name.partition(".")[2].replace("_", "-")

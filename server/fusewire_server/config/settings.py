@@ -1,7 +1,7 @@
-"""Defines a setting: its default, one line of help, and the reader that turns text or TOML into its value.
+"""Defines a setting: its help text, and the reader that turns text or TOML into its value.
 
-A reader takes what a file, the environment or a flag holds and returns the value, or raises ValueError with the
-reason. It leaves a value of the right type as it is, so the same reader also checks values set from Python.
+A reader takes a value from a file, the environment or a flag. It returns the setting's value, or raises ValueError with
+the reason. It returns a value of the right type unchanged, so the same reader also checks values set from Python.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLAG_WORDS = {"true": True, "1": True, "yes": True, "false": False, "0": False,
 
 
 def read_one_of(*words: str) -> Reader:
-    """The reader of a setting that is one of a few words."""
+    """Returns the reader of a setting that is one of a few words."""
 
     def read_word(raw: object) -> object:
         if raw in words:
@@ -37,7 +37,7 @@ def read_one_of(*words: str) -> Reader:
 
 
 def read_count(raw: object) -> int:
-    """A whole number from 1 up."""
+    """Reads a whole number from 1 up."""
     if isinstance(raw, str) and raw.isascii() and raw.isdigit():
         raw = int(raw)
     if isinstance(raw, bool) or not isinstance(raw, int) or raw < 1:
@@ -46,7 +46,7 @@ def read_count(raw: object) -> int:
 
 
 def read_bytes(raw: object) -> int:
-    """A whole number of bytes from 1 up, or one with a binary unit: `64 MiB`."""
+    """Reads a whole number of bytes from 1 up, or one with a binary unit: `64 MiB`."""
     if isinstance(raw, str):
         number, unit = raw.strip()[:-3].rstrip(), raw.strip()[-3:]
         if unit in _UNIT_BYTES and number.isascii() and number.isdigit():
@@ -58,7 +58,7 @@ def read_bytes(raw: object) -> int:
 
 
 def read_seconds(raw: object) -> float:
-    """A number of seconds above 0."""
+    """Reads a number of seconds above 0."""
     try:
         seconds = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else 0.0
     except ValueError:
@@ -69,7 +69,7 @@ def read_seconds(raw: object) -> float:
 
 
 def read_flag(raw: object) -> bool:
-    """true or false."""
+    """Reads true or false."""
     value = _FLAG_WORDS.get(raw.lower()) if isinstance(raw, str) else raw
     if not isinstance(value, bool):
         raise ValueError("expected true or false")
@@ -77,7 +77,7 @@ def read_flag(raw: object) -> bool:
 
 
 def read_path(raw: object) -> Path:
-    """The path of a file, from the working directory if it is relative."""
+    """Reads the path of a file; a relative path starts from the working directory."""
     if isinstance(raw, Path):
         return raw
     if isinstance(raw, str) and raw:
@@ -85,7 +85,7 @@ def read_path(raw: object) -> Path:
     raise ValueError("expected a path")
 
 
-# The types a section declares its settings with.
+# The types with which a section declares its settings.
 Endpoint = Annotated[Address, read_address]
 Count = Annotated[int, read_count]
 Bytes = Annotated[int, read_bytes]
@@ -96,25 +96,25 @@ OptionalFile = Annotated[Path | None, read_path]
 
 
 class Setting(NamedTuple):
-    """What a section says of a field, as `Annotated[Annotated[type, reader], about]`; Python joins the two."""
+    """The reader and help of a field, declared as `Annotated[Annotated[type, reader], about]`, joined by Python."""
 
     reader: Reader
     about: str
 
     @property
     def is_switch(self) -> bool:
-        """Whether its flag alone, without a value, turns it on."""
+        """Tells whether its flag turns it on without a value."""
         return self.reader is read_flag
 
 
 def settings_of(section: type[Any]) -> Mapping[str, Setting]:
-    """The settings of a section by the name of their field."""
+    """Returns the settings of a section by field name."""
     hints = get_type_hints(section, include_extras=True)
     return {declared.name: Setting(*hints[declared.name].__metadata__) for declared in fields(section)}
 
 
 def read(name: str, setting: Setting, raw: object, origin: str) -> object:
-    """The value of a setting. Raises ConfigurationError with its name, where it was set, and why it will not do."""
+    """Returns the value of a setting. Raises ConfigurationError with its name, its origin and the reason."""
     try:
         return setting.reader(raw)
     except ValueError as reason:
@@ -122,9 +122,9 @@ def read(name: str, setting: Setting, raw: object, origin: str) -> object:
 
 
 def check_section(name: str, section: DataclassInstance) -> None:
-    """Raises ConfigurationError for the first value of a section that its reader would not leave as it is.
+    """Raises ConfigurationError for the first value of a section that its reader does not return unchanged.
 
-    A value equal to its default passes: that is how a setting stays unset.
+    A value equal to its default passes, because an unset setting keeps its default.
     """
     settings = settings_of(type(section))
     for declared in fields(section):

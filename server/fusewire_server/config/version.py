@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def installed_version() -> str:
-    """The version that was installed; 0 where it runs from the tree."""
+    """Returns the installed version, or 0 if the package is not installed."""
     try:
         return version("fusewire")
     except PackageNotFoundError:

@@ -14,17 +14,19 @@ from fusewire_server.sessions.session import Row, Value, ValueState
 
 
 class Allocation:
-    """Gives rows the blocks of their results."""
+    """Allocates the blocks of rows' results."""
 
     def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
         self._memory = memory
 
     def allocate(self, submission: Submission) -> tuple[list[Row], list[FailedRow], list[Block]]:
-        """Rows to run, rows without memory, and blocks to give back once all have run."""
+        """Returns the rows to run, the rows for which there is no memory, and the blocks to release once all rows have
+        run.
+        """
         rows: list[Row] = []
         failed: list[FailedRow] = []
-        spare: list[Block] = []  # at most one: the zeros in place of inputs that failed
+        spare: list[Block] = []  # at most one block: the zeros that replace failed inputs
         for row, donated in zip(submission.rows, submission.donated, strict=True):
             try:
                 self._allocate_row(row, donated, spare, submission)
@@ -34,11 +36,11 @@ class Allocation:
         return rows, failed, spare
 
     def finds_room(self, submission: Submission) -> bool:
-        """Whether `allocate` would find room for every row whose inputs are there. Nothing is taken."""
+        """Returns whether `allocate` would find memory for every row that has its inputs. Keeps no memory."""
         sizes_bytes = _sizes_bytes(submission)
         if not self._memory.may_hold(sum(sizes_bytes)):
             return False
-        with suppress(OutOfMemory), ExitStack() as taken:  # sizes alone do not tell: the device rounds them
+        with suppress(OutOfMemory), ExitStack() as taken:  # the sum does not decide: the device rounds each size
             for size_bytes in sizes_bytes:
                 taken.callback(self._memory.give_back, self._memory.allocate(size_bytes))
             return True
@@ -64,13 +66,13 @@ class Allocation:
             self._memory.hand_on(donor, row.outputs[position])
 
     def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
-        """Zeros in place of an input that failed: only results that nobody will see depend on it.
+        """Returns a block of zeros that replaces a failed input. Only results that no client sees depend on it.
 
-        All that stand in during a submission share one block. An input that is no stand-in has no memory if its
-        producer, or its bytes, found no memory.
+        All stand-ins of a submission share one block. An input without a block that is no stand-in found no memory for
+        itself, or its producer found none; such an input raises OutOfMemory.
         """
         if value.state is not ValueState.STAND_IN:
-            raise OutOfMemory("the device had no room for an input")
+            raise OutOfMemory("the device had no memory for an input")
         if not spare:
             spare.append(self._zeros(_largest_stand_in_bytes(submission)))
         return spare[0]
@@ -79,7 +81,7 @@ class Allocation:
         try:
             zeros = np.zeros(size_bytes, np.uint8)
         except MemoryError:
-            raise OutOfMemory(f"the system has no room for {size_bytes} bytes") from None
+            raise OutOfMemory(f"the system has no memory for {size_bytes} bytes") from None
         block = self._memory.allocate(size_bytes)
         self._device.write(block, zeros.data)
         return block
@@ -91,7 +93,7 @@ def _largest_stand_in_bytes(submission: Submission) -> int:
 
 
 def _sizes_bytes(submission: Submission) -> list[int]:
-    """Of all that rows have allocated, but for those that fail whatever room there is."""
+    """Returns the size of each block that `allocate` takes, leaving out rows that fail however much memory there is."""
     sizes_bytes = []
     stands_in = False
     for row, donated in zip(submission.rows, submission.donated, strict=True):

@@ -1,8 +1,8 @@
-"""Reports work once the device has reached its fence: at once if it has, else from a thread that waits.
+"""Reports work when the device has reached its fence: at once if it has, else from a thread that waits for it.
 
-So the device thread waits for no fence, and reports come in the order in which they were asked for. Where somebody
-waits for a value and the device thread has nothing else to do, it looks for the fence for a moment: to wake another
-thread takes longer than what is short takes the device.
+So the device thread waits for no fence, and reports come in the order in which they were asked for. If a client waits
+for the value and the device thread has no other order, the device thread polls the fence for up to `LOOK_NS` before it
+hands the report over: waking another thread takes longer than a short kernel does.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LOOK_NS = 50_000
 
 
 class Completion:
-    """Makes reports. `report` is called from the device and the completion thread.
+    """Makes reports and passes them to `report`, which the device thread and the completion thread call.
 
-    `is_idle` says whether the device thread has no order to act on.
+    `is_idle` tells whether the device thread has no order to act on.
     """
 
     def __init__(self, device: Device, report: Callable[[Report], None], is_idle: Callable[[], bool]) -> None:
@@ -29,8 +29,8 @@ class Completion:
         self._report = report
         self._is_idle = is_idle
         self._fenced: queue.SimpleQueue[tuple[Fence, Callable[[], Report]] | None] = queue.SimpleQueue()
-        self._handed_over = 0  # reports, to the completion thread; the device thread writes
-        self._completed = 0  # of these, that have been made; the completion thread writes
+        self._handed_over = 0  # reports given to the completion thread; written by the device thread
+        self._completed = 0  # those of them that have been made; written by the completion thread
         self._thread = threading.Thread(target=self._complete, name="fusewire-completion", daemon=True)
 
     def start(self) -> None:
@@ -44,10 +44,10 @@ class Completion:
     def when_reached(
         self, report: Callable[[], Report], *, is_awaited: bool = False, fence: Fence | None = None
     ) -> None:
-        """Has a report made once the device is past all that it has been told. Device thread.
+        """Makes a report once the device has done all work that it has been given. Device thread.
 
-        `is_awaited`: somebody waits for a value that comes with the report. `fence`: one made after all of it, if the
-        caller has one already.
+        `is_awaited`: a client waits for a value that the report carries. `fence`: a fence after all that work, if the
+        caller has one.
         """
         if fence is None:
             fence = self._device.fence()
@@ -72,7 +72,7 @@ class Completion:
             try:
                 fence.wait()
                 reached = report()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
+            except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
                 self._report(Broken(error))
                 return
             self._report(reached)

@@ -1,10 +1,11 @@
 """Takes orders in turn on the one thread that uses the device, and has each acted on. Decides nothing.
 
-Orders come from the loop through one queue, so what the loop orders first happens first, and a block that is
-released may be handed out to whatever is ordered later. A run at tier 0, or of a long plan, goes on in slices: orders
-of other sessions that come meanwhile may overtake it (see `unfinished_orders`), and several such runs take turns. The
-device thread does not wait for the device: what that has not reached yet goes to the completion thread, which waits on
-fences in order. A run brings the results that somebody waits for to the host itself: its report has them.
+The loop gives orders through one queue, so the device thread acts on them in the order in which the loop gave them, and
+a block that is released may be reused by any later order. A run at tier 0 or of a long plan, and the read of a large
+value, take several slices; orders of other sessions that come in between may overtake it (see `unfinished_orders`), and
+several unfinished orders take turns. The device thread does not wait for the device: the completion thread waits for
+fences, in order, and reports the work behind them. A run also copies the results that clients wait for to the host, and
+its report carries them.
 """
 
 from __future__ import annotations
@@ -43,23 +44,23 @@ from fusewire_server.sessions.session import SessionState
 
 
 class DeviceThread:
-    """Runs orders on a device. `report` is called from the device and the completion thread."""
+    """Runs orders on a device. The device thread and the completion thread call `report`."""
 
     def __init__(self, device: Device, report: Callable[[Report], None]) -> None:
         self._device = device
         self._report = report
         self._orders: queue.SimpleQueue[Sequence[Order] | None] = queue.SimpleQueue()
-        self._line: Line[Order] = Line()  # device thread only, as all that follow
+        self._line: Line[Order] = Line()  # this field and all that follow belong to the device thread
         self._memory = DeviceMemory(device, self._line)
         self._allocation = Allocation(device, self._memory)
         self._tier0 = Tier0(device, self._memory)
         self._long_plans = LongPlans(self._allocation, self._memory, self._line)
         self._completion = Completion(device, report, self._is_idle)
         self._executor = Executor(device, self._memory, self._allocation, self._completion, report)
-        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # the unfinished, but for those that wait for the arena
+        self._turns: Turns[SlicedRun | SlicedRead] = Turns()  # unfinished orders, except runs that wait for the arena
         self._shares = TimeShares()
-        self._taken: deque[Order | None] = deque()  # out of the queue, and not yet acted on
-        self.busy_ns = 0  # the device thread writes, any thread may read
+        self._taken: deque[Order | None] = deque()  # taken out of the queue and not yet acted on
+        self.busy_ns = 0  # written by the device thread; any thread may read it
         self._worker = threading.Thread(target=self._work, name="fusewire-device", daemon=True)
 
     @property
@@ -71,17 +72,17 @@ class DeviceThread:
         self._worker.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Ends both threads after the orders given so far; waits at most `timeout_s`."""
+        """Ends both threads after all orders given so far. Waits at most `timeout_s`."""
         self._orders.put(None)
         self._worker.join(timeout_s)
 
     def order(self, *orders: Order) -> None:
-        """Has orders acted on after those before them. Loop thread. Several given at once wake the thread once."""
+        """Queues orders behind all earlier ones. Loop thread. Orders that are given together wake the thread once."""
         if orders:
             self._orders.put(orders)
 
     def _is_idle(self) -> bool:
-        """Whether no order is waiting."""
+        """Returns whether no order waits."""
         return not self._taken and self._orders.empty()
 
     def memory(self) -> MemoryCount:
@@ -92,30 +93,31 @@ class DeviceThread:
             while (order := self._next_order()) is not None:
                 self._consider(order)
             self._finish_unfinished()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the device can no longer be trusted
+        except Exception as error:  # noqa: BLE001 - the device can no longer be trusted, whatever the error is
             self._report(Broken(error))
-        self._completion.end()  # it still waits on fences of the device
+        # Before the device closes: the completion thread may still wait for fences of the device.
+        self._completion.end()
         self._device.close()
 
     def _next_order(self) -> Order | None:
-        """The next order of the loop. Until it comes, and when their turn has come, unfinished orders go on."""
+        """Waits for the next order of the loop. Runs unfinished orders meanwhile, and when it is their turn."""
         while not self._line.is_open:
             if self._shares.is_turn(time.perf_counter_ns(), self._look()):
                 self._take_turns()
                 if self._shares.pause_s and self._is_idle() and not self._line.is_open:
                     time.sleep(LOOK_S)
-            if self._taken:  # after one turn of theirs, however soon the next is due
+            if self._taken:  # return after one turn of the unfinished orders, even if their next turn is already due
                 return self._taken.popleft()
         if not self._taken:
             self._take(self._orders.get())
         return self._taken.popleft()
 
     def _look(self) -> Waiting:
-        """What waits. Takes it out of the queue if nothing is at hand."""
+        """Tells which kind of order waits. Takes one from the queue if none has been taken."""
         if not self._taken:
             try:
                 self._take(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
-            except queue.Empty:
+            except queue.Empty:  # without a timeout: up to CPython 3.12, `get` with a timeout may never return
                 return Waiting.NOTHING
         order = self._taken[0]
         return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER
@@ -124,7 +126,7 @@ class DeviceThread:
         self._taken.extend((None,) if orders is None else orders)
 
     def _consider(self, order: Order) -> None:
-        """Acts on an order, now or when the unfinished ones that it must wait for have ended."""
+        """Acts on an order, now or when the unfinished orders that it must wait for have ended."""
         in_slices = goes_in_slices(order)
         is_alone = self._line.is_open and not in_slices
         if is_alone or self._line.admit(order, sessions_of(order), goes_in_slices=in_slices):
@@ -142,14 +144,14 @@ class DeviceThread:
         self._shares.overtaken(used_ns)
         self.busy_ns += used_ns
 
-    # ---- what goes on in slices ----
+    # ---- orders that go in slices ----
 
     def _begin(self, order: Order) -> None:
         self._shares.begin(is_first=self._turns.is_empty)
         if isinstance(order, Run):
             self._begin_run(order)
         else:
-            assert isinstance(order, Read), "nothing but runs and reads goes in slices"
+            assert isinstance(order, Read), "only runs and reads go in slices"
             self._await_turn(SlicedRead(self._device, order))
 
     def _begin_run(self, order: Run) -> None:
@@ -164,33 +166,36 @@ class DeviceThread:
         entry, loaded = submission.entry, submission.loaded
         if loaded is None:
             return self._tier0.way(entry)
-        assert self._device.in_slices is not None, "no run is long where plans do not run in slices"
-        assert entry.layout is not None, "a plan is loaded with its layout"
+        assert self._device.in_slices is not None, "a run is long only on a device that runs plans in slices"
+        assert entry.layout is not None, "a loaded plan has its layout"
         return SlicedPlan(self._device.in_slices, loaded, entry.layout)
 
     def _await_turn(self, one: SlicedRun | SlicedRead) -> None:
         self._turns.add(self._long_plans.owner(one), one)
 
     def _give_up_for(self, order: Order) -> None:
-        """Those who wait for the arena on behalf of ended sessions alone keep what is held up behind them no longer."""
+        """Gives up runs that wait for the arena for ended sessions only, so that orders behind them can go on."""
         if any(session.state is SessionState.CLOSED for session in sessions_of(order)):
             for run in self._long_plans.give_up_unwanted():
                 self._await_turn(run)
 
     def _take_turns(self) -> None:
-        """Unfinished orders go on, slice by slice, for as long as their turn lasts."""
+        """Runs unfinished orders, slice by slice, for as long as their turn lasts."""
         self._shares.begin_turn(time.perf_counter_ns())
         while self._take_turn() and not self._line.is_open:
             if self._shares.pause_s:
                 time.sleep(self._shares.pause_s)
 
     def _take_turn(self) -> bool:
-        """Whoever's turn it is goes on for a slice. Whether another slice may follow."""
+        """Runs one slice of the unfinished order that is next.
+
+        Returns whether another slice may follow in this turn.
+        """
         run = self._long_plans.next_holder(others_go_on=not self._turns.is_empty)
         if run is not None:
             self._await_turn(run)
         one = self._turns.take()
-        assert one is not None, "each that is unfinished awaits its turn, or the arena while another has that"
+        assert one is not None, "each unfinished order waits for its turn, or for the arena while another run has it"
         began_ns = time.perf_counter_ns()
         one.device_time.begin()
         progress = one.go_on(began_ns + slice_ns(is_foreign=one.is_foreign))
@@ -214,7 +219,7 @@ class DeviceThread:
         self._act_on_held_up(one.order)
 
     def _act_on_held_up(self, ended: Order) -> None:
-        """Acts on what waited for an order that has ended, and on what waited for that."""
+        """Acts on the orders that waited for an ended order, and on those that waited for these in turn."""
         all_ended = deque([ended])
         while all_ended:
             for order in self._line.end(sessions_of(all_ended.popleft())):
@@ -223,7 +228,7 @@ class DeviceThread:
                     all_ended.append(order)
 
     def _finish_unfinished(self) -> None:
-        """Goes on with what is unfinished, and acts on all that was held up, to the end."""
+        """Runs all unfinished orders to their end, and acts on all orders that were held up."""
         while not self._line.is_open:
             self._take_turn()
             time.sleep(self._shares.pause_s)

@@ -1,6 +1,6 @@
-"""Acts on orders: runs submissions, moves values, loads plans. The hot path of a submission is here.
+"""Acts on orders: runs submissions, moves values, loads plans. A submission's hot path is here.
 
-Device thread. What the device has not reached yet is reported by the completion (see `completion`).
+Device thread. The completion reports work that the device has not reached yet (see `completion`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fusewire_server.sessions.session import Fetching, Row
 
 
 class Executor:
-    """Acts on the device. `report` takes what is known at once; all else goes by the completion."""
+    """Acts on the device. Calls `report` for outcomes known at once; the completion reports all others."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Executor:
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
 
     def act(self, order: Order) -> None:
-        """Acts on an order to its end, or to where the device alone goes on."""
+        """Acts on an order to its end, or until only the device has work left for it."""
         match order:
             case Run(number, submission):
                 self._run(number, submission)
@@ -75,7 +75,7 @@ class Executor:
         rows, failed, spare = self._allocation.allocate(submission)
         device_time = DeviceTime(self._device)
         if rows:
-            assert submission.loaded is not None, "what runs op by op goes in slices"
+            assert submission.loaded is not None, "a row without a plan goes in slices"
             device_time.begin()
             failed += self._launch(submission.entry, submission.loaded, rows)
             device_time.end()
@@ -89,7 +89,7 @@ class Executor:
         spare: list[Block],
         device_time: DeviceTime,
     ) -> None:
-        """Brings the results to the host that somebody waits for, gives memory back, and has the run reported."""
+        """Starts the copies of results that clients wait for, releases memory, and has the run reported."""
         reads = [self._begin_read(fetching) for fetching in submission.reads]
         for block in spare:
             self._memory.give_back(block)
@@ -98,13 +98,13 @@ class Executor:
         def ran() -> Ran:
             return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
 
-        fence = None if reads else device_time.last_fence  # the device has been told nothing since
+        fence = None if reads else device_time.last_fence  # without reads the device has been given no work since
         self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
-        """The rows that fail: all of them, or none."""
+        """Launches the plan for all rows. Returns the rows that failed: all of them, or none."""
         layout = entry.layout
-        assert layout is not None, "a plan is loaded with its layout"
+        assert layout is not None, "a loaded plan has its layout"
         arena_bytes = loaded.plan.arena_bytes
         table = self._table(entry, len(rows), len(loaded.plan.columns))
         for position, row in enumerate(rows):
@@ -159,10 +159,13 @@ class Executor:
         self._report(Loaded(load.key, loaded))
 
     def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
-        """Has a value brought to the host; what that has come to, once the device is past it."""
+        """Starts the copy of a value to the host.
+
+        Returns a function that gives the outcome once the device has made the copy.
+        """
         value = fetching.value
         if value.block is None:
-            return lambda: Missing(fetching)  # another report says why
+            return lambda: Missing(fetching)  # the report of the value's producer tells why
         try:
             readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:

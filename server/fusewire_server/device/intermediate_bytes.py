@@ -1,4 +1,4 @@
-"""Counts the memory that a program's values take beside its inputs when it runs op by op. Pure."""
+"""Counts the memory that a program's intermediate values and results take when it runs op by op. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fusewire_protos.signatures import Signature
 
 
 def intermediate_bytes(program: Program) -> int:
-    """The most that values take at once, the live results among them, with the copies that ops make of views.
+    """Returns the peak number of bytes of all values at one time, live results and the copies that ops make included.
 
-    A value is counted until its last use, and a view keeps what it shows. What an op of the array library needs for
-    itself is not counted.
+    A value counts until its last use. A view keeps the value that it shows. An op copies an operand first if that is
+    not in C order. Memory that the array library uses inside an op does not count.
     """
     storage = _Storage(program)
     last_use = storage.last_uses()
@@ -34,26 +34,28 @@ def intermediate_bytes(program: Program) -> int:
 
 
 def most_intermediate_bytes(program: Program) -> int:
-    """No less than `intermediate_bytes`, at a tenth of its cost: as if nothing were freed, and all were copied."""
+    """Returns an upper bound of `intermediate_bytes` at a tenth of its cost: as if nothing were freed and all were
+    copied.
+    """
     composites = (each for each in program.distinct if each.op.category is Category.COMPOSITE)
     within = max(map(_within, composites), default=0)
     return 2 * program.all_bytes + within
 
 
 class _Storage:
-    """Which value's memory each operand number shows: `owners[number]`, itself if it has its own."""
+    """Knows for each operand number the value whose memory it shows: `owners[number]`, itself if it owns its memory."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.owners = [*range(program.first_result)]
-        self._is_dense = [True] * program.first_result  # in C order, so that no op has to copy it first
+        self._is_dense = [True] * program.first_result  # whether it is in C order, so that no op has to copy it first
         for op in program.ops:
             self._place(op)
 
     def _place(self, op: ProgramOp) -> None:
         is_view = op.op.category is Category.VIEW
         source = op.operands[0] if op.operands else 0
-        is_shown = is_view and (op.op.name != "reshape" or self._is_dense[source])  # others reshape by copying
+        is_shown = is_view and (op.op.name != "reshape" or self._is_dense[source])  # a reshape of another order copies
         self.owners.append(self.owners[source] if is_shown else len(self.owners))
         self._is_dense.append(not is_view or op.op.name == "reshape")
 
@@ -64,7 +66,9 @@ class _Storage:
         return self._program.specs[number].size_bytes
 
     def own_bytes(self, number: int) -> int:
-        """What a value adds to memory: inputs are there already, and a view shows another's."""
+        """Returns the bytes that a value adds to memory: 0 for an input, which exists already, and for a view of
+        another value.
+        """
         return self.bytes_of(number) if self.is_own(number) else 0
 
     def copied_bytes(self, op: ProgramOp) -> int:
@@ -73,7 +77,9 @@ class _Storage:
         return sum(self.bytes_of(operand) for operand in set(op.operands) if not self._is_dense[operand])
 
     def last_uses(self) -> dict[int, int]:
-        """The index of the last op that needs the memory of each owner; the number of ops for that of live results."""
+        """Returns by owner the index of the last op that needs its memory, or the number of ops if a live result shows
+        it.
+        """
         return dict(self._uses())
 
     def _uses(self) -> Iterator[tuple[int, int]]:
@@ -86,12 +92,12 @@ class _Storage:
 
 
 def _within(signature: Signature) -> int:
-    """What the ops take that a composite op is made of, its result included."""
+    """Returns the bytes of the values inside a composite op, its result included; 0 for any other op."""
     if signature.op.category is not Category.COMPOSITE:
         return 0
     return _expanded_bytes(signature.op, signature.operands, signature.attributes)
 
 
-@lru_cache(1024)  # a loop's body repeats few ops on operands of few specs
+@lru_cache(1024)  # because a loop's body repeats few ops on operands of few specs
 def _expanded_bytes(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> int:
     return intermediate_bytes(expand(op, operands, attributes).program)

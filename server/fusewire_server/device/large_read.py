@@ -1,6 +1,6 @@
 """Copies a large value to the host piece by piece, so that other orders run in between.
 
-No piece is asked for before the one before it has come: what is on its way is bounded, whatever the size of the value.
+The device makes one piece at a time, so that the host memory of pieces on their way does not grow with the value.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from fusewire_protos import dtypes
 from fusewire_protos.shapes import Spec
 
 PIECE_BYTES = 1 << 20
-LARGE_BYTES = 4 << 20  # what is larger comes in pieces
+LARGE_BYTES = 4 << 20  # the size in bytes above which a value is copied in pieces
 
 
 class _Piece(NamedTuple):
-    target: npt.NDArray[np.uint8]  # (size in bytes,), host: its part of the value
+    target: npt.NDArray[np.uint8]  # (size in bytes,), on the host: the part of the value that this piece fills
     readback: Readback
     fence: Fence
 
 
 class LargeRead:
-    """The copy of a block to host memory. Device thread; nobody may write or release the block meanwhile."""
+    """Copies a block to host memory. Device thread. Nobody may write or release the block meanwhile."""
 
     def __init__(self, device: Device, block: Block, size_bytes: int) -> None:
         """Raises MemoryError."""
         self._device = device
         self._block = block
-        # Where device memory is the host's, one copy will do. (size_bytes,), of the block.
+        # A block whose memory is the host's is copied directly. (size_bytes,), of the block.
         self._source = device.array(block, Spec(dtypes.uint8, (size_bytes,))) if device.info.is_host else None
-        self._copied: npt.NDArray[np.uint8] = np.empty(size_bytes, np.uint8)  # (size_bytes,), host
+        self._copied: npt.NDArray[np.uint8] = np.empty(size_bytes, np.uint8)  # (size_bytes,), on the host
         self._wanted_bytes = size_bytes
         self._asked_bytes = 0
-        self._piece: _Piece | None = None  # what is on its way
+        self._piece: _Piece | None = None  # the piece on its way
 
     @property
     def is_over(self) -> bool:
         return self._piece is None and self._asked_bytes == self._wanted_bytes
 
     def cut_short(self) -> None:
-        """Nothing more is asked for. What is on its way comes: until then the device writes to host memory."""
+        """Asks for no more pieces. A piece on its way still arrives: until then the device writes to host memory."""
         self._wanted_bytes = self._asked_bytes
 
     def go_on(self) -> bool:
-        """Takes the piece that has come, and asks for the next; False if none has come yet."""
+        """Takes the piece that has arrived and asks for the next. Returns False if it has not arrived yet."""
         if self._piece is not None:
             if not self._piece.fence.is_reached():
                 return False
@@ -58,7 +58,7 @@ class LargeRead:
         return True
 
     def data(self) -> memoryview:
-        """The whole value, once it is over."""
+        """Returns the whole value. Call it once the copy is over."""
         return self._copied.data
 
     def _ask(self) -> None:
@@ -73,5 +73,5 @@ class LargeRead:
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-    """Copies bytes; unlike a memoryview's assignment, NumPy lets other threads run meanwhile."""
+    """Copies bytes by NumPy, which lets other threads run meanwhile; assigning to a memoryview does not."""
     np.copyto(target, source)

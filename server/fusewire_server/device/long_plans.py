@@ -1,8 +1,8 @@
-"""Gives the arena of sliced plans to one run at a time, tenants in turn.
+"""Gives the arena of sliced plans to one run at a time; tenants take turns.
 
-A run has the memory of its results only from when it first has the arena: those that wait take none. If it finds no
-room it lets others go first, as it would have come behind them had they run whole. It is refused room once as many have
-ended as were before it, or nobody is left who could give any back. Device thread.
+A run gets the memory of its results when it first gets the arena, so that runs that wait take no memory. A run that
+finds no memory lets other runs go first, because it would also run after them if all ran whole. It is refused memory
+once as many orders have ended as were before it, or once no other order is left that could release any. Device thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fusewire_server.scheduling.unfinished_orders import Line
 
 
 class LongPlans:
-    """Runs of long plans: the one that has the arena, and those that wait for it, which take no turns meanwhile."""
+    """The run of a long plan that has the arena, and the runs that wait for it; those that wait get no slices."""
 
     def __init__(self, allocation: Allocation, memory: DeviceMemory, line: Line[Order]) -> None:
         self._allocation = allocation
@@ -27,19 +27,24 @@ class LongPlans:
         self._line = line
         self._holder: SlicedRun | None = None
         self._waiting: Turns[SlicedRun] = Turns()  # by tenant
-        self._lacked_at_bytes: int | None = None  # what was live when none of these found room; None: who knows now
-        self._ended = 0  # orders that went on in slices
-        self._refused_at: dict[SlicedRun, int] = {}  # how many are to have ended, of those that found no room
+        # Live bytes when no waiting run found memory; None if that may have changed.
+        self._lacked_at_bytes: int | None = None
+        self._ended = 0  # number of ended orders that went in slices
+        # By run that found no memory: the value of `_ended` at which it is refused.
+        self._refused_at: dict[SlicedRun, int] = {}
 
     def enter(self, run: SlicedRun) -> None:
-        """A run needs the arena for its next row."""
+        """Adds a run that needs the arena for its next row."""
         if self._holder is not None or not self._waiting.is_empty:
             run.tell_that_it_lasts()
         self._waiting.add(run.tenant, run)
         self._lacked_at_bytes = None
 
     def next_holder(self, *, others_go_on: bool) -> SlicedRun | None:
-        """The run that has the arena from now on, with its memory; None if nobody else gets it now."""
+        """Gives the arena to a waiting run and allocates its memory.
+
+        Returns the run, or None if no run gets the arena now.
+        """
         if self._holder is not None or self._waiting.is_empty or (others_go_on and not self._may_find_room()):
             return None
         lacking: list[SlicedRun] = []
@@ -57,7 +62,7 @@ class LongPlans:
         return run
 
     def take_back(self, one: SlicedRun | SlicedRead) -> bool:
-        """Whether one that goes on must wait for the arena now: it has had it for a row, and others wait."""
+        """Takes the arena from an order if it has run a row in it and other runs wait. Returns whether it did."""
         holder = self._holder
         if holder is None or one is not holder or holder.is_under_way or self._waiting.is_empty:
             return False
@@ -66,18 +71,20 @@ class LongPlans:
         return True
 
     def owner(self, one: SlicedRun | SlicedRead) -> Hashable:
-        """Whose turns it takes: its tenant's; or the arena's, so that those who wait wait for no other runs of its."""
+        """Returns the owner of an order's turns: its tenant, or the arena if runs wait for it, so that only one run
+        delays them.
+        """
         return self if one is self._holder and not self._waiting.is_empty else one.tenant
 
     def end(self, one: SlicedRun | SlicedRead) -> None:
-        """One that went on in slices has ended."""
+        """Notes that an order that went in slices has ended."""
         self._ended += 1
         self._lacked_at_bytes = None
         if one is self._holder:
             self._holder = None
 
     def give_up_unwanted(self) -> list[SlicedRun]:
-        """Those that wait in vain, since their sessions have ended. They wait no more, and take no memory."""
+        """Removes and returns the waiting runs of which all sessions have ended. They take no memory."""
         unwanted = self._waiting.take_out(lambda run: run.is_unwanted)
         for run in unwanted:
             self._refused_at.pop(run, None)
@@ -89,7 +96,7 @@ class LongPlans:
         return self._lacked_at_bytes is None or self._memory.live_bytes < self._lacked_at_bytes
 
     def _has_room(self, run: SlicedRun) -> bool:
-        """Whether a run has its memory, finds it, or has waited for it long enough."""
+        """Returns whether a run has its memory, finds it, or has waited for it long enough to be refused."""
         if run.is_allocated or self._allocation.finds_room(run.order.submission):
             return True
         refused_at = self._refused_at.setdefault(run, self._ended + len(self._line.orders()) - 1)

@@ -1,7 +1,8 @@
-"""Counts and hands out device memory, and makes reservations give way where memory is short.
+"""Counts and hands out device memory, and takes back reservations when memory is short.
 
-Rows that run op by op reserve what they take beside their blocks. They neither refuse room to others nor have these
-wait for their end: they give it back, and begin anew (see `unfinished_orders`). Device thread, unless said otherwise.
+A row that runs op by op reserves memory for its intermediate values, which lie in no block. A reservation neither makes
+another order fail nor makes it wait: the row gives its reservation back and starts again (see `unfinished_orders`).
+Device thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from fusewire_server.device.orders import Order, Release, values_needed
 from fusewire_server.scheduling.unfinished_orders import Line, giving_way
 from fusewire_server.sessions.session import Value
 
-MOST_RETREATS = 3  # how often a reservation gives way to others before it is refused
+MOST_RETREATS = 3  # how often a run gives its reservation to others before it is refused memory
 
 
 class MemoryCount(NamedTuple):
-    """Bytes of buffers at one moment and at their most."""
+    """Bytes in blocks now and at their peak, bytes in the device's pool, and blocks reused by donation."""
 
     live_bytes: int
     peak_bytes: int
@@ -30,7 +31,9 @@ class MemoryCount(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """What a row may take: a bound, and how to count it closely, which takes as long as many ops."""
+    """The memory that a row may need: an upper bound, and a function that counts it exactly, which takes as long as
+    many ops.
+    """
 
     at_most_bytes: int
     count_bytes: Callable[[], int]
@@ -38,12 +41,12 @@ class Demand(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Reservation:
-    """DeviceMemory for what is kept in no block. `stop` ends whatever uses it: it has gone to others."""
+    """Device memory for values that lie in no block. `stop` stops the user of that memory when others need it."""
 
     demand: Demand
     stop: Callable[[], None]
     size_bytes: int = 0  # reserved now
-    retreats: int = 0  # how often it has gone to others
+    retreats: int = 0  # how often it was given to others
 
 
 class DeviceMemory:
@@ -53,14 +56,14 @@ class DeviceMemory:
         self._device = device
         self._line = line
         self._reservations: list[Reservation] = []
-        self._reserved_bytes = 0  # by all of them
-        self._live_bytes = 0  # any thread may read this, and the next three: one int each
+        self._reserved_bytes = 0  # the sum of all reservations
+        self._live_bytes = 0  # any thread may read this field and the next three, each of which is one int
         self._peak_bytes = 0
         self._donations = 0
         self._donated_bytes = 0
 
     def count(self) -> MemoryCount:
-        """Any thread."""
+        """Returns the counts. Any thread."""
         pool_bytes = self._device.pool_bytes()
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
@@ -71,17 +74,17 @@ class DeviceMemory:
     # ---- blocks ----
 
     def may_hold(self, size_bytes: int) -> bool:
-        """Whether memory holds so much beside all values, as far as sizes tell."""
+        """Returns whether so many bytes fit beside all values, by their sizes alone."""
         if self._exceeds(size_bytes):
             self._release_early()
         return not self._exceeds(size_bytes)
 
     def allocate(self, size_bytes: int) -> Block:
-        """Raises OutOfMemory, but not because of what waits to be released, or is reserved."""
+        """Allocates a block. Raises OutOfMemory only if held-up releases and reservations cannot free enough."""
         return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes)))
 
     def put(self, staged: Staged) -> Block:
-        """A block that holds the bytes staged. Raises as `allocate` does."""
+        """Returns a block that holds the staged bytes. Raises as `allocate` does."""
         return self._counted(self._find(len(staged.memory), lambda: self._device.put(staged)))
 
     def give_back(self, block: Block) -> None:
@@ -89,14 +92,14 @@ class DeviceMemory:
         self._device.release(block)
 
     def release(self, values: tuple[Value, ...]) -> None:
-        """Gives back the blocks of those that have one."""
+        """Gives back the blocks of those values that have one."""
         for value in values:
             block, value.block = value.block, None
             if block is not None:
                 self.give_back(block)
 
     def hand_on(self, donor: Value, heir: Value) -> None:
-        """The block of one value becomes another's, which is written over it."""
+        """Gives the block of a donor to a result that is written over it."""
         heir.block = donor.block
         self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
@@ -116,7 +119,7 @@ class DeviceMemory:
         except OutOfMemory:
             if not self._fits(size_bytes):
                 raise
-        # The device has less room than was counted: it rounds sizes, and memory may be in pieces.
+        # The device has less memory than the sizes say, because it rounds them or its memory is fragmented.
         self._release_early()
         self._retreat(self._reserved_bytes)
         return take()
@@ -124,20 +127,20 @@ class DeviceMemory:
     # ---- reservations ----
 
     def enter(self, demand: Demand, stop: Callable[[], None]) -> Reservation:
-        """A reservation of nothing yet. `stop` is called when it goes to others."""
+        """Adds a reservation of 0 bytes. `stop` is called when others take its memory."""
         reservation = Reservation(demand, stop)
         self._reservations.append(reservation)
         return reservation
 
     def leave(self, reservation: Reservation) -> None:
-        """It will reserve nothing more."""
+        """Removes a reservation."""
         self._reservations.remove(reservation)
         self.unreserve(reservation)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """Whether it has room now; if not, it may ask again when others have ended.
+        """Reserves the memory of its demand. Returns False if there is none until other orders have ended.
 
-        Raises OutOfMemory if it cannot have it, or has given way too often.
+        Raises OutOfMemory if that memory can never be had, or if the reservation has given way `MOST_RETREATS` times.
         """
         at_most_bytes, count_bytes = reservation.demand
         size_bytes = at_most_bytes if self._fits(at_most_bytes) else count_bytes()
@@ -150,7 +153,7 @@ class DeviceMemory:
         if self._exceeds(size_bytes) or reservation.retreats >= MOST_RETREATS:
             used_bytes = self._live_bytes + self._reserved_bytes
             raise OutOfMemory(
-                f"op by op the intermediate values take {size_bytes} bytes beside the {used_bytes} bytes in use"
+                f"running op by op needs {size_bytes} bytes for intermediate values; {used_bytes} bytes are in use"
             )
         return False
 
@@ -162,11 +165,11 @@ class DeviceMemory:
         return not self._exceeds(self._reserved_bytes + size_bytes)
 
     def _exceeds(self, size_bytes: int) -> bool:
-        """Whether memory does not hold so much beside all values."""
+        """Returns whether so many bytes do not fit beside all values."""
         return self._live_bytes + size_bytes > self._device.info.memory_bytes
 
     def _make(self, size_bytes: int, *, above_bytes: int = 0) -> None:
-        """Makes so much fit, if that can be had from what is held up and from those that have reserved more."""
+        """Frees memory for so many bytes, if held-up releases and reservations of more than `above_bytes` suffice."""
         if self._exceeds(size_bytes):
             self._release_early()
         self._reserve_closely()
@@ -188,7 +191,7 @@ class DeviceMemory:
             one.retreats += 1
 
     def _release_early(self) -> None:
-        """What is held up to be released goes now, unless an order that waits needs it."""
+        """Does held-up releases now, except of values that a waiting order needs."""
         waiting = self._line.orders()
         needed = {value for order in waiting for value in values_needed(order)}
         for order in waiting:

@@ -1,8 +1,8 @@
 """Runs a row op by op, so that a new program starts before its plan is made.
 
-The array library computes where its bits are ours. Every other op runs as the plan of a program of that one op,
-which the planner prepares (and the disk cache keeps); until those plans are there the row waits. On a device for which
-nothing can be compiled the array library's twin computes it, for the process's whole life.
+The array library computes the ops for which its results have the same bits as our kernels. Every other op runs as the
+plan of a program of that one op, which the planner makes and the disk cache keeps; the row waits until those plans are
+loaded. On a device for which no kernels can be compiled the array library computes these ops too, always.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from fusewire_server.sessions.session import Row, Value
 
 
 def repertoire_of(device: Device) -> Repertoire:
-    """What all programs share that run op by op on a device."""
+    """Returns the functions that all programs share which run op by op on a device."""
     return Repertoire(device.array_library, is_library_exact=device.info.is_library_exact)
 
 
 def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Generator[None, None, Steps]:
-    """Makes a program ready whose one-op plans are all there, a few ops each time it is resumed. Device thread."""
+    """Prepares a program that has all its one-op plans, a few ops each time it is resumed. Device thread."""
     kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
     return repertoire.prepare(entry.program, kernel_of)
 
 
 def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:
-    """Runs a row whose buffers are allocated, an op each time it is resumed. Device thread.
+    """Runs a row whose blocks are allocated, one op each time it is resumed. Device thread.
 
-    Floating-point errors may warn: whoever resumes it ignores them.
+    Floating-point errors may raise NumPy warnings, which the caller suppresses.
     """
     program = steps.program
     inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
@@ -50,11 +50,11 @@ def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None
 
 
 def donations(program: Program, dying: Iterable[int]) -> list[Donation]:
-    """Op by op any result may be written over any input of its size: it is written when all ops have run.
+    """Pairs each of the `dying` inputs with a result of its size, as far as there are any; uses each at most once.
 
-    Pairs as many of the `dying` inputs as there are results of their sizes; every input and result once at most.
+    At tier 0 any result may be written over any input of its size, because results are written after all ops have run.
     """
-    positions: defaultdict[int, list[int]] = defaultdict(list)  # by size in bytes
+    positions: defaultdict[int, list[int]] = defaultdict(list)  # positions by size in bytes
     for position, index in enumerate(program.live):
         positions[program.result_spec(index).size_bytes].append(position)
     fitting = [(number, positions[program.inputs[number].size_bytes]) for number in dying]
@@ -62,13 +62,13 @@ def donations(program: Program, dying: Iterable[int]) -> list[Donation]:
 
 
 def _overwritten(row: Row, inputs: Sequence[Any]) -> list[Any]:
-    """Those of the inputs whose buffers have been handed on to results."""
+    """Returns the inputs whose blocks were given to results."""
     written = {_block(value).address for value in row.outputs}
     return [array for value, array in zip(row.inputs, inputs, strict=True) if _block(value).address in written]
 
 
 def _apart(library: Any, result: Any, overwritten: Sequence[Any]) -> Any:
-    """The result, copied if it is a view of what another result is about to be written over."""
+    """Returns the result, or a copy if it is a view of an input that another result is about to overwrite."""
     is_shared = any(library.may_share_memory(result, array) for array in overwritten)
     return result.copy() if is_shared else result
 
@@ -81,5 +81,5 @@ def _kernel(
 
 
 def _block(value: Value) -> Block:
-    assert value.block is not None, "all memory of a submission is allocated before it runs"
+    assert value.block is not None, "a submission has all its memory before it runs"
     return value.block

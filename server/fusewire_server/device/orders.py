@@ -14,11 +14,12 @@ from fusewire_server.sessions.session import Fetching, Row, Session, Value
 
 
 class Submission(NamedTuple):
-    """What goes to the device at once: rows of one program.
+    """Rows of one program that go to the device together.
 
-    `loaded` is the plan they were chosen for, None at tier 0: a plan that is loaded meanwhile is not theirs.
-    `donated[i]` are the (input, live position) pairs whose buffer row i hands on. `released` are values that die
-    with this submission. `reads` are fetches of results that it brings to the host when it has run.
+    `loaded` is the plan that the rows run by, None at tier 0; a plan that is loaded later does not change that.
+    `donated[i]` are the (input, live position) pairs of row i whose input hands its block on to that live result.
+    `released` are values that die with this submission. `reads` are fetches of results that the device thread copies to
+    the host when the rows have run.
     """
 
     entry: ProgramEntry
@@ -30,7 +31,7 @@ class Submission(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Run the rows of a submission. `is_long`: others are not to wait for the end of its plan."""
+    """Run the rows of a submission. `is_long`: its plan takes so long that other orders should not wait for its end."""
 
     number: int
     submission: Submission
@@ -38,7 +39,7 @@ class Run(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Fill a value with bytes from the host; `credit` comes back to the session when that is done."""
+    """Fill a value with bytes from the host. Its `credit` returns to the session when that is done."""
 
     session: Session
     value: Value
@@ -53,14 +54,14 @@ class Read(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Give back the memory of values that died, all of them values of these sessions."""
+    """Give back the memory of dead values. `sessions` are the sessions of these values."""
 
     sessions: frozenset[Session]
     values: tuple[Value, ...]
 
 
 class Load(NamedTuple):
-    """Load a plan; `key` is the program entry, or the one-op call, that it serves."""
+    """Load a plan. `key` is the program entry or the one-op call that gets the plan."""
 
     key: object
     plan: Plan
@@ -71,7 +72,7 @@ Order = Run | Write | Read | Release | Load
 
 
 class FailedRow(NamedTuple):
-    """A row that came to nothing; `case` is the name of its case of the error table."""
+    """A row that did not run to its end. `case` is a name from the error table."""
 
     row: Row
     case: str
@@ -79,7 +80,7 @@ class FailedRow(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A submission has been completed, but for the rows that failed. `reads` is what became of those it carried."""
+    """A submission has been completed, except for the failed rows. `reads` are the outcomes of the reads it carried."""
 
     number: int
     failed: tuple[FailedRow, ...]
@@ -88,28 +89,28 @@ class Ran(NamedTuple):
 
 
 class Lasts(NamedTuple):
-    """A submission in slices takes long, or waits for others: whatever is told meanwhile goes on beside it."""
+    """A submission in slices takes long or waits for others, so that later submissions go on beside it."""
 
     number: int
 
 
 class Wrote(NamedTuple):
-    """A value has been written, or could not be for want of memory (`refusal` says so)."""
+    """A value has been written, or could not be for lack of memory; `refusal` then tells why."""
 
     write: Write
     refusal: str | None
 
 
 class Missing(NamedTuple):
-    """A fetched value does not come: its producer found no memory, nobody wants it any more, or as `refusal` says."""
+    """A fetched value does not come: its producer found no memory, no client wants it now, or `refusal` tells why."""
 
     fetching: Fetching
     device_ns: int = 0
-    refusal: str | None = None  # why the host has no room for it
+    refusal: str | None = None  # tells why the host has no memory for it
 
 
 class Brought(NamedTuple):
-    """A fetched value is on the host. `device_ns` is the time it took there, of a large one."""
+    """A fetched value is on the host. `device_ns` is the device time of the copy, for a large value only."""
 
     fetching: Fetching
     data: memoryview
@@ -122,7 +123,7 @@ class Loaded(NamedTuple):
 
 
 class Unloadable(NamedTuple):
-    """A plan that the device does not take."""
+    """The device could not load a plan."""
 
     key: object
     text: str
@@ -130,7 +131,7 @@ class Unloadable(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """The device is beyond use; the process must end."""
+    """The device is unusable; the process must end."""
 
     error: BaseException
 
@@ -139,12 +140,12 @@ Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 def no_room_on_host(size_bytes: int) -> str:
-    """Why a value that is fetched or uploaded does not come, whatever room the device has."""
-    return f"the host has no room for a value of {size_bytes} bytes"
+    """Returns the refusal of a fetched or uploaded value for which the host has no memory, whatever the device has."""
+    return f"the host has no memory for a value of {size_bytes} bytes"
 
 
 def sessions_of(order: Order) -> frozenset[Session]:
-    """The sessions whose values an order reads, writes, frees or overwrites."""
+    """Returns the sessions whose values an order reads, writes, frees or overwrites."""
     match order:
         case Run(submission=submission):
             return frozenset([row.session for row in submission.rows])
@@ -159,7 +160,7 @@ def sessions_of(order: Order) -> frozenset[Session]:
 
 
 def values_needed(order: Order) -> Iterator[Value]:
-    """The values that an order reads or has results written to."""
+    """Yields the values that an order reads, or to which it writes results."""
     match order:
         case Run(submission=submission):
             for row in submission.rows:
@@ -170,19 +171,19 @@ def values_needed(order: Order) -> Iterator[Value]:
 
 
 def goes_in_slices(order: Order) -> bool:
-    """Whether others may overtake it while it goes on. Any thread."""
+    """Returns whether an order is done in slices, so that other orders may overtake it. Any thread."""
     if isinstance(order, Run):
         return order.is_long or order.submission.loaded is None
     return isinstance(order, Read) and is_large(order.fetching)
 
 
 def is_large(fetching: Fetching) -> bool:
-    """Whether the value is brought to the host in pieces."""
+    """Returns whether the value is copied to the host in pieces."""
     return fetching.value.size_bytes > large_read.LARGE_BYTES
 
 
 def is_brief(order: Order) -> bool:
-    """Whether it takes next to nothing, whatever there is to do for it: others may let it go before them."""
+    """Returns whether an order takes very little time in any case, so that unfinished orders may let it go first."""
     match order:
         case Read():
             return not goes_in_slices(order)

@@ -1,8 +1,8 @@
 """Runs the rows of a long plan in slices, so that other orders run in between. Device thread.
 
-A plan cannot be begun anew as a row at tier 0 can: it writes its results as it goes, some of them over its inputs. So
-it keeps all that it has until its row has ended. Its arena is one that is apart, so that whole plans may run between
-its slices; who has that is not decided here.
+A plan cannot start again as a row at tier 0 can, because it writes results while it runs, some of them over its inputs.
+So it keeps its memory until its row has ended. Sliced plans have an arena of their own, so that whole plans may run
+between two slices. `long_plans` decides which run gets that arena.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class SlicedPlan:
         self._in_slices = in_slices
         self._loaded = loaded
         self._layout = layout
-        self._plan: PlanInSlices | None = None  # of the row under way
+        self._plan: PlanInSlices | None = None  # of the row that is running
 
     @property
     def is_under_way(self) -> bool:
         return self._plan is not None
 
     def begin(self, row: Row) -> bool:
-        """Raises OutOfMemory. Whoever calls has the arena until the row ends."""
+        """Begins a row. The caller has the arena until the row ends. Raises OutOfMemory."""
         plan = self._loaded.plan
         slots = np.zeros(len(plan.columns), np.int64)
         arena_address = self._in_slices.arena_address(plan.arena_bytes)
@@ -43,14 +43,14 @@ class SlicedPlan:
         return True
 
     def go_on(self, until_ns: int) -> bool:
-        assert self._plan is not None, "a row that goes on has begun"
+        assert self._plan is not None, "a row begins before it goes on"
         return self._plan.go_on(until_ns - time.perf_counter_ns())
 
     def stop(self) -> None:
         self._plan = None
 
     def leave(self) -> None:
-        """It takes nothing beside its rows."""
+        """Does nothing: a run by its plan takes no memory beside the blocks of its rows."""
 
 
 def _addresses(values: Sequence[Value]) -> list[int]:
@@ -58,5 +58,5 @@ def _addresses(values: Sequence[Value]) -> list[int]:
 
 
 def _address(value: Value) -> int:
-    assert value.block is not None, "all memory is allocated before a row begins"
+    assert value.block is not None, "a row has all its memory before it begins"
     return value.block.address

@@ -16,7 +16,7 @@ log = logging.getLogger("fusewire.device")
 
 
 class SlicedRead:
-    """A read under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+    """A read of a large value. `used_ns` is the time that its slices took; the device thread adds it up."""
 
     is_foreign = False
 
@@ -36,7 +36,7 @@ class SlicedRead:
 
     @property
     def tenant(self) -> str:
-        """Whose turn it takes."""
+        """Returns the tenant whose turns the read takes."""
         return self.order.fetching.session.tenant
 
     def go_on(self, until_ns: int) -> Progress:
@@ -56,7 +56,7 @@ class SlicedRead:
         return Progress.ENDED
 
     def outcome(self) -> Brought | Missing:
-        """What the read has come to, once it has ended. Any thread."""
+        """Returns the outcome of the read, once it has ended. Any thread."""
         if self._copy is None or self._is_unwanted:
             return Missing(self.order.fetching, self.device_time.total_ns(), self._refusal)
         return Brought(self.order.fetching, self._copy.data(), self.device_time.total_ns())

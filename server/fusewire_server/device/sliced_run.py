@@ -17,35 +17,36 @@ from fusewire_server.sessions.session import Row, SessionState
 
 log = logging.getLogger("fusewire.device")
 
-LASTING_NS = 5_000_000  # a run that has used so much, or waits, is reported: others need not wait for its end
+# A run that has used so much time, or waits, is reported so that others need not wait for its end.
+LASTING_NS = 5_000_000
 
 
 class Way(Protocol):
-    """How rows of a program are computed, one after another, each a part at a time."""
+    """A way to compute rows of a program, one row after another, each in several slices."""
 
     @property
     def is_foreign(self) -> bool:
-        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
+        """Tells whether a slice is one foreign call, which releases the interpreter lock."""
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a row is: it has begun, and nobody has stopped it."""
+        """Tells whether a row has begun and has not been stopped."""
 
     def begin(self, row: Row) -> bool:
-        """Begins a row whose buffers are allocated. False if it must wait for other runs. Raises MemoryError."""
+        """Begins a row whose blocks are allocated. Returns False if it must wait for other runs. Raises MemoryError."""
 
     def go_on(self, until_ns: int) -> bool:
-        """Whether the row has come to its end."""
+        """Runs one slice. Returns whether the row has ended."""
 
     def stop(self) -> None:
-        """What the row under way, if any, took beside its buffers goes back. What it has written, it has written."""
+        """Gives back what the row that is running, if any, took beside its blocks. Its writes so far stay written."""
 
     def leave(self) -> None:
-        """No more rows will come."""
+        """Notes that no more rows will come."""
 
 
 class SlicedRun:
-    """A submission under way. `used_ns` is the time that its slices took, which whoever has it go on counts."""
+    """A submission that runs in slices. `used_ns` is the time that its slices took; the device thread adds it up."""
 
     def __init__(
         self, order: Run, way: Way, memory: DeviceMemory, device_time: DeviceTime, report: Callable[[Report], None]
@@ -53,43 +54,43 @@ class SlicedRun:
         self.order = order
         self.device_time = device_time
         self.failed: list[FailedRow] = []
-        self.spare: list[Block] = []  # to be given back at the end
+        self.spare: list[Block] = []  # blocks to give back at the end
         self.used_ns = 0
         self.is_allocated = False
-        self._rows: deque[Row] = deque()  # those that have not ended; the first may be under way
+        self._rows: deque[Row] = deque()  # rows that have not ended; the first one may be running
         self._way = way
         self._memory = memory
         self._report = report
-        self._is_reported = False  # as one that lasts
+        self._is_reported = False  # whether `Lasts` has been reported
 
     @property
     def is_foreign(self) -> bool:
-        """Whether a slice is one foreign call, which leaves the interpreter to other threads."""
+        """Tells whether a slice is one foreign call, which releases the interpreter lock."""
         return self._way.is_foreign
 
     @property
     def is_under_way(self) -> bool:
-        """Whether one of its rows is."""
+        """Tells whether one of its rows has begun and has not ended."""
         return self._way.is_under_way
 
     @property
     def is_unwanted(self) -> bool:
-        """Whether all its sessions have ended."""
+        """Tells whether all its sessions have ended."""
         return all(row.session.state is SessionState.CLOSED for row in self.order.submission.rows)
 
     @property
     def tenant(self) -> str:
-        """Whose turn it takes."""
+        """Returns the tenant whose turns the run takes."""
         return (self._rows or self.order.submission.rows)[0].session.tenant
 
     def allocate(self, allocation: Allocation) -> None:
-        """Its rows have their memory, or have failed for want of it, before it goes on."""
+        """Allocates the memory of its rows; rows that find none fail. Comes before `go_on`."""
         rows, self.failed, self.spare = allocation.allocate(self.order.submission)
         self._rows.extend(rows)
         self.is_allocated = True
 
     def cancel(self) -> None:
-        """Its rows fail before they have any memory."""
+        """Fails its rows before they have any memory."""
         submission = self.order.submission
         self.failed = [_cancelled(row) for row in submission.rows]
         for row, donated in zip(submission.rows, submission.donated, strict=True):
@@ -110,7 +111,10 @@ class SlicedRun:
             self._report(Lasts(self.order.number))
 
     def _go_on(self, until_ns: int) -> Progress:
-        """A slice that is one foreign call ends with the row: what that has may go to others."""
+        """Runs rows until the time is over.
+
+        Stops after each row if a slice is one foreign call: the arena may go to others.
+        """
         while self._rows:
             if not self._go_on_with(self._rows[0], until_ns):
                 return Progress.GOES_ON if self._way.is_under_way else Progress.WAITS
@@ -119,9 +123,9 @@ class SlicedRun:
         return Progress.ENDED
 
     def _go_on_with(self, row: Row, until_ns: int) -> bool:
-        """Whether the row has come to its end.
+        """Runs a slice of the row. Returns whether the row has ended.
 
-        What the array library raises, of whatever kind, is the row's own matter: others must not fail with it.
+        Any exception of the array library fails this row alone, because rows of other sessions must not fail with it.
         """
         try:
             if row.session.state is SessionState.CLOSED:
@@ -132,7 +136,7 @@ class SlicedRun:
                 self._leave_row()
                 return True
         except MemoryError as error:
-            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no room for intermediate values")
+            failure = FailedRow(row, "out_of_memory", str(error) or "the device has no memory for intermediate values")
         except Exception as error:
             log.exception("a row that went on in slices failed")
             failure = FailedRow(row, "server_fault", f"running it in slices failed: {type(error).__name__}")

@@ -1,4 +1,4 @@
-"""Runs submissions at tier 0: op by op, in reserved memory that gives way to others. Device thread."""
+"""Runs submissions op by op, in reserved memory that goes to other orders when they need it. Device thread."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from fusewire_server.sessions.session import Row
 
 @dataclass(eq=False, slots=True)
 class _Known:
-    """What is known of a program: how much its intermediate values take, and its steps once it is ready."""
+    """A program's intermediate memory, and its steps once they are prepared."""
 
     at_most_bytes: int
     exact_bytes: int | None = None
     steps: Steps | None = None
-    is_in_the_making: bool = False  # a row is under way that makes it ready
+    is_in_the_making: bool = False  # whether a row that prepares the program is running
 
 
 class Tier0:
-    """What all runs at tier 0 share."""
+    """State that all runs at tier 0 share: the op-by-op functions, and each program's memory and steps."""
 
     def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
@@ -38,7 +38,7 @@ class Tier0:
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
 
     def way(self, entry: ProgramEntry) -> OpByOp:
-        """How a run computes rows of this program."""
+        """Returns the way in which a run computes rows of this program."""
         return OpByOp(self, self._memory, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:
@@ -48,7 +48,7 @@ class Tier0:
         return known
 
     def steps_of(self, row: Row) -> Generator[None, None, None]:
-        """Makes the row's program ready if it is not yet, and runs the row, an op or a few each time it is resumed."""
+        """Prepares the row's program if needed, and runs the row, one op or a few each time it is resumed."""
         known = self.known(row.entry)
         if known.steps is None:
             known.steps = yield from prepare(self._device, self._repertoire, row.entry)
@@ -56,7 +56,7 @@ class Tier0:
 
 
 class OpByOp:
-    """Computes the rows of one run. They may be stopped at any op: results are written when all have run."""
+    """Computes the rows of one run. A row may be stopped after any op, because results are written after all ops."""
 
     is_foreign = False
 
@@ -67,14 +67,17 @@ class OpByOp:
         self._known = tier0.known(entry)
         self._reservation = memory.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
         self._steps: Generator[None, None, None] | None = None
-        self._is_making = False  # whether the row under way makes the program ready, for all runs of it
+        self._is_making = False  # whether the row that is running prepares the program, for all runs of it
 
     @property
     def is_under_way(self) -> bool:
         return self._steps is not None
 
     def begin(self, row: Row) -> bool:
-        """Raises OutOfMemory."""
+        """Begins a row.
+
+        Returns False if it must wait for memory or for a row that prepares the program. Raises OutOfMemory.
+        """
         known = self._known
         if known.steps is None and known.is_in_the_making:
             return False
@@ -85,7 +88,7 @@ class OpByOp:
         return True
 
     def go_on(self, until_ns: int) -> bool:
-        assert self._steps is not None, "a row that goes on has begun"
+        assert self._steps is not None, "a row begins before it goes on"
         with np.errstate(all="ignore"):
             for _ in self._steps:
                 if time.perf_counter_ns() >= until_ns:
@@ -107,7 +110,7 @@ class OpByOp:
             self._is_making = self._known.is_in_the_making = False
 
     def _exact_bytes(self) -> int:
-        """What the values of a row take. They are counted only where that decides: it takes as long as many ops."""
+        """Returns the memory of a row's values. Counts only when needed, because counting takes as long as many ops."""
         if self._known.exact_bytes is None:
             self._known.exact_bytes = intermediate_bytes(self._entry.program)
         return self._known.exact_bytes

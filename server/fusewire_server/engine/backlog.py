@@ -1,8 +1,8 @@
-"""Applies the rest of a long frame in slices of time, with turns of the loop between.
+"""Applies the rest of a long frame in slices of time, with turns of the loop in between.
 
-A frame counts as applied from its first slice on, and its client does not send it again. So the rest goes on whatever
-becomes of the stream that brought it, and whoever reads the session's next frame waits for it. It waits itself while
-the device has too many uploads of the session to write. Owned by the loop thread.
+A frame counts as applied once its first slice is, and its client does not send it again. So the rest is applied even if
+the stream that brought it breaks, and the next frame of the session is read after it. The rest itself waits while the
+device has too many uploads of the session to write. Owned by the loop thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 
 
 class Unread(Protocol):
-    """Items that are read when they are asked for, of which is known how many are left."""
+    """Items that are decoded one by one on demand, with a known number left."""
 
     def __len__(self) -> int: ...
 
@@ -31,7 +31,7 @@ class Unread(Protocol):
 
 
 class Items:
-    """What of a frame is still to be applied, in order."""
+    """The items of a frame that have not been applied, in order."""
 
     def __init__(self, read: Iterable[Item], *unread: Unread) -> None:
         self._read = deque(read)
@@ -41,17 +41,17 @@ class Items:
         return len(self._read) + sum(map(len, self._unread))
 
     def take(self) -> Item:
-        """The next. Raises CaseError if it turns out to be none."""
+        """Removes and returns the next item. Raises CaseError if it cannot be decoded."""
         if self._read:
             return self._read.popleft()
         return next(next(unread for unread in self._unread if unread))
 
     def put_back(self, item: Item) -> None:
-        """It comes before all others."""
+        """Puts an item before all others."""
         self._read.appendleft(item)
 
     def drop(self) -> None:
-        """Nothing more will be applied."""
+        """Drops all items, because nothing more will be applied."""
         self._read.clear()
         self._unread = ()
 
@@ -60,15 +60,15 @@ class _Rest(NamedTuple):
     """The items of a frame that have not been applied, and the task that applies them."""
 
     items: Items
-    wrote: asyncio.Event  # an upload has been written, or the session has ended
+    wrote: asyncio.Event  # set when an upload has been written or the session has ended
     task: asyncio.Task[CaseError | None]
 
 
 class Backlog:
-    """Frames of which something is left, one a session at most.
+    """Frames that have been applied in part, at most one a session.
 
-    `apply` takes items in and is told when that began; what one of them leaves to be done, it returns, and takes in no
-    more. `give_up` ends a session whose frame cannot be applied whole.
+    `apply` applies items and gets the time at which that began. It stops at an item that it cannot finish in one step,
+    and returns the rest of that item. `give_up` ends a session whose frame cannot be applied whole.
     """
 
     def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
@@ -78,8 +78,8 @@ class Backlog:
         self._rests: dict[bytes, _Rest] = {}  # by session
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
-        """Applies a frame, or a first slice of it. Whether that was all. Raises what `apply` does."""
-        assert session.session_id not in self._rests, "a session's frames are applied one after the other"
+        """Applies a frame, or its first slice. Returns whether that was all. Raises as `apply` does."""
+        assert session.session_id not in self._rests, "a session's frames are applied one after another"
         if session.may_go_on:
             self._apply_slice(session, items, arrival, arrival.now_ns)
         if not items:
@@ -90,20 +90,23 @@ class Backlog:
         return False
 
     async def applied(self, session: Session) -> None:
-        """Returns when nothing is left. Raises what `apply` raised; the session has ended then."""
+        """Waits until nothing of the session's frame is left.
+
+        Raises what `apply` raised; the session has then ended.
+        """
         rest = self._rests.get(session.session_id)
         error = await asyncio.shield(rest.task) if rest is not None else None
         if error is not None:
             raise error
 
     def wrote(self, session: Session) -> None:
-        """The device has written an upload."""
+        """Notes that the device has written an upload of the session."""
         rest = self._rests.get(session.session_id)
         if rest is not None:
             rest.wrote.set()
 
     def drop(self, session: Session) -> None:
-        """The session has ended."""
+        """Drops the rest of a session that has ended."""
         rest = self._rests.get(session.session_id)
         if rest is not None:
             rest.items.drop()
@@ -135,7 +138,7 @@ class Backlog:
 
 
 def _until(items: Items, ends_ns: int) -> Iterator[Item]:
-    """Takes items out until then; one at least."""
+    """Takes items until that time, at least one."""
     while items:
         yield items.take()
         if items and time.monotonic_ns() >= ends_ns:

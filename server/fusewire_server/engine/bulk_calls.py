@@ -10,22 +10,27 @@ from typing import Any
 from fusewire_protos.errors import CaseError
 from fusewire_server.sessions.session import Session
 
-MOST_CALLS = 512  # of a session at once: twice what a connection carries, as an old one may linger beside its successor
+# The most calls of a session at once: twice what one connection carries, because an old connection may linger beside
+# its successor.
+MOST_CALLS = 512
 
 
 class BulkCalls:
-    """The tasks that serve such calls, by session."""
+    """The tasks that serve upload and download calls, by session."""
 
     def __init__(self) -> None:
         self._by_session: dict[bytes, set[asyncio.Task[Any]]] = {}
 
     @contextmanager
     def carrying(self, session: Session) -> Iterator[None]:
-        """While the body runs, the task that runs it is one of the session's. Raises CaseError if it has too many."""
+        """Counts the current task among the session's calls while the body runs.
+
+        Raises CaseError if there are too many.
+        """
         task = asyncio.current_task()
-        assert task is not None, "calls are served by tasks"
+        assert task is not None, "a task serves each call"
         if self.count(session) >= MOST_CALLS:
-            raise CaseError("too_many_calls", f"{MOST_CALLS} calls of this session are under way; it may have no more")
+            raise CaseError("too_many_calls", f"{MOST_CALLS} calls of this session are running, the most it may have")
         tasks = self._by_session.setdefault(session.session_id, set())
         tasks.add(task)
         try:
@@ -36,10 +41,10 @@ class BulkCalls:
                 self._by_session.pop(session.session_id, None)
 
     def count(self, session: Session) -> int:
-        """How many of the session's calls are under way."""
+        """Returns the number of the session's calls that are running."""
         return len(self._by_session.get(session.session_id, ()))
 
     def end(self, session: Session) -> None:
-        """The session has ended: its calls are cancelled."""
+        """Cancels the calls of a session that has ended."""
         for task in self._by_session.pop(session.session_id, ()):
             task.cancel()

@@ -1,4 +1,4 @@
-"""Collects the orders of one turn of the loop, so that handing them over wakes the device thread once."""
+"""Collects the orders of one turn of the loop, so that the device thread wakes up once for all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusewire_server.sessions.session import Session, Value
 
 
 class DeviceOrders:
-    """Owned by the loop thread. `hand_over` is called with the orders of a turn, in order."""
+    """Orders of one turn of the loop. Owned by the loop thread. `hand_over` takes them, in order."""
 
     def __init__(self, hand_over: Callable[..., None]) -> None:
         self._hand_over = hand_over
@@ -18,27 +18,27 @@ class DeviceOrders:
         self._orders: list[Order] = []
 
     def add(self, order: Order) -> None:
-        """Gives an order, with all others of this turn of the loop."""
+        """Adds an order to those of this turn of the loop."""
         if not self._orders:
-            self._loop.call_soon(self.hand_over)  # for those turns that do not do so themselves
+            self._loop.call_soon(self.hand_over)  # in case this turn does not hand them over itself
         self._orders.append(order)
 
     def add_write(self, write: Write) -> None:
-        """Has a value filled; counts among its session's writes until that is done."""
+        """Adds a write, which counts among its session's writes until it is done."""
         write.session.writes += 1
         self.add(write)
 
     def add_release(self, sessions: Iterable[Session], values: Collection[Value]) -> None:
-        """Has the memory given back that values of these sessions took, if there are any."""
+        """Adds a release of these sessions' values, if there are any."""
         if values:
             self.add(Release(frozenset(sessions), tuple(values)))
 
     def hand_over(self) -> None:
-        """Gives the device thread what has been collected."""
+        """Gives the device thread the orders collected so far."""
         if self._orders:
             self._hand_over(*self.take())
 
     def take(self) -> list[Order]:
-        """What has been collected and not been handed over."""
+        """Removes and returns the orders collected so far."""
         taken, self._orders = self._orders, []
         return taken

@@ -1,4 +1,4 @@
-"""Gives back what ended sessions held, some values in each turn of the loop, so that others need not wait."""
+"""Releases the values of ended sessions, some in each turn of the loop, so that other sessions need not wait."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from fusewire_server.sessions.values import let_die
 
 
 class EndedSessions:
-    """Owned by the loop thread, but for `releases`."""
+    """Values that ended sessions still hold. Owned by the loop thread, except for `releases`."""
 
     def __init__(self, orders: DeviceOrders) -> None:
         self._orders = orders
         self._loop = asyncio.get_running_loop()
-        self._values: dict[Session, dict[int, Value]] = {}  # that are still held, by handle
+        self._values: dict[Session, dict[int, Value]] = {}  # values still held, by handle
 
     def __bool__(self) -> bool:
-        """Whether anything is still held."""
+        """Tells whether any value is still held."""
         return bool(self._values)
 
     def add(self, session: Session, values: dict[int, Value]) -> None:
-        """A session has ended, and held these values."""
+        """Takes the values of a session that has ended."""
         self._values[session] = values
         self._give_back(session)
 
     def releases(self) -> list[Release]:
-        """Of all that is still held. Any thread, once the loop gives nothing back any more."""
+        """Returns releases of all values still held. Any thread, after the loop has stopped releasing them."""
         return [Release(frozenset((session,)), tuple(values.values())) for session, values in self._values.items()]
 
     def _give_back(self, session: Session) -> None:
-        """Of the session's values the oldest go back; the others do in later turns.
+        """Orders the release of the session's oldest values, and of the others in later turns.
 
-        A value leaves the table only when its release has been ordered, because `releases` looks there.
+        A value leaves the table only after its release has been ordered, because `releases` looks there.
         """
         values = self._values[session]
         piece = tuple(islice(values.values(), MOST_KILLED))

@@ -1,7 +1,7 @@
-"""Joins the parts of the server on the loop thread: receive → submit → finish. Nothing here waits.
+"""Joins the parts of the server on the loop thread: receive, submit, finish. Nothing here waits.
 
-The engine hands what clients send to the intake, gives the device thread the orders that come of it, and takes the
-device thread's reports. The threads meet here and nowhere else.
+The engine passes what clients send to the intake, gives the device thread the resulting orders, and handles the device
+thread's reports. Loop thread and device thread meet only here.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from fusewire_server.sessions.session import Session, SessionState, Value, Value
 
 log = logging.getLogger("fusewire.engine")
 
-FEW_ENTRIES = 4  # of a frame: they are applied without a look at the clock
+FEW_ENTRIES = 4  # a frame with no more entries is applied without a look at the clock
 
 
 class Engine:
-    """Sessions, programs and the device of one server process.
+    """The sessions, programs and device of one server process.
 
     Every method runs on the loop thread unless it says otherwise.
     """
@@ -67,7 +67,8 @@ class Engine:
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         self._loop = asyncio.get_running_loop()
-        self._reports_lock = threading.Lock()  # makes "append, and see whether the loop must be woken" one step
+        # Makes one step of appending a report and seeing whether to wake the loop.
+        self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
         self._orders = DeviceOrders(self._device_thread.order)
@@ -82,12 +83,12 @@ class Engine:
 
     @property
     def sessions(self) -> Mapping[bytes, Session]:
-        """Those that have not ended, by id."""
+        """The sessions that have not ended, by id."""
         return self._registry.sessions
 
     @property
     def instance(self) -> bytes:
-        """Which server this is: a client compares it when it comes back."""
+        """The identity of this server process, which a client compares when it reconnects."""
         return self._registry.instance
 
     @property
@@ -105,16 +106,16 @@ class Engine:
 
     @property
     def is_ready(self) -> bool:
-        """Whether what is sent will be done."""
+        """Tells whether the server can do what clients send."""
         return self._device_thread.is_running and not self.is_broken
 
     def start(self) -> None:
         self._device_thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Gives back all that ended sessions held, and ends the device thread after what it has been told.
+        """Orders the release of all that ended sessions held, and ends the device thread after its orders.
 
-        Blocks for at most `timeout_s`; any thread.
+        Blocks for at most `timeout_s`. Any thread.
         """
         self._device_thread.order(*self._orders.take(), *self._ended_sessions.releases())
         self._device_thread.stop(timeout_s)
@@ -122,35 +123,41 @@ class Engine:
     # ---- sessions ----
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
-        """A new session. Raises CaseError if there may be no more, or the server is draining."""
+        """Opens a session. Raises CaseError if there may be no more sessions, or the server is draining."""
         if self.is_draining:
-            raise CaseError("draining", "the server is draining and takes no new sessions")
+            raise CaseError("draining", "the server is draining and opens no new sessions")
         return self._registry.open(tenant, client, peer)
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
-        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        """Returns the session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
         return self._registry.resume(session_id, instance, tenant, acknowledged)
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """A stream carries the session. `wake` is called when it has something to send, or is replaced."""
+        """Gives a session its stream.
+
+        `wake` is called when the session has something to send, or gets another stream.
+        """
         self._registry.attach(session, wake)
 
     def detach(self, session: Session, epoch: int) -> None:
-        """The stream of `epoch` broke: the session waits to be resumed."""
+        """Lets a session wait to be resumed after the stream of `epoch` broke."""
         self._registry.detach(session, epoch)
 
     def carrying(self, session: Session) -> AbstractContextManager[None]:
-        """While the body runs, the task that runs it ends with the session. Raises CaseError if it has too many."""
+        """Cancels the current task if the session ends while the body runs.
+
+        Raises CaseError if it has too many calls.
+        """
         return self._bulk_calls.carrying(session)
 
     def drain(self) -> None:
-        """From now on no session begins, and the stream of each that there is ends it in words. Comes before `stop`."""
+        """Opens no more sessions, and wakes the streams so that each tells its client and ends. Comes before `stop`."""
         self.is_draining = True
         for session in self.sessions.values():
             self._registry.wake(session)
 
     def end(self, session: Session) -> None:
-        """The session is over; everything it holds goes back."""
+        """Ends a session and gives back everything that it holds."""
         if session.state is SessionState.CLOSED:
             return
         self._registry.take_out(session)
@@ -167,7 +174,7 @@ class Engine:
     def receive(
         self, session: Session, number: int, programs: bytes, bindings: bytes, tensors: Sequence[bytes]
     ) -> bool:
-        """Applies a numbered frame, or begins to. Whether that was all; if not, `backlog` applies the rest.
+        """Applies a numbered frame, or its start. Returns whether that was all; if not, `backlog` applies the rest.
 
         Raises CaseError for a protocol case, which ends the session.
         """
@@ -188,55 +195,58 @@ class Engine:
         return left is None or self._backlog.begin(session, Items((left, *following)), arrival)
 
     def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> Item | None:
-        """Applies items until one of them leaves something to be done, which is returned."""
+        """Applies items until one is not finished in one step. Returns the rest of that item, or None."""
         effects, left, error = self._intake.take(session, items, arrival)
         if error is not None:
-            self._orders.add_release([session], effects.released)  # none of the session's tables has them any more
+            self._orders.add_release([session], effects.released)  # the session's tables no longer hold them
             raise error
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, effects)
         return left
 
     async def applied(self, session: Session) -> None:
-        """Returns when all frames received so far are applied. Raises CaseError if one cannot be."""
+        """Waits until all frames received so far are applied. Raises CaseError if one cannot be."""
         await self._backlog.applied(session)
 
     def acknowledge(self, session: Session, number: int) -> None:
-        """The client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
+        """Notes that the client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
         session.answers.acknowledge(number)
         self._reads.go_on(session)
 
     def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """A call carries an answer no longer; the client has been sent all of its bytes, or not."""
+        """Ends a call that carried an answer. `is_complete`: the client was sent all of its bytes."""
         session.answers.end_download(fetch, beside, is_complete=is_complete)
         if session.state is not SessionState.CLOSED:
             self._reads.go_on(session)
 
     def claim_upload(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
-        """The value that a call is to fill, as soon as the stream declares it. None if it never will."""
+        """Returns the value that a call will fill, as soon as the stream declares it; None if it never will."""
         return self._uploads.claim(session, handle)
 
     def give_up_upload(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
-        """A call waits no longer for its declaration; the value if it has been declared in this very turn."""
+        """Ends a call's wait for its declaration.
+
+        Returns the value if it was declared in this same turn of the loop.
+        """
         return self._uploads.give_up(session, handle, call)
 
     def refuse_upload(self, session: Session, handle: int, error: CaseError) -> None:
-        """A call was not let in: its upload fails, now or when the stream declares it."""
+        """Fails the upload of a refused call, now or when the stream declares it."""
         self._uploads.refuse(session, handle, error)
 
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
-        """The bytes of an upload have arrived as declared."""
+        """Has the bytes of an upload written, which have arrived as declared."""
         if session.state is not SessionState.CLOSED:
             self._orders.add_write(orders.Write(session, value, data, NO_WORK))
             self._act(session, upload_effects.arrive(session, value))
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
-        """The upload stalled, lied or found no room; only what depends on it fails."""
+        """Fails an upload that stalled, had wrong bytes or found no memory; only values that depend on it fail."""
         if session.state is not SessionState.CLOSED and value.state is ValueState.AWAITED:
             self._act(session, upload_effects.fail(session, value, Failure(BY_NAME[case], text, 0, 0)))
 
     def _act(self, session: Session, effects: Effects) -> None:
-        """Orders what a change of a session's tables asks for, in an order that keeps values alive."""
+        """Orders the actions that a change of a session's tables asks for, in an order that keeps values alive."""
         for value, data in effects.writes:
             self._orders.add_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in effects.declared:
@@ -259,11 +269,11 @@ class Engine:
 
     @property
     def is_held(self) -> bool:
-        """Whether the device takes no new submission."""
+        """Tells whether submissions are held back."""
         return self._submissions.is_held
 
     def hold(self) -> None:
-        """The device takes no new submission until `unhold`."""
+        """Holds back submissions until `unhold`."""
         self._submissions.is_held = True
 
     def unhold(self) -> None:
@@ -273,7 +283,7 @@ class Engine:
     # ---- finish ----
 
     def _take_report(self, report: orders.Report) -> None:
-        """Any thread: passes a report to the loop, which takes it in in a turn of its own."""
+        """Passes a report to the loop thread, which handles it in a turn of its own. Any thread."""
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
@@ -289,11 +299,11 @@ class Engine:
         self._orders.hand_over()
 
     def _finish_surely(self, report: orders.Report) -> None:
-        """A report that cannot be taken in leaves tables behind that nobody may rely on; the others are taken in."""
+        """Handles a report. If that fails, tables may be wrong and the server is broken; other reports go on."""
         try:
             self._finish(report)
         except Exception as error:
-            log.exception("a report of the device thread could not be taken in")
+            log.exception("a report of the device thread could not be handled")
             self._break(error)
 
     def _break(self, error: BaseException) -> None:
@@ -319,7 +329,7 @@ class Engine:
                 self._break(report.error)
 
     def no_room(self, text: str) -> str:
-        """What is too little for something on the device, with the setting's name and what it comes to."""
+        """Adds the setting of the device's memory, and its value, to a text about missing memory."""
         return f"{text}; device.memory_bytes = {self.device.info.memory_bytes}"
 
     def _finish_writing(self, wrote: orders.Wrote) -> None:

@@ -1,4 +1,4 @@
-"""Brings fetched values to the host, as far as the client takes its answers."""
+"""Orders copies of fetched values to the host, as far as the client takes its answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fusewire_server.sessions.values import end_reading
 
 
 class Reads:
-    """Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+    """The reads of all sessions. Owned by the loop thread. `wake` is called when a session's client is owed an answer.
 
-    `no_room` says what there is too little of, for a value whose producer found no room on the device.
+    `no_room` completes the refusal of a value whose producer found no memory on the device.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Reads:
         self._no_room = no_room
 
     def order(self, effects: Effects) -> None:
-        """Fetched values are ready: they are read now, or when their client has taken others."""
+        """Orders reads of values that are ready, now or when their client has taken others."""
         if not effects.reads:
             return
         reads, effects.reads = effects.reads, []
@@ -50,7 +50,10 @@ class Reads:
                 self._order_waiting(session, effects)
 
     def take_carried(self, effects: Effects) -> tuple[Fetching, ...]:
-        """The fetches that the submission carries which makes their values ready; the others stay in `effects`."""
+        """Takes the fetches that a submission carries because it makes their values ready.
+
+        The others stay in `effects`.
+        """
         carried = tuple([fetching for fetching in effects.reads if self._may_be_carried(fetching)])
         if carried:
             effects.reads = [fetching for fetching in effects.reads if fetching not in carried]
@@ -59,7 +62,7 @@ class Reads:
         return carried
 
     def _may_be_carried(self, fetching: Fetching) -> bool:
-        """Whether it may; its bytes count as its client's from now on if so."""
+        """Returns whether a submission may carry the fetch. If so, its bytes count as its client's from now on."""
         session = fetching.session
         if session.reads or orders.is_large(fetching) or not session.answers.may_read(fetching.value.size_bytes):
             return False
@@ -71,7 +74,7 @@ class Reads:
         fetching.told_at_ns = time.monotonic_ns()
 
     def go_on(self, session: Session) -> None:
-        """The client has taken answers, so that more values may come to the host."""
+        """Orders reads that waited, because the client has taken answers."""
         if not session.reads:
             return
         effects = Effects()
@@ -79,7 +82,7 @@ class Reads:
         self._orders.add_release([session], effects.released)
 
     def end(self, report: orders.Brought | orders.Missing) -> None:
-        """A value has come to the host, or does not come."""
+        """Answers a fetch whose value has come to the host or does not come."""
         if isinstance(report, orders.Brought):
             self._brought(report.fetching, report.data)
         else:
@@ -96,11 +99,11 @@ class Reads:
             self._wake(session)
 
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
-        """There is no value, because its producer found no room on the device or for the reason given."""
+        """Answers with a failure: the value's producer found no memory on the device, or `refusal` tells why."""
         if _is_unwanted(fetching):
             self._drop(fetching)
             return
-        no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no room"), 0, 0)
+        no_room = Failure(BY_NAME["out_of_memory"], refusal or self._no_room("the device has no memory for it"), 0, 0)
         fetching.session.answer_failure(fetching.fetch, fetching.value.failure or no_room)
         self._wake(fetching.session)
 

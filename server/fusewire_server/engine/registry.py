@@ -1,4 +1,4 @@
-"""Opens sessions within the limits, joins them to streams, resumes them, and takes them out."""
+"""Opens sessions within the limits, gives them streams, resumes them and takes them out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Ended(NamedTuple):
     bytes_out: int = 0
 
     def plus(self, session: Session) -> Ended:
-        """With one more."""
+        """Returns the totals with one more session."""
         return Ended(
             self.sessions + 1,
             self.segments + session.admitted.segments,
@@ -34,19 +34,22 @@ class Ended(NamedTuple):
 
 
 class Registry:
-    """Owned by the loop thread. `end` is called for a session whose grace has passed, or that makes room for others."""
+    """The sessions that have not ended. Owned by the loop thread.
+
+    `end` is called for a session whose grace period has passed, or that gives way to a new one of its tenant.
+    """
 
     def __init__(self, limits: Limits, end: Callable[[Session], None]) -> None:
-        self.instance = secrets.token_bytes(16)  # so that a client knows whether this is the server that it left
+        self.instance = secrets.token_bytes(16)  # so that a client knows whether it reconnects to the same server
         self.sessions: dict[bytes, Session] = {}
         self.ended = Ended()
         self._limits = limits
         self._end = end
-        self._wakers: dict[bytes, Callable[[], None]] = {}  # by session: tells its writer that something is owed
-        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # by detached session
+        self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer
+        self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
-        """A new session. Raises CaseError if there may be no more."""
+        """Opens a session. Raises CaseError if there may be no more."""
         self._make_room(tenant)
         limits = self._limits
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
@@ -56,7 +59,7 @@ class Registry:
         return session
 
     def _make_room(self, tenant: str) -> None:
-        """A tenant at a limit loses the session of its own that was detached first. Raises CaseError if it has none."""
+        """Ends the tenant's longest-detached session if a limit is reached. Raises CaseError if there is none."""
         limits = self._limits
         own = sum(session.tenant == tenant for session in self.sessions.values())
         if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
@@ -71,7 +74,7 @@ class Registry:
             raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
-        """The session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        """Returns the session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
         session = self.sessions.get(session_id) if instance == self.instance else None
         if session is None or session.tenant != tenant:
             raise CaseError("session_lost", "this server holds no such session")
@@ -81,18 +84,21 @@ class Registry:
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """`wake` is called whenever the session's stream has something to send, and when another takes its place."""
+        """Sets the stream to `wake` when the session has something to send or gets another stream.
+
+        Wakes the old stream.
+        """
         self.wake(session)
         self._wakers[session.session_id] = wake
 
     def wake(self, session: Session) -> None:
-        """Something is owed to the session's client."""
+        """Wakes the session's stream, because its client is owed something."""
         wake = self._wakers.get(session.session_id)
         if wake is not None:
             wake()
 
     def detach(self, session: Session, epoch: int) -> None:
-        """The stream of `epoch` broke: the session waits to be resumed until its grace has passed."""
+        """Lets the session wait until its grace period has passed, after the stream of `epoch` broke."""
         if session.epoch != epoch or session.state is not SessionState.OPEN:
             return
         session.on(SessionEvent.DISCONNECT)
@@ -101,7 +107,7 @@ class Registry:
         self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session)
 
     def take_out(self, session: Session) -> None:
-        """The session is over."""
+        """Takes out a session that has ended."""
         session.on(SessionEvent.END)
         del self.sessions[session.session_id]
         self.ended = self.ended.plus(session)
@@ -109,7 +115,7 @@ class Registry:
         self._let_live(session)
 
     def _let_live(self, session: Session) -> None:
-        """It waits for its death no more."""
+        """Stops the timer of the session's grace period."""
         death = self._deaths.pop(session.session_id, None)
         if death is not None:
             death.cancel()

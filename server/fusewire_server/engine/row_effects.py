@@ -1,4 +1,4 @@
-"""Updates values as a row goes to the device: inputs are donated or released, results are usable. Pure."""
+"""Updates values as a row goes to the device: inputs are donated or released, results become usable. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.session import Row, Value, ValueState
 from fusewire_server.sessions.values import forget, make_ready, release_if_dead
 
-Donations = tuple[tuple[int, int], ...]  # an input, and the position of the live result that is written over it
+Donations = tuple[tuple[int, int], ...]  # (input number, position of the live result that is written over it)
 
 _NONE: frozenset[Value] = frozenset()
 
 
 def leave_inputs(row: Row, effects: Effects, *, may_donate: bool) -> Donations:
-    """The row's inputs lose a reader; those that die are donated where that is permitted, else released."""
+    """Removes the row as reader of its inputs. Inputs that die are donated if permitted, else released."""
     donated = _donations(row) if may_donate else ()
     donors = {row.inputs[number] for number, _ in donated} if donated else _NONE
     for value in row.inputs:
@@ -26,7 +26,7 @@ def leave_inputs(row: Row, effects: Effects, *, may_donate: bool) -> Donations:
 
 
 def publish_outputs(row: Row, effects: Effects) -> None:
-    """Whatever is told to the device later may use the row's results."""
+    """Makes the row's results ready, because later orders to the device may use them."""
     for value in row.outputs:
         if value.state is not ValueState.FAILED:
             make_ready(value, effects.reads)
@@ -54,5 +54,5 @@ def _donations(row: Row) -> Donations:
 
 
 def _is_last_read(value: Value) -> bool:
-    """Whether a row about to run is the last that reads a value, and reads it as one input only."""
+    """Returns whether a row about to run is the value's last reader, and has it as one input only."""
     return not value.is_named and value.readers == 1 and value.state is ValueState.READY

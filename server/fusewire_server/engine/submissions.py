@@ -1,6 +1,6 @@
-"""Submits rows while the device has room for more, and settles what they have come to.
+"""Submits rows while the device takes more, and handles the outcomes.
 
-The coalescer and the lanes decide which rows; here their values change hands and the orders are made.
+The coalescer and the lanes decide which rows are submitted; this file updates the rows' values and makes the orders.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from fusewire_server.sessions.session import Row, Session, SessionState, ValueSt
 
 
 class Submissions:
-    """Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+    """The submissions of all sessions. Owned by the loop thread. `wake` is called when a client is owed an answer.
 
-    `no_room` says what there is too little of, for a row that found no room on the device.
+    `no_room` completes the failure of a row that found no memory on the device.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Submissions:
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
-        self.is_held = False  # whether the device takes no new submission
+        self.is_held = False  # whether submissions are held back
 
     def submit(self) -> None:
-        """Submits rows as long as there are any and the device has room."""
+        """Submits rows as long as there are any and the device takes more."""
         while not self.is_held and self.lanes.has_room:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
@@ -62,22 +62,23 @@ class Submissions:
             self._submit_batch(batch)
 
     def update(self, session: Session) -> None:
-        """A session's queue has changed."""
+        """Notes that a session's queue has changed."""
         self._coalescer.update(session)
 
     def leave(self, session: Session) -> None:
-        """A session has ended: no row of it is submitted any more."""
+        """Stops submitting rows of a session that has ended."""
         self._coalescer.remove(session)
 
     def pass_by(self, number: int) -> None:
-        """A submission takes long: others need not wait for it."""
+        """Notes that a submission takes long, so that others need not wait for it."""
         self.lanes.pass_by(number)
 
     def finish(self, ran: Ran) -> None:
-        """A submission has been completed: its rows are charged, and what it brought along is answered."""
+        """Charges the rows of a completed submission, fails its failed rows and answers the reads that it carried."""
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
-        if loaded is batch.entry.loaded and not ran.failed:  # what fails is over too soon
+        # A submission with failed rows took too little time to count.
+        if loaded is batch.entry.loaded and not ran.failed:
             batch.entry.cost.measured(len(batch.rows), ran.device_ns)
         self._coalescer.settle(batch, row_ns)
         self._counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
@@ -91,7 +92,7 @@ class Submissions:
             self.reads.end(read)
 
     def finish_read(self, report: Brought | Missing) -> None:
-        """A value that was ordered by itself has come to the host, or does not come."""
+        """Charges and answers a read that was ordered by itself."""
         session = report.fetching.session
         session.device_ns += report.device_ns
         self._coalescer.charge(session, report.device_ns)
@@ -148,7 +149,7 @@ class Submissions:
         self._release_of_rows(rows, effects)
 
     def _release_of_rows(self, rows: Sequence[Row], effects: Effects) -> None:
-        """Releases what died with rows: values of their sessions."""
+        """Orders the release of values that died with these rows, which belong to the rows' sessions."""
         released, effects.released = effects.released, []
         if released:
             self._orders.add_release({row.session for row in rows}, released)
@@ -163,7 +164,7 @@ class Submissions:
 
 
 def _is_wanted(row: Row) -> bool:
-    """Whether there is anything left that a row could bring about."""
+    """Returns whether a row has a result that has not failed, or has no results at all."""
     for value in row.outputs:
         if value.state is not ValueState.FAILED:
             return True

@@ -1,4 +1,4 @@
-"""Updates the tables of a session as an upload arrives, fails or has been written to the device. Pure."""
+"""Updates a session's tables when an upload arrives, fails or has been written to the device. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fusewire_server.sessions.values import release_if_dead
 
 
 def arrive(session: Session, value: Value) -> Effects:
-    """The bytes of an upload beside the stream have arrived.
+    """Makes an upload ready when its bytes have arrived beside the stream.
 
-    Until they are written, they count as the session's, for they are held that long.
+    The value has one more reader until its bytes are written, so that they count as the session's for that long.
     """
     effects = Effects()
     value.readers += 1
@@ -23,7 +23,7 @@ def arrive(session: Session, value: Value) -> Effects:
 
 
 def fail(session: Session, value: Value, failure: Failure) -> Effects:
-    """An upload will never be there; only what depends on it fails."""
+    """Fails an upload that will never come, and with it only the values that depend on it."""
     effects = Effects()
     effects.failures.append(failure)
     fail_value(session, value, failure)
@@ -31,7 +31,7 @@ def fail(session: Session, value: Value, failure: Failure) -> Effects:
 
 
 def end_writing(write: Write, failure: Failure | None) -> Effects:
-    """A value has been written, or could not be because of `failure`."""
+    """Ends the write of a value, which may have failed with `failure`."""
     effects = Effects()
     if isinstance(write.data, Staged):
         write.value.readers -= 1

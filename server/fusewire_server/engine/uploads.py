@@ -1,7 +1,6 @@
 """Joins the two halves of an upload: the entry that declares it, and the call that brings its bytes.
 
-A declared upload for which no call comes in time has failed, and so has one whose call was refused. Owned by the loop
-thread.
+A declared upload fails if no call comes in time or its call was refused. Owned by the loop thread.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from fusewire_protos.errors import BY_NAME, CaseError
 from fusewire_server.programs.failure import Failure
 from fusewire_server.sessions.session import Session, Value
 
-MOST_REFUSED = 512  # calls of a session that are remembered until their uploads are declared
+MOST_REFUSED = 512  # the most refused calls of a session that are remembered until their uploads are declared
 
 
 class Fail(Protocol):
-    """Fails a declared upload. `case` is the name of its case of the error table."""
+    """Fails a declared upload. `case` is a name from the error table."""
 
     def __call__(self, session: Session, value: Value, text: str, *, case: str) -> None: ...
 
 
 class _Declared(NamedTuple):
-    """An upload that waits for its call."""
+    """An upload that waits for its call, and the timer of that wait."""
 
     value: Value
     ends: asyncio.TimerHandle
@@ -32,7 +31,7 @@ class _Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class _Uploads:
-    """Those of one session that one half is missing of, by handle."""
+    """One session's uploads that lack one of their halves, by handle."""
 
     declared: dict[int, _Declared] = field(default_factory=dict)
     called: dict[int, asyncio.Future[Value | None]] = field(default_factory=dict)
@@ -40,7 +39,7 @@ class _Uploads:
 
 
 class Uploads:
-    """Brings the two halves together. `fail` is called for a declared upload that stalls or whose call was refused."""
+    """Joins the halves of uploads. `fail` is called for a declared upload that stalls or whose call was refused."""
 
     def __init__(self, stall_s: float, fail: Fail) -> None:
         self._stall_s = stall_s
@@ -49,11 +48,11 @@ class Uploads:
 
     @property
     def sessions(self) -> int:
-        """How many sessions are remembered."""
+        """The number of sessions that have half uploads."""
         return len(self._by_session)
 
     def declare(self, session: Session, value: Value) -> None:
-        """The stream has declared an upload."""
+        """Notes that the stream has declared an upload, and gives it to its call if that has come."""
         uploads = self._of(session)
         call = uploads.called.pop(value.handle, None)
         if call is not None and not call.done():
@@ -66,7 +65,7 @@ class Uploads:
         uploads.declared[value.handle] = _Declared(value, ends)
 
     def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
-        """A call has come: the value that it is to fill, as soon as the stream declares it. None if it never will."""
+        """Returns the value that a call will fill, as soon as the stream declares it; None if it never will."""
         uploads = self._of(session)
         call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
         uploads.refused.pop(handle, None)
@@ -81,7 +80,7 @@ class Uploads:
         return call
 
     def refuse(self, session: Session, handle: int, error: CaseError) -> None:
-        """A call was not let in: its upload has failed, or will have when the stream declares it."""
+        """Fails the upload of a refused call, now or when the stream declares it."""
         uploads = self._of(session)
         declared = uploads.declared.get(handle)
         if declared is not None:
@@ -91,9 +90,9 @@ class Uploads:
             uploads.refused[handle] = Failure.of(error)
 
     def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
-        """A call waits no longer for its declaration; another that came for the same handle may.
+        """Ends a call's wait for its declaration. A later call for the same handle may wait for it instead.
 
-        The value if it has been declared in this very turn: nobody else will fill it.
+        Returns the value if it was declared in this same turn of the loop, because no other call will fill it.
         """
         uploads = self._by_session.get(session.session_id)
         if uploads is not None and uploads.called.get(handle) is call:
@@ -101,7 +100,7 @@ class Uploads:
         return call.result() if call.done() and not call.cancelled() else None
 
     def drop(self, session: Session) -> None:
-        """The session has ended."""
+        """Drops the half uploads of a session that has ended."""
         uploads = self._by_session.pop(session.session_id, _Uploads())
         for declared in uploads.declared.values():
             declared.ends.cancel()

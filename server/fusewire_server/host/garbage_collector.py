@@ -1,11 +1,11 @@
 """Keeps the pauses of Python's garbage collector short, however much the server holds.
 
-A full collection walks every container that is alive, those of all imports and of every client's programs, and stops
-all threads meanwhile: 100 ms and more. What has just survived one is no garbage, so it is set apart, and the next
-walks only what came since. Counting references still frees what was set apart; only cycles among it are not found
-until `tidy` walks everything. The server does that when nobody is there to notice, and, so that what sessions have left
-behind stays bounded on one that is never alone, after so many of them, but then once in a while at most: whoever opens
-and closes sessions must not decide how often all others stop.
+A full collection walks every live container, those of all imports and of every client's programs, and stops all threads
+meanwhile, for 100 ms and more. Objects that have just survived one are no garbage, so they are frozen, and the next
+collection walks only newer ones. Reference counts still free frozen objects; cycles among them are found only when
+`tidy` walks everything. The server tidies when no session is open. It also tidies after `MOST_ENDED` sessions have
+ended, so that a server that is never idle does not collect their remains, but at most once in `LEAST_ROUNDS`: clients
+that open and close sessions must not decide how often all others stop.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, Self
 
 QUIET_ROUNDS = 10
 MOST_ENDED = 256
-LEAST_ROUNDS = 600  # between two collections for the sake of ended sessions: a minute, of ten rounds a second
-_FULL = 2  # the generation that holds all
+LEAST_ROUNDS = 600  # between two collections after many ended sessions: a minute, at ten rounds a second
+_FULL = 2  # the generation of a full collection
 
 
 class GarbageCollector:
-    """Used from one thread. The collector is the whole process's, so there is one of these."""
+    """Bounds the pauses of the process's one collector. Used from one thread; there is one of these a process."""
 
     def __init__(self) -> None:
         self._quiet_rounds = 0
-        self._rounds = 0  # since it last tidied
-        self._ended = 0  # sessions, by the time it last tidied
+        self._rounds = 0  # since the last `tidy`
+        self._ended = 0  # sessions that had ended at the last `tidy`
 
     def __enter__(self) -> Self:
         gc.callbacks.append(_set_survivors_apart)
@@ -38,10 +38,11 @@ class GarbageCollector:
         gc.unfreeze()
 
     def watch(self, *, open_sessions: int, ended_sessions: int) -> None:
-        """Called in regular rounds with the sessions that are open and those that have ever ended.
+        """Counts a round, and tidies if it is time. Called in regular rounds.
 
-        Tidies once `QUIET_ROUNDS` have passed after the last session ended, or when `MOST_ENDED` more have ended and
-        the last time is `LEAST_ROUNDS` ago.
+        `open_sessions` and `ended_sessions` are the numbers of sessions that are open and that have ever ended. Tidies
+        `QUIET_ROUNDS` after the last session ended, or when `MOST_ENDED` more have ended and the last time was
+        `LEAST_ROUNDS` ago.
         """
         self._rounds += 1
         self._quiet_rounds = 0 if open_sessions else self._quiet_rounds + 1
@@ -52,7 +53,7 @@ class GarbageCollector:
             self.tidy()
 
     def tidy(self) -> None:
-        """Walks everything, what was set apart included."""
+        """Collects everything, frozen objects included."""
         gc.unfreeze()
         gc.collect()
 

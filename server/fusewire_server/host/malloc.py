@@ -1,7 +1,7 @@
 """Sets malloc to keep freed chunks for the next ones instead of giving them back to the system.
 
-glibc maps what is large for each use anew, and gives the end of its heap back as soon as it is free. Every chunk that
-gRPC takes in or sends would then be paid for in fresh pages, which cost more than all copies of its bytes together.
+By default glibc maps fresh pages for each large chunk, and gives the end of its heap back as soon as it is free. Every
+chunk that gRPC receives or sends would then need fresh pages, which cost more than all copies of its bytes together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MMAP_THRESHOLD, _MAPPED_BYTES = -3, 16 << 20
 
 
 def keep_freed_memory() -> None:
-    """For the whole process. Does nothing where the C library has no such setting."""
+    """Sets this for the whole process. Does nothing if the C library has no such setting."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

@@ -1,4 +1,4 @@
-"""Ends this process with the one that started it, which holds the other end of its standard input."""
+"""Ends this process together with its parent, which holds the other end of its standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 
 
 def end_with_stdin() -> None:
-    """From now on the end of standard input is as good as SIGTERM."""
+    """Sends this process SIGTERM when standard input ends. Waits for that in a thread."""
     threading.Thread(target=_wait_for_end, name="stdin", daemon=True).start()
 
 

@@ -1,7 +1,7 @@
 """Sets Linux timer slack to 1 µs; the default delays lock waits by up to 50 µs.
 
-Linux adds up to fifty microseconds to each wait that has an end, so that wake-ups may fall together. A thread waits as
-long as that for the interpreter's lock before it asks for it, again and again in the course of one step of a client.
+Linux may delay the end of each timed wait by up to 50 µs, so that wake-ups fall together. A thread has a timed wait for
+the interpreter lock before it asks for the lock, several times in each step of a client's loop.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ _SET_TIMER_SLACK = 29  # of prctl(2)
 
 
 def reduce_timer_slack() -> None:
-    """For this thread and all that it starts. Other systems have nothing to be asked."""
+    """Sets the timer slack of this thread and of all threads that it starts.
+
+    Does nothing on other systems than Linux.
+    """
     if platform.system() == "Linux":
         ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, SLACK_NS, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Makes the engine's live tables into a snapshot, ten times a second. Runs on the loop thread."""
+"""Takes a snapshot of the engine's live tables, ten times a second. Runs on the loop thread."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from fusewire_server.sessions.session import Session
 
 
 class Publisher:
-    """Holds the newest snapshot. The loop thread swaps `snapshot`; any thread reads it.
+    """Holds the newest snapshot. The loop thread replaces `snapshot`; any thread reads it.
 
-    Programs are shown anew only where they have changed since: there may be a hundred thousand that have not. An engine
-    has one publisher, which takes note of all changes.
+    Only programs that have changed since the last snapshot are described again, because there may be a hundred thousand
+    others. An engine has one publisher, which clears the table's set of changes.
     """
 
     def __init__(self, engine: Engine, version: str) -> None:
@@ -47,7 +47,7 @@ class Publisher:
         self.snapshot = self._take()
 
     def publish(self) -> None:
-        """Takes a new snapshot."""
+        """Replaces the snapshot by a new one."""
         self.snapshot = self._take()
 
     def _take(self) -> Snapshot:
@@ -152,7 +152,7 @@ def _session_view(session: Session, now_ns: int) -> SessionView:
 
 
 def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
-    """A program, as it is; its plan is put in words once."""
+    """Describes a program as it is now. Its plan is described only once."""
     compiled = before.compiled if before is not None else None
     if compiled is None and entry.loaded is not None:
         compiled = compiled_view(entry.loaded.plan)

@@ -1,7 +1,7 @@
-"""Serves the REST routes of inspection from the published snapshot; two of them operate the device.
+"""Serves the REST routes of inspection from the published snapshot. Two of them hold and release the device.
 
-With tokens configured every route asks for one, but `/livez` and the bare `/readyz`, which say one word. What a route
-answers is the snapshot's own data; what it refuses is a `Problem`.
+With tokens configured every route needs one, except `/livez` and `/readyz` without `?verbose`, which answer one word.
+A route answers with data of the snapshot, or refuses with a `Problem`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _READING_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Control(Protocol):
-    """What an operator may do to the device. Both return at once, may be repeated, and are called from any thread."""
+    """Operations on the device. Both return at once, may be repeated, and may be called from any thread."""
 
     def hold(self) -> None:
-        """From now on the device takes no new submission; what it has begun goes on, and sessions stay open."""
+        """Stops new submissions. Submissions that have begun go on, and sessions stay open."""
 
     def release(self) -> None:
-        """The device takes submissions again."""
+        """Lets the device take submissions again."""
 
 
 class Problem(BaseModel):
-    """Why a request was refused: a fixed word for programs, a sentence for people."""
+    """The reason of a refusal: a fixed word for programs, and a sentence for people."""
 
     error: str
     message: str
@@ -55,7 +55,7 @@ class Programs(BaseModel):
 
 
 class Readiness(BaseModel):
-    """Why the server does or does not take sessions."""
+    """Tells whether the server takes sessions, and why or why not."""
 
     is_ready: bool
     is_draining: bool
@@ -68,7 +68,7 @@ class Readiness(BaseModel):
 
 
 class Gate(BaseModel):
-    """Whether the device is held after the request."""
+    """Tells whether the device is held after the request."""
 
     is_held: bool
 
@@ -81,11 +81,11 @@ class _Refused(Exception):
 
 
 def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None, control: Control) -> FastAPI:
-    """The application; without an authenticator it lets everybody in who can connect."""
+    """Returns the application. Without an authenticator it serves everybody who can connect."""
     app = FastAPI(
         title="Fusewire inspection",
         dependencies=[Depends(_guard(authenticator))],
-        # FastAPI's own pages of documentation would answer without a token.
+        # Off, because FastAPI's own documentation pages would answer without a token.
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
@@ -100,7 +100,7 @@ def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None,
 
 
 def _guard(authenticator: Authenticator | None) -> Callable[[Request], Awaitable[None]]:
-    """What every route asks before it answers: to read takes one scope, anything else another."""
+    """Returns the check of every route: reading needs the scope `inspect`, any other method `admin`."""
 
     async def check(request: Request) -> None:
         if request.scope["path"] in _OPEN_PATHS:
@@ -127,7 +127,7 @@ def _check(authenticator: Authenticator | None, scope: Scope, request: Request) 
 
 
 def _refuse_pages(request: Request) -> None:
-    """Refuses what a browser sends for a page: any page may post to a port of its reader's own machine."""
+    """Refuses a request sent by a web page, because any page may post to a port of its reader's own machine."""
     if "origin" in request.headers:
         raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
 
@@ -135,12 +135,12 @@ def _refuse_pages(request: Request) -> None:
 def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> None:
     @app.get("/livez", response_class=PlainTextResponse)
     async def livez() -> str:
-        """One word: the process answers."""
+        """Answers one word if the process is alive."""
         return "alive"
 
     @app.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
     async def readyz(request: Request, verbose: str | None = None) -> Response:
-        """One word: whether new sessions are taken. With `?verbose`, also why."""
+        """Answers one word: whether new sessions are taken. With `?verbose`, also why."""
         stats = read_snapshot().stats
         status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
         if verbose is None:
@@ -157,7 +157,7 @@ def _add_sessions(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
 
     @app.get("/v1/sessions")
     async def sessions() -> Sessions:
-        """Every session: who, what is in flight, what it holds."""
+        """Every session: its client, its work in flight, its memory."""
         return Sessions(sessions=read_snapshot().sessions)
 
     @app.get("/v1/sessions/{session}", responses={404: {"model": Problem}})
@@ -185,13 +185,13 @@ def _add_programs(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
 def _add_operation(app: FastAPI, control: Control) -> None:
     @app.post("/v1/device/hold")
     async def hold() -> Gate:
-        """The device takes no new submission until it is released; sessions go on filling their credit."""
+        """Stops new submissions until the device is released. Sessions go on filling their credit."""
         control.hold()
         return Gate(is_held=True)
 
     @app.post("/v1/device/release")
     async def release() -> Gate:
-        """The device takes submissions again."""
+        """Lets the device take submissions again."""
         control.release()
         return Gate(is_held=False)
 

@@ -15,19 +15,19 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
-# A reader of statistics needs a few connections. Beyond these the oldest idle one makes room, so that
-# whoever asks for health is heard, however many connect and say nothing.
+# Readers of statistics need a few connections. Beyond this number the oldest idle connection is closed, so that a
+# health check is answered however many clients connect and send nothing.
 _MOST_CONNECTIONS = 64
-# How long a connection may take to ask for something, from when it is made.
+# The longest time from accepting a connection to its first request.
 _REQUEST_DEADLINE_S = 5.0
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
-# What the loop needs to drop what is left and to end: milliseconds, unless the machine is busy with other things.
+# The time for the loop to drop what is left and to end: milliseconds, unless the machine is busy.
 _DROP_DEADLINE_S = 10.0
 
 
 def bind(address: Address) -> socket.socket:
-    """A socket that listens at the address; who connects waits until it is served. Raises ConfigurationError."""
+    """Returns a socket that listens at the address; connections wait until it is served. Raises ConfigurationError."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -41,7 +41,7 @@ def bind(address: Address) -> socket.socket:
 
 
 class InspectionServer:
-    """An application behind a listening socket, which it owns. One thread calls `start`, then `stop`, once each."""
+    """Serves an application on a listening socket, which it owns. One thread calls `start`, then `stop`, once each."""
 
     def __init__(
         self, app: FastAPI, bound: socket.socket, *, tls_cert: Path | None = None, tls_key: Path | None = None
@@ -57,13 +57,13 @@ class InspectionServer:
         return port
 
     def start(self, deadline_s: float = _START_DEADLINE_S) -> None:
-        """Returns when requests are answered. Raises ServerFault if that does not come about in time."""
+        """Returns when requests are answered. Raises ServerFault if they are not within the deadline."""
         self._thread.start()
         if not (self._server.settled.wait(deadline_s) and self._server.started):
-            raise ServerFault("inspection did not start; its log says why")
+            raise ServerFault("inspection did not start; the log tells why")
 
     def stop(self, grace_s: float) -> None:
-        """Lets running requests end for so long, then drops them, and closes the socket."""
+        """Lets running requests end for `grace_s`, then drops them, and closes the socket."""
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(grace_s)
@@ -79,7 +79,7 @@ class InspectionServer:
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """Tells another thread that it has started, or never will."""
+    """Tells another thread that it has started, or will never start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -91,7 +91,7 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 class _Config(uvicorn.Config):
-    """Uvicorn tells of a connection after the handshake: it listens in the clear, and each connection shakes hands."""
+    """Keeps TLS from uvicorn, which reports a connection after its handshake; connections start TLS themselves."""
 
     tls: ssl.SSLContext | None = None
 
@@ -101,10 +101,10 @@ class _Config(uvicorn.Config):
 
 
 class _BoundedProtocol(H11Protocol):
-    """A connection that ends if no request comes in time, and the sooner the more of them there are.
+    """A connection that is closed if no request comes in time; with many connections the oldest idle one is closed.
 
-    Both count from its acceptance, also where TLS comes first. That it has asked ends its waiting; uvicorn itself ends
-    connections that are quiet after an answer.
+    Both count from accepting the connection, before any TLS handshake. A request ends this deadline; uvicorn itself
+    closes connections that are quiet after an answer.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
@@ -112,7 +112,7 @@ class _BoundedProtocol(H11Protocol):
         self._accepted = transport
         self._has_asked = False
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
-        self._early: list[bytes] | None = None  # what came with the end of the handshake
+        self._early: list[bytes] | None = None  # data that came with the end of the handshake
         assert isinstance(self.config, _Config)
         if self.config.tls is not None:
             self._early = []
@@ -122,7 +122,7 @@ class _BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self not in self.connections:
-            return  # told before: by TLS and by who waited for it
+            return  # uvicorn was told before, by TLS or by the failed handshake
         self._deadline.cancel()
         super().connection_lost(exc)
 
@@ -144,7 +144,7 @@ class _BoundedProtocol(H11Protocol):
         except OSError as error:  # ssl.SSLError is one
             self.connection_lost(error)
             return
-        if secured is None or self._accepted.is_closing():  # None if it was ended while it shook hands
+        if secured is None or self._accepted.is_closing():  # None if the connection was closed during the handshake
             self.connection_lost(ConnectionAbortedError())
             return
         super().connection_made(secured)
@@ -153,9 +153,9 @@ class _BoundedProtocol(H11Protocol):
             self.data_received(data)
 
     def _make_room(self) -> None:
-        """Beyond the bound the oldest connection ends on which no request is being answered; this one if there is none.
+        """Closes the oldest connection without a running request if there are too many, or this one if all have one.
 
-        Those that are ending already leave a little later.
+        Connections that are closing already do not count.
         """
         staying = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_staying]
         if len(staying) > _MOST_CONNECTIONS:
@@ -168,7 +168,7 @@ class _BoundedProtocol(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered."""
+        """Tells whether no request is being answered."""
         return not self._has_asked or self.cycle.response_complete
 
 

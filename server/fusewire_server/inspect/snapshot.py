@@ -1,7 +1,7 @@
 """Defines the snapshot that the engine publishes: plain, immutable data that any thread may read.
 
-The engine swaps one reference to a new Snapshot; nobody reads its live tables. Counts and times run since the start
-of the server (or of the session, or since the program was first seen); `_ns` and `_bytes` are the units.
+The engine replaces one reference by a new Snapshot; no other thread reads its live tables. Counts and times start with
+the server (or the session, or the first use of the program). `_ns` and `_bytes` are the units.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SHOWN_ID_DIGITS = 12
 
 @dataclass(frozen=True)
 class BackendView:
-    """What the programs run on; `detail` says why it was chosen and what it lacks.
+    """The device that runs programs; `detail` tells why it was chosen and what it lacks.
 
     Without a compiler every program runs op by op.
     """
@@ -30,7 +30,7 @@ class BackendView:
 
 @dataclass(frozen=True)
 class Bucket:
-    """How many values were at most `at_most`, and more than the bucket before."""
+    """The number of values up to `at_most` that are above the previous bucket's."""
 
     at_most: int
     count: int
@@ -46,7 +46,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class PhaseTotal:
-    """How often a phase was passed through, and the time spent in it."""
+    """The number of times that a phase ran, and the time spent in it."""
 
     count: int = 0
     total_ns: int = 0
@@ -54,9 +54,9 @@ class PhaseTotal:
 
 @dataclass(frozen=True)
 class Phases:
-    """Where the time goes, in the order in which work travels.
+    """Time by phase, in the order in which work passes through.
 
-    `device_thread` is all that thread's work, transfers and loading included; what it counts are submissions.
+    `device_thread` is all work of that thread, transfers and loading included; its count is of submissions.
     """
 
     decode: PhaseTotal = PhaseTotal()
@@ -70,7 +70,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What the planner has done. A program with only new sizes plans anew and compiles nothing."""
+    """The planner's work. A program that is new only in its sizes is planned anew but compiles nothing."""
 
     plans: int = 0
     plans_refused: int = 0
@@ -80,9 +80,9 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Totals:
-    """What the server has done; `failures` counts by the name of their case.
+    """The server's work; `failures` counts failures by the name of their case.
 
-    `segments` are those that came, `rows` those of them that the device is done with, failed ones too.
+    `segments` are all that came; `rows` are those of them that the device has completed, failed ones included.
     """
 
     ops: int = 0
@@ -98,7 +98,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Memory:
-    """Device memory: held by values, the most it ever was, kept by the pool, and handed on by donation."""
+    """Device memory: bytes held by values, their peak, bytes kept by the pool, and blocks reused by donation."""
 
     live_bytes: int = 0
     peak_bytes: int = 0
@@ -109,7 +109,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Stats:
-    """The server as a whole. While `is_held` the device takes no new submission."""
+    """The server as a whole. While `is_held` the device takes no new submissions."""
 
     instance: str
     version: str
@@ -129,7 +129,7 @@ class Stats:
 
 @dataclass(frozen=True)
 class SessionView:
-    """One session. `session` is the shown part of its id; `unread_bytes` are results the client has yet to take."""
+    """One session. `session` is the shown part of its id; `unread_bytes` are results that the client has not taken."""
 
     session: str
     tenant: str

@@ -1,12 +1,11 @@
 """Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the loops.
 
-What a waiting row needs (one-op programs of tier 0) has a worker of its own, which fused plans never keep waiting.
-Each worker takes one request at a time, from the tenants in turn and from the sessions of each in turn; a request that
-several wait for has a turn of each of them. A request that outlives its deadline takes the worker with it: the process
-is killed with every compiler it has started, a new one is started, and the request is asked again, a few times at most.
-The worker bounds its own memory.
-
-A worker runs at a low priority (`host.priority`).
+One worker makes the plans that waiting rows need (one-op programs of tier 0); another makes the plans of whole
+programs, so that these never delay the first. Each worker takes one request at a time. Tenants take turns, and so do
+the sessions of a tenant; a request of several sessions has a turn of each of them. If a request outlives its deadline,
+the worker process is killed with every compiler that it has started, a new process is started, and the request is asked
+again, at most `MOST_ATTEMPTS` times in all. The worker bounds its own memory and runs at a low priority
+(`host.priority`).
 
 Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
 """
@@ -29,27 +28,28 @@ from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
-# How often a request is asked that ends the worker: that may have been the machine's fault, or be the program's.
+# How often a request is tried that ends the worker: the cause may be the machine, for which another attempt helps, or
+# the program.
 MOST_ATTEMPTS = 3
-GONE_WITHIN_S = 1.0  # how soon a killed process is known to have ended
+GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 class PlannerRefusal(Exception):
-    """No plan came of a program: the compiler failed, or took too long or too much memory again and again."""
+    """Raised for a program without a plan: the compiler failed, or exceeded its time or memory in every attempt."""
 
 
 class Planned(NamedTuple):
-    """A plan and the compiled files that hold its kernels, with what they took in the worker."""
+    """A plan and the compiled files that hold its kernels, with the time that the worker took."""
 
     plan: Plan
     binaries: tuple[str, ...]
     planning_ns: int
     compiling_ns: int
-    compiled: int  # kernels that no cache held
+    compiled: int  # number of kernels that no cache held
 
 
 class PlannerSettings(NamedTuple):
-    """What a worker is told of the device, and what bounds it. `command` starts one; the rest is appended to it."""
+    """The worker's command, its device and its bounds. The other fields are appended to `command` as arguments."""
 
     dialect: str
     architecture: str
@@ -60,9 +60,10 @@ class PlannerSettings(NamedTuple):
 
 @dataclass(eq=False)
 class PlanRequest:
-    """A program that waits for its plan. `answer` raises PlannerRefusal, or is cancelled when nobody wants it any more.
+    """A program that waits for its plan.
 
-    `is_wanted` is asked when its turn has come.
+    `answer` raises PlannerRefusal, or is cancelled when nobody wants the plan any more. `is_wanted` is called when the
+    request's turn has come.
     """
 
     raw: bytes
@@ -74,40 +75,40 @@ class PlanRequest:
 
 
 class Planner:
-    """The loop's side of the workers. Owned by the loop thread."""
+    """The loop thread's side of the workers. Owned by the loop thread."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _Lane(settings)
         self._usual = _Lane(settings)
 
     def start(self) -> None:
-        """Begins to serve requests; each worker is started with its first."""
+        """Begins to serve requests. Each worker process is started with its first request."""
         self._urgent.start()
         self._usual.start()
 
     async def stop(self) -> None:
-        """Ends the workers, and every compiler."""
+        """Ends the workers and every compiler that they have started."""
         await asyncio.gather(self._urgent.stop(), self._usual.stop())
 
     def request(
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
-        """Asks for the plan of a program in the name of `owner`, whose requests are served in turn with others'."""
+        """Asks for the plan of a program on behalf of `owner`, whose requests take turns with those of other owners."""
         request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
         self._lane(is_urgent=is_urgent).add(request, owner)
         return request
 
     def join(self, request: PlanRequest, owner: Owner) -> None:
-        """`owner` wants a request too, and gives it a turn of its own."""
+        """Adds `owner` to a request, which gets a turn of this owner too."""
         if owner not in request.owners and not request.answer.done():
             self._lane(is_urgent=request.is_urgent).add(request, owner)
 
     def waiting(self, owner: Owner, *, is_urgent: bool) -> int:
-        """How many requests of an owner have not had their turn."""
+        """Returns the number of an owner's requests that have not had their turn."""
         return self._lane(is_urgent=is_urgent).turns.waiting(owner)
 
     def leave(self, owner: Owner) -> None:
-        """The owner wants nothing any more; what nobody else wants is cancelled."""
+        """Withdraws an owner from all its requests; those without another owner are cancelled."""
         self._urgent.leave(owner)
         self._usual.leave(owner)
 
@@ -116,7 +117,7 @@ class Planner:
 
 
 class _Lane:
-    """The requests that one worker serves."""
+    """The requests of one worker, and the task that serves them."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self.turns: TenantTurns[PlanRequest] = TenantTurns(lambda request: request.answer.done())
@@ -172,7 +173,10 @@ class _Lane:
             self._ask_again(request)
 
     async def _answer(self, request: PlanRequest) -> str | None:
-        """Settles a request, unless the worker failed rather than the program: then how."""
+        """Settles a request.
+
+        If the worker failed rather than the program, returns the fault and leaves the request open.
+        """
         try:
             async with asyncio.timeout(self._deadline_s):
                 planned = await self._worker.ask(request.raw)
@@ -181,8 +185,8 @@ class _Lane:
         except PlannerRefusal as refusal:
             _refuse(request, str(refusal))
             return None
-        except Exception as error:  # noqa: BLE001 - a process that dies makes pipes raise many things; it is replaced
-            return f"the planner process died, or answers what is no plan: {type(error).__name__}"
+        except Exception as error:  # noqa: BLE001 - a process that dies raises many types here; it is replaced
+            return f"the planner process died or gave an answer that is no plan: {type(error).__name__}"
         if not request.answer.done():
             request.answer.set_result(planned)
         return None
@@ -195,14 +199,17 @@ class _Lane:
 
 
 class _Worker:
-    """One worker process, started when it is first asked. It leads a process group, which holds its compilers."""
+    """One worker process, started with its first request. It leads a process group that contains its compilers."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
 
     async def ask(self, raw: bytes) -> Planned:
-        """Raises PlannerRefusal; what else it raises tells that the process is of no more use."""
+        """Returns the plan of a program.
+
+        Raises PlannerRefusal; any other exception means that the process is unusable.
+        """
         process = await self._running()
         assert process.stdin is not None
         assert process.stdout is not None, "both streams are pipes"
@@ -212,18 +219,21 @@ class _Worker:
         return _planned(await process.stdout.readexactly(length))
 
     async def end(self) -> None:
-        """Kills the process and every compiler it has started."""
+        """Kills the process and every compiler that it has started."""
         process, self._process = self._process, None
         if process is None:
             return
-        with suppress(ProcessLookupError):  # all of them have ended
+        with suppress(ProcessLookupError):  # the whole group has ended already
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(TimeoutError):  # of one that is killed while it starts, a loop may never hear
+        with suppress(TimeoutError):  # the loop may never learn that a process ended which was killed while it started
             async with asyncio.timeout(GONE_WITHIN_S):
                 await process.wait()
 
     async def _running(self) -> asyncio.subprocess.Process:
-        """One that died between requests is replaced. Its group was empty, and its number may be another's by now."""
+        """Returns the process.
+
+        Replaces one that died between requests; its group is not killed, as the id may be reused.
+        """
         if self._process is None or self._process.returncode is not None:
             settings = self._settings
             self._process = await asyncio.create_subprocess_exec(

@@ -1,8 +1,9 @@
-"""Brings programs to loaded plans: asks the planner, has the device load plans, and updates the entries.
+"""Gets loaded plans for programs: asks the planner, has the device load the plans, and updates the entries.
 
-A program is asked for as a whole, for tier 1, and as its one-op calls, for tier 0. Equal calls of all programs are one
-request and one plan. A program without a plan stays at tier 0; one that lacks the plan of a call cannot run at all:
-its rows fail, since whatever stood in for the kernel would have other bits, and whoever sends it again asks again.
+Each program has one plan for tier 1, and one plan for each of its one-op calls that tier 0 needs. Equal calls of all
+programs share one request and one plan. A program without a plan stays at tier 0. A program that lacks the plan of a
+call cannot run at all: its rows fail, because any replacement of the kernel would have other bits. A client that sends
+the program again has the plan asked for again.
 """
 
 from __future__ import annotations
@@ -29,24 +30,24 @@ from fusewire_server.sessions.session import Session
 
 log = logging.getLogger("fusewire.plans")
 
-MOST_PROGRAMS_WAITING = 64  # of a session; what is more is asked for when it is used again
-MOST_CALLS_WAITING = 4096  # of a session, but for those of one program
+MOST_PROGRAMS_WAITING = 64  # of a session; a program beyond this is asked for when it is used again
+MOST_CALLS_WAITING = 4096  # of a session, apart from the calls of one program
 
-Key = ProgramEntry | OneOpCall  # what a plan is asked for
+Key = ProgramEntry | OneOpCall  # that a plan is made for
 
 
 class _Awaited(NamedTuple):
-    """A one-op plan on its way, and the programs that get it, as far as others hold them."""
+    """A one-op plan on its way, and the programs that get it; programs may be evicted meanwhile."""
 
     request: PlanRequest
     entries: WeakSet[ProgramEntry]
 
 
 class Plans:
-    """Which plans are on their way. Owned by the loop thread.
+    """Plans on their way. Owned by the loop thread.
 
-    Without a planner nothing is ever asked for. `order` takes what the device is to load; `arena_bytes` is the setting
-    that a plan's arena must fit; `retry` is called when rows that waited may be looked at again and no report says so.
+    Without a planner no plan is ever asked for. `order` takes the load orders for the device. `arena_bytes` is the
+    setting that a plan's arena must fit. `retry` is called when rows that waited may run and no report says so.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Plans:
         self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the plan of a program, or gives the request that is under way a turn of this session too."""
+        """Asks for the plan of a program. If it is being planned, its request gets a turn of this session too."""
         planner = self._planner
         if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
@@ -84,9 +85,9 @@ class Plans:
             self._planning[entry] = request
 
     def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the one-op plans that running `entry` op by op needs and that are not there.
+        """Asks for the one-op plans that `entry` needs at tier 0 and that are missing.
 
-        Of a program of many it asks for the first now, and for the others in turns of the loop that follow.
+        If a program needs many, it asks for the first ones now and for the others in later turns of the loop.
         """
         if self._planner is None:
             return
@@ -100,13 +101,13 @@ class Plans:
             self._preparations.begin(entry, session)
 
     def leave(self, session: Session) -> None:
-        """The session has ended and waits for no plan any more."""
+        """Withdraws the requests of a session that has ended."""
         if self._planner is not None:
             self._planner.leave(session)
             self._preparations.leave(session)
 
     def loaded(self, report: Loaded) -> None:
-        """The device has loaded a plan."""
+        """Gives a plan that the device has loaded to its programs."""
         key, loaded = report.key, report.loaded
         arena_bytes = loaded.plan.arena_bytes
         if self._device.rows_that_fit(arena_bytes) == 0:
@@ -128,7 +129,7 @@ class Plans:
                     self._preparations.end(entry)
 
     def refused(self, key: object, text: str, *, case: str = "server_fault") -> None:
-        """There will be no plan. Rows that cannot run without it fail with `case`."""
+        """Notes that a plan will not be made. Rows that cannot run without it fail with `case`."""
         text = bounded_text(text)
         log.warning("no plan: %s", text)
         self._counters.plans_refused += 1
@@ -142,15 +143,15 @@ class Plans:
                     self._give_up(entry, failure)
 
     def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
-        """The plan of a call is the program's, or on its way; False if the session already waits for too many."""
-        assert self._planner is not None, "nothing is readied without one"
+        """Gets or asks for the plan of a call. Returns False if the session waits for too many kernels already."""
+        assert self._planner is not None, "programs are prepared only with a planner"
         one_op = entry.one_ops.get(call) or self._one_ops.get(call)
         if one_op is not None:
             entry.one_ops[call] = one_op
             return True
         waiting = self._planner.waiting(session, is_urgent=True)
         if waiting >= MOST_CALLS_WAITING and not is_first:
-            text = f"{waiting} kernels are being prepared for this session and more would be too many"
+            text = f"{waiting} kernels are being prepared for this session already"
             failure = Failure(BY_NAME["server_fault"], f"{text} (at most {MOST_CALLS_WAITING})", 0, 0)
             self._give_up(entry, failure)
             return False
@@ -196,13 +197,13 @@ class Plans:
         self._order(Load(key, planned.plan, planned.binaries))
 
     def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
-        """Nobody waits for the plan any more; whoever needs it next asks anew."""
+        """Notes that nobody waits for the plan any more. The next session that needs it asks again."""
         if isinstance(key, ProgramEntry):
             key.enter(PlanState.UNPLANNED)
             return
         awaited = self._awaited.get(key)
         if awaited is None or awaited.request.answer is not answer:
-            return  # it has been asked for anew
+            return  # a newer request has replaced this one
         self._no_longer_awaited(key)
 
     def _no_longer_awaited(self, call: OneOpCall) -> set[ProgramEntry]:

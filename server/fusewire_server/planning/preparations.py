@@ -1,8 +1,8 @@
 """Prepares programs for tier 0, a few of their calls in each turn of the loop. Pure.
 
-A program is readied for each session that uses it, from the first of its calls to the last. Tenants take turns, and so
-do the sessions of each. Rows wait meanwhile: until somebody has come to the last call, one that no plan is for stands
-among the missing ones.
+A program is prepared for each session that uses it, from its first call to its last. Tenants take turns, and so do the
+sessions of each tenant. Rows of the program wait until its last call is known: until then its missing calls include
+`NOT_LISTED`.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.turns import TenantTurns
 from fusewire_server.sessions.session import Session
 
-STEPS_A_TURN = 32  # calls asked for and ops looked into, of which a composite one takes a fraction of a millisecond
+STEPS_A_TURN = 32  # calls to ask for and ops to expand; a composite op takes a fraction of a millisecond
 
 NOT_LISTED = OneOpCall(BY_NAME["negative"], (), ())  # stands for all calls that are not known yet
 
 
 class TakeCall(Protocol):
-    """Finds the plan of a call or asks for it; False if the program cannot be readied."""
+    """Gets the plan of a call or asks for it. Returns False if the program cannot be prepared."""
 
     def __call__(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool: ...
 
 
 @dataclass(eq=False)
 class _Preparation:
-    """How far a program has been readied for a session."""
+    """The progress of preparing a program for a session."""
 
     entry: ProgramEntry
     session: Session
-    waiting: set[Session]  # all that wait for the program, this one included
-    taken: int = 0  # of the program's calls
-    is_first: bool | None = None  # whether nothing was on its way for the session when this began
+    waiting: set[Session]  # all sessions that wait for the program, this one included
+    taken: int = 0  # number of the program's calls that were taken
+    is_first: bool | None = None  # whether the session had no requests when this preparation began
 
 
 class Preparations:
-    """Which programs are being readied, and for whom. Owned by the loop thread.
+    """The programs that are being prepared, and the sessions that wait for them. Owned by the loop thread.
 
-    `later` calls a function in the next turn of the loop; `on_turn` is called after one that had something to do.
+    `later` calls a function in the next turn of the loop. `on_turn` is called after a turn that had work to do.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Preparations:
         self._has_turn_coming = False
 
     def begin(self, entry: ProgramEntry, session: Session) -> None:
-        """The session uses a program, whose `calls` are begun. What this turn has no time for goes on in the next."""
+        """Prepares a program for a session that uses it, as far as this turn of the loop has time."""
         waiting = self._waiting.get(entry)
         if waiting is None:
             waiting = self._waiting[entry] = set()
@@ -74,11 +74,11 @@ class Preparations:
         self._get_on()
 
     def end(self, entry: ProgramEntry) -> None:
-        """The program is ready, or will not be."""
+        """Notes that a program is prepared, or cannot be."""
         self._waiting.pop(entry, None)
 
     def leave(self, session: Session) -> None:
-        """The session has ended. What is readied for nobody else is given up."""
+        """Removes a session that has ended. Gives up programs that no other session waits for."""
         self._turns.leave(session)
         for entry, waiting in list(self._waiting.items()):
             waiting.discard(session)
@@ -94,7 +94,7 @@ class Preparations:
             self._on_turn()
 
     def _get_on(self) -> bool:
-        """Whether there was anything to do."""
+        """Works until the turn's steps are used up. Returns whether there was work to do."""
         had_work = False
         while self._steps_left > 0 and (preparation := self._turns.take()) is not None:
             had_work = True
@@ -109,7 +109,7 @@ class Preparations:
         return self._waiting.get(preparation.entry) is preparation.waiting
 
     def _advance(self, preparation: _Preparation) -> bool:
-        """Whether there is nothing more to do."""
+        """Takes steps for a preparation. Returns whether it has ended."""
         calls = preparation.entry.calls
         assert calls is not None, "known since it began"
         if preparation.is_first is None:

@@ -1,11 +1,11 @@
-"""Runs the planner's worker process: program bytes in, a plan and its compiled files out.
+"""Runs the planner's worker process: reads program bytes, writes a plan and its compiled files.
 
-It runs at a lower priority than the server, so that planning does not slow what is already planned, and within a
-bound on its memory: what exceeds it is a refusal, as is whatever the compiler rejects.
+The process runs at a lower priority than the server, so that planning does not slow programs that are planned already.
+Its memory is bounded: a program that exceeds the bound is refused, and so is one that the compiler rejects.
 
-For developers: where FUSEWIRE_VERIFY_PLANS names a folder, each pass of each plan is judged (`verify`), and a program
-that planning fails leaves its bytes there and what went wrong. Tests set it for every server that they start; in
-service it is unset.
+For developers: if FUSEWIRE_VERIFY_PLANS names a folder, `verify` checks each pass of each plan. When planning fails,
+the program's bytes and the traceback are written to that folder. Tests set the variable for every server that they
+start; in service it is unset.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ from fusewire_server.host.priority import lower_priority
 from fusewire_server.planning.planner import LENGTH_BYTES
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
-WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # of what a program leaves, named by its digest
-NICENESS = 10  # lower still, and a busy machine would never come to planning
-# Of the deadline: a compiler that takes longer is ended and its files removed, rather than the worker killed with it.
+WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # files of a failed program, named by its digest
+NICENESS = 10  # at a still lower priority a busy machine would never plan
+# The share of the deadline that a compiler may take. A compiler that takes longer is ended and its files are removed;
+# that is better than a killed worker.
 _COMPILING_SHARE = 0.8
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves requests on the standard streams until they end, or nobody reads the answers any more."""
+    """Serves requests on the standard streams until they end or nobody reads the answers any more."""
     dialect, architecture, memory_bytes, deadline_s = arguments
     lower_priority(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # a stray print must not look like an answer
+    sys.stdout = sys.stderr  # so that a stray print does not look like an answer
     compiler = compiler_of(dialect, architecture, _COMPILING_SHARE * float(deadline_s))
     faults = _folder_of_faults()
     if faults is not None:
         build.after_pass = verify_pass
     _tidy_cache()
     gc.freeze()
-    gc.disable()  # a plan makes no cycles; between requests is soon enough to look for others
+    gc.disable()  # a plan makes no cycles; collecting between requests is enough for other cycles
     while (raw := _read(requests)) is not None:
         answer = msgpack.packb(_answer(raw, dialect, compiler, faults))
         try:
@@ -69,14 +70,14 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _forget_unsent(stream: BinaryIO) -> None:
-    """At exit the interpreter writes what a stream still holds, and would complain."""
+    """Points a stream at the null device, because the interpreter flushes it at exit and would complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def _tidy_cache() -> None:
-    """Whoever was killed before has left files behind."""
+    """Tidies the cache, because killed processes leave files behind."""
     folder = default_cache_folder()
     if folder.exists():
         tidy(folder, most_cached_bytes(), time.time())
@@ -88,9 +89,10 @@ def _folder_of_faults() -> Path | None:
 
 
 def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | None) -> tuple[Any, ...]:
-    """(plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
+    """Returns (plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
 
-    Planning is told in its thread's processor time: at this priority the clock would count what others do.
+    Planning is measured in processor time of this thread: at this low priority, clock time would include other
+    processes.
     """
     began_ns = time.thread_time_ns()
     try:
@@ -109,10 +111,10 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
 
 @contextmanager
 def _kept(faults: Path | None, raw: bytes) -> Iterator[None]:
-    """Leaves in the folder, if there is one, what goes wrong inside: no program should bring that about."""
+    """Writes an exception inside, and the program, to the folder if there is one: no program should raise here."""
     try:
         yield
-    except MemoryError:  # a program may need too much
+    except MemoryError:  # not kept, because a program may rightly need too much memory
         raise
     except Exception:
         if faults is not None:

@@ -12,7 +12,7 @@ from fusewire_server.programs.program_table import ProgramEntry, bucket
 
 @dataclass
 class Phase:
-    """How often a phase ran and how long it took in all."""
+    """The number of times that a phase ran, and its total time."""
 
     count: int = 0
     total_ns: int = 0
@@ -24,7 +24,7 @@ class Phase:
 
 @dataclass
 class Counters:
-    """Totals since the process began. Histograms are by power-of-two bucket (the bucket's upper end)."""
+    """Totals since the process began. Histograms have power-of-two buckets, named by their upper ends."""
 
     ops: int = 0
     rows: int = 0
@@ -33,8 +33,8 @@ class Counters:
     frames: int = 0
     plans: int = 0
     plans_refused: int = 0
-    kernels: int = 0  # compiled
-    reused: int = 0  # kernels found compiled
+    kernels: int = 0  # compiled for a plan
+    reused: int = 0  # found compiled
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Counters:
         self.failures[case.name] += 1
 
     def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
-        """A plan has come. Of its kernels so many were compiled for it; the others were there."""
+        """Counts a plan with so many kernels, of which `compiled` were compiled for it; the others existed already."""
         self.plans += 1
         self.kernels += compiled
         self.reused += kernels - compiled

@@ -1,4 +1,4 @@
-"""Defines a failure: why a value will never exist, as the client is told."""
+"""Defines a failure: the reason why a value will never exist, in the words that the client gets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class _FailureFields(NamedTuple):
 
 
 class Failure(_FailureFields):
-    """Why a value will never exist: what the client is told when it asks. `base` and `op_index` say where.
+    """The reason why a value will never exist, sent to a client that fetches it. `base` and `op_index` say where.
 
-    The text is cut at a bound: it is kept as long as anything that failed with it, and told to each who asks.
+    The text is cut at a bound, because it is kept as long as any value that failed with it and sent to each client.
     """
 
     __slots__ = ()
@@ -33,10 +33,13 @@ class Failure(_FailureFields):
         return cls(error.case, error.text, base, op_index)
 
     def of_result(self, program: Program, base: int, op_index: int) -> Failure:
-        """What is told of one result of the segment with that base; a failure that began elsewhere stays as it is."""
+        """Returns the failure of one result of the segment with that base.
+
+        A failure of another segment stays as it is.
+        """
         if self.base != base:
             return self
-        if self.text.startswith("op "):  # it names the op that is at fault
+        if self.text.startswith("op "):  # the text names the failed op already
             return self._replace(op_index=op_index)
         text = f"op {op_index} {program.signatures[op_index].op.name}: {self.text}"
         return Failure(self.case, text, base, op_index)

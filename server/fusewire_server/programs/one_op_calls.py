@@ -14,14 +14,14 @@ from fusewire_protos.signatures import Signature, signature_of
 
 
 class OneOpCall(NamedTuple):
-    """An op on operands of these specs: what a one-op plan is made for."""
+    """An op on operands of these specs. A one-op plan is made for it."""
 
     op: Op
     operands: tuple[Spec, ...]
     attributes: Attributes
 
     def raw(self) -> bytes:
-        """The canonical bytes of the program of this one op."""
+        """Returns the canonical bytes of the program of this one op."""
         op = ProgramOp(self.op, tuple(range(len(self.operands))), self.attributes)
         return encode(build(self.operands, (), [op], (0,)))
 
@@ -30,17 +30,17 @@ class OneOpCall(NamedTuple):
 
 
 class OneOpCalls:
-    """The one-op plans that running a program op by op needs: found as far as they are looked for, and once."""
+    """The calls that need one-op plans when a program runs op by op. `look_on` finds them, one op at a time."""
 
     def __init__(self, program: Program, *, is_library_exact: bool) -> None:
-        """`is_library_exact`: whether the device's array library is."""
+        """`is_library_exact`: whether the device's array library has the same bits as our kernels."""
         self.found: list[OneOpCall] = []
         self._known: set[OneOpCall] = set()
         self._signatures = iter(program.distinct)
         self._is_library_exact = is_library_exact
 
     def look_on(self) -> bool:
-        """Looks into one more op; False if there is none."""
+        """Looks into one more op. Returns False if there is none."""
         following = next(self._signatures, None)
         if following is None:
             return False
@@ -51,7 +51,7 @@ class OneOpCalls:
 
 
 def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
-    """All of a program's calls at once."""
+    """Returns all of a program's calls at once."""
     calls = OneOpCalls(program, is_library_exact=is_library_exact)
     while calls.look_on():
         pass
@@ -59,7 +59,7 @@ def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
 
 
 def _calls_of(signature: Signature, *, is_library_exact: bool) -> set[OneOpCall]:
-    """Of what no library does, or not all of."""
+    """Returns the calls inside an op of which the array library computes nothing or not all."""
     op, specs, attributes = signature.op, signature.operands, signature.attributes
     if op.category is Category.COMPOSITE:
         return calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)

@@ -13,26 +13,26 @@ Key = TypeVar("Key")
 
 
 class ProgramQuota:
-    """Bytes held, by session and by tenant. `tenant_of` is asked once, when a session holds its first program."""
+    """Bytes held by session and by tenant. `tenant_of` is called once, when a session holds its first program."""
 
     def __init__(self, tenant_of: Callable[[Any], Hashable]) -> None:
         self.tenant_of = tenant_of
-        self._tenants: dict[Hashable, Hashable] = {}  # of the sessions that hold something
+        self._tenants: dict[Hashable, Hashable] = {}  # by session that holds a program
         self._session_bytes: Counter[Hashable] = Counter()
         self._tenant_bytes: Counter[Hashable] = Counter()
-        self._times: Counter[tuple[Hashable, Hashable]] = Counter()  # that a tenant's sessions hold a program
+        self._times: Counter[tuple[Hashable, Hashable]] = Counter()  # how often a tenant's sessions hold a program
 
     def session_bytes(self, session: Hashable) -> int:
-        """What the session holds."""
+        """Returns the bytes that the session holds."""
         return self._session_bytes[session]
 
     def tenant_bytes_with(self, session: Hashable, program: Hashable, size_bytes: int) -> int:
-        """What the session's tenant would hold with one program more."""
+        """Returns the bytes that the session's tenant would hold with one program more."""
         tenant = self._tenant(session)
         return self._tenant_bytes[tenant] + (0 if (tenant, program) in self._times else size_bytes)
 
     def add(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
-        """The session holds a program; it may hold the same under several numbers."""
+        """Adds a program to a session, which may hold the same program under several numbers."""
         tenant = self._tenants.setdefault(session, self._tenant(session))
         self._session_bytes[session] += size_bytes
         if (tenant, program) not in self._times:
@@ -40,7 +40,7 @@ class ProgramQuota:
         self._times[tenant, program] += 1
 
     def remove(self, session: Hashable, program: Hashable, size_bytes: int) -> None:
-        """The session lets go of a program that it holds."""
+        """Removes a program that the session holds."""
         tenant = self._tenants[session]
         if _less(self._times, (tenant, program), 1) == 0:
             _less(self._tenant_bytes, tenant, size_bytes)
@@ -52,6 +52,6 @@ class ProgramQuota:
 
 
 def _less(counts: Counter[Key], key: Key, amount: int) -> int:
-    """What is left of a count that becomes smaller; one of which nothing is left goes."""
+    """Subtracts from a count, removes the count at 0, and returns it."""
     counts[key] -= amount
     return counts[key] or counts.pop(key)

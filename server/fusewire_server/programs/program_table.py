@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from fusewire_kernels.plan.slots import SlotLayout
 
 
-# What parts of a program take once it is decoded, about; a test compares the sum with what is measured.
+# The approximate bytes that parts of a decoded program take; a test compares their sum with measurements.
 OP_BYTES, OPERAND_BYTES, LEAF_BYTES = 176, 40, 16  # an op, each of its operands, an input or a scalar
-SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # what ops share that are alike, and inputs
-ENTRY_BYTES = 2048  # the entry, and how it is shown
+SIGNATURE_BYTES, SPEC_BYTES = 512, 192  # for each distinct op with its operand specs, and for each distinct input
+ENTRY_BYTES = 2048  # for the entry, and for showing it
 
 
 class PlanState(Enum):
-    """How far compiling a program has come."""
+    """The progress of compiling a program."""
 
     UNPLANNED = "unplanned"
     PLANNING = "planning"
     LOADING = "loading"
     LOADED = "loaded"
-    REFUSED = "refused"  # the planner or the device will have none of it: tier 0 for good
+    REFUSED = "refused"  # by the planner or the device; the program stays at tier 0
 
 
 @dataclass(frozen=True, eq=False)
 class OneOp:
-    """A one-op plan that is loaded. Shared by all programs that need it, dropped with the last of them."""
+    """A loaded one-op plan. All programs that need it share it; it is dropped with the last of them."""
 
     loaded: LoadedPlan
     layout: SlotLayout
@@ -59,7 +59,7 @@ class OneOp:
 
 @dataclass(eq=False)
 class ProgramEntry:
-    """One program and all that is known of how to run it. Owned by the loop thread unless said otherwise."""
+    """One program, its plans, and its counts. Owned by the loop thread unless said otherwise."""
 
     digest: bytes
     raw: bytes
@@ -69,7 +69,7 @@ class ProgramEntry:
     loaded: LoadedPlan | None = None
     layout: SlotLayout | None = None
     uses: int = 0
-    holders: int = 0  # sessions that have given it a number
+    holders: int = 0  # number of sessions that have numbered it
     rows: int = 0
     submissions: int = 0
     rows_per_submission: Counter[int] = field(default_factory=Counter)
@@ -78,15 +78,15 @@ class ProgramEntry:
     compiling_ns: int = 0
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
-    calls: OneOpCalls | None = None  # those plans, as far as they are known; None before the first use
-    missing_calls: set[OneOpCall] = field(default_factory=set)  # those of them that are not there yet
-    fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared anew
-    one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # those that are, kept for as long as this entry
-    changed: set[ProgramEntry] = field(default_factory=set, repr=False)  # of its table: those that are to be shown anew
+    calls: OneOpCalls | None = None  # its calls that need one-op plans, as far as found; None before the first use
+    missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
+    fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
+    one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # its one-op plans, kept as long as this entry
+    changed: set[ProgramEntry] = field(default_factory=set, repr=False)  # the table's set of entries to show again
 
     @cached_property
     def size_bytes(self) -> int:
-        """What the program takes of memory, about."""
+        """The approximate bytes that the program takes in memory."""
         program = self.program
         ops_bytes = OP_BYTES * program.op_count + OPERAND_BYTES * len(program.operand_numbers)
         leaves_bytes = LEAF_BYTES * program.first_result + SPEC_BYTES * len({*map(id, program.inputs)})
@@ -94,12 +94,12 @@ class ProgramEntry:
 
     @cached_property
     def amount(self) -> Amount:
-        """What a segment of the program takes of its session's credit."""
+        """The session credit that a segment of the program takes."""
         return Amount(self.program.op_count, self.program.live_bytes, 1)
 
     @property
     def row_ns(self) -> int:
-        """The estimate of a row's device time; 0 before it has run at the current tier."""
+        """The estimated device time of a row, in ns; 0 before it has run at the current tier."""
         return self.cost.row_ns
 
     @property
@@ -107,7 +107,7 @@ class ProgramEntry:
         return 1 if self.loaded is not None else 0
 
     def enter(self, state: PlanState) -> None:
-        """Compiling has come that far."""
+        """Notes how far compiling has come."""
         self.state = state
         self.changed.add(self)
 
@@ -119,14 +119,14 @@ class ProgramEntry:
         self.changed.add(self)
 
     def cannot_run(self, failure: Failure) -> None:
-        """One-op plans are missing and will not come: rows that wait for them fail."""
+        """Notes that missing one-op plans will not come. Rows that wait for them fail."""
         self.fault = failure
         self.is_prepared = False
         self.missing_calls.clear()
 
 
 class TableBounds(NamedTuple):
-    """How many programs are kept that no session holds, and what memory all may take, and those a session holds."""
+    """The most programs that no session holds, and the most bytes of all programs and of those that a session holds."""
 
     programs: int
     table_bytes: int = sys.maxsize
@@ -134,15 +134,15 @@ class TableBounds(NamedTuple):
 
     @property
     def tenant_bytes(self) -> int:
-        """Half of the memory, so that no tenant leaves the others nothing."""
+        """Half of all bytes, so that one tenant leaves room for others."""
         return self.table_bytes // 2
 
 
 @dataclass(eq=False)
 class ProgramTable:
-    """All programs. Beyond its bounds those go that no session holds, the one unused longest first.
+    """All known programs. Beyond the bounds it drops programs that no session holds, the least recently used first.
 
-    What one new program costs does not depend on how many there are.
+    The cost of adding a program does not depend on how many there are.
     """
 
     limits: ProgramLimits
@@ -151,11 +151,12 @@ class ProgramTable:
     quota: ProgramQuota = field(default_factory=lambda: ProgramQuota(lambda session: session))
     entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
     size_bytes: int = 0  # of all entries
-    changed: set[ProgramEntry] = field(default_factory=set)  # new, used, gone: whoever shows programs empties it
-    _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the one used last stands last
+    # New, used or dropped entries; the publisher of snapshots empties the set.
+    changed: set[ProgramEntry] = field(default_factory=set)
+    _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the entry used last stands last
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
-        """The entry of these canonical bytes, checked if they are new. Raises CaseError."""
+        """Returns the entry of these canonical bytes; checks new ones. Raises CaseError."""
         name = digest(raw)
         entry = self.entries.get(name)
         if entry is None:
@@ -175,14 +176,17 @@ class ProgramTable:
         return entry
 
     def hold(self, session: Hashable, entry: ProgramEntry) -> None:
-        """A session numbers a program, which stays until it lets go of it. Raises CaseError beyond the bounds."""
+        """Keeps a program that a session has numbered until the session lets go of it.
+
+        Raises CaseError beyond the bounds.
+        """
         self._check_room(session, entry)
         self.quota.add(session, entry, entry.size_bytes)
         entry.holders += 1
         self._unheld.pop(entry.digest, None)
 
     def let_go(self, session: Hashable, entry: ProgramEntry) -> None:
-        """A session forgets a program it has held."""
+        """Releases a program that a session has held."""
         entry.holders -= 1
         self.quota.remove(session, entry, entry.size_bytes)
         if entry.holders == 0:
@@ -204,7 +208,7 @@ class ProgramTable:
             raise CaseError("quota_program", text)
 
     def use(self, entry: ProgramEntry) -> bool:
-        """Counts a use. True if the program should be planned now."""
+        """Counts a use. Returns True if the program should be planned now."""
         entry.uses += 1
         self.changed.add(entry)
         if entry.state is not PlanState.UNPLANNED:
@@ -212,7 +216,10 @@ class ProgramTable:
         return not entry.is_fragment or entry.uses >= self.promote_fragment_after
 
     def _evict(self) -> None:
-        """The one used last stays: it is about to be held, or read ahead of its frame."""
+        """Drops programs beyond the bounds.
+
+        Keeps the one used last, which is about to be held or is read ahead of its frame.
+        """
         bounds = self.bounds
         while len(self._unheld) > 1 and (len(self._unheld) > bounds.programs or self.size_bytes > bounds.table_bytes):
             name, entry = self._unheld.popitem(last=False)
@@ -222,15 +229,15 @@ class ProgramTable:
 
 
 def bucket(count: int) -> int:
-    """The power of two that a count is counted under: the smallest that is not below it."""
+    """Returns the histogram bucket of a count: the smallest power of two that is not below it."""
     return 1 << max(count - 1, 0).bit_length()
 
 
-_MOST_CLAIMED = 1 << 16  # results of a rejected program that are poisoned: the others name nothing
+_MOST_CLAIMED = 1 << 16  # results of a rejected program that become failures; handles of later ones name nothing
 
 
 def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> ProgramTable:
-    """An empty table with the bounds that the settings give. `tenant_of` says whose a session is."""
+    """Returns an empty table with the bounds of the settings. `tenant_of` returns the tenant of a session."""
     limits, planner = config.limits, config.planner
     bounds = TableBounds(planner.cached_plans, planner.cached_bytes, limits.held_program_bytes)
     return ProgramTable(limits.program_limits(), planner.promote_fragment_after, bounds, ProgramQuota(tenant_of))
@@ -238,9 +245,9 @@ def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> Pro
 
 @dataclass(frozen=True)
 class Claim:
-    """What rejected program bytes say of themselves: the results to poison, and the credit a segment of it takes.
+    """The claims of rejected program bytes: the results that become failures, and the credit that a segment takes.
 
-    It is kept as long as the session has a number for the program, so it is small whatever the bytes say.
+    A claim is kept as long as the session has a number for the program, so it is small whatever the bytes say.
     """
 
     live_bits: int  # bit i stands for result i
@@ -256,15 +263,16 @@ class Claim:
 
     @property
     def live(self) -> tuple[int, ...]:
-        """The results, ascending."""
+        """The indices of the results, ascending."""
         return tuple([index for index, bit in enumerate(reversed(f"{self.live_bits:b}")) if bit == "1"])
 
 
 def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
-    """The claim of a program that `limits` or the rules reject.
+    """Returns the claim of a program that `limits` or the rules reject.
 
-    One whose arrays are too large, or for which there is no room, is counted as its client counts it, so that credit
-    comes back in full. All others are not read for that: clients keep the rules, and the other limits, themselves.
+    If its arrays are too large, or there is no memory for it, its credit is counted as its client counts it, so that
+    all of it comes back. Other rejected programs are not decoded for that, because clients check all other rules and
+    limits.
     """
     try:
         if rejection.exception is QuotaExceeded:

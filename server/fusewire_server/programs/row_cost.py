@@ -1,43 +1,47 @@
 """Estimates the time of a submission from its number of rows, by a fit of earlier ones. Pure.
 
-On a GPU many a plan takes what its launches take, be it for one row or for sixty; on a CPU each row takes its time.
-Whoever took the first for the second would keep rows apart that cost nothing together, and never learn that they do.
-So a submission of n rows is taken to need a + b·n: a weighted least squares fit in which older measurements count less
-and less. Submissions of one size say nothing of b; for as long as there are no others, b keeps its share of a + b.
+On a GPU a plan often takes the time of its launches, for one row as for sixty; on a CPU each row takes its own time. An
+estimate that divided the first by the rows would keep rows apart that cost nothing together, and would never learn
+otherwise. So the time of n rows is estimated as a + b·n, by a weighted least squares fit in which older measurements
+count less and less. Submissions of one size do not determine b; until there are others, b keeps its share of a + b.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-_KEPT = 7 / 8  # what an earlier measurement counts, once there is a later one
-_OWN_SHARE = 0.5  # b / (a + b), where nothing is known
-_FORGOTTEN = 1 / 64  # of what was learnt of it, a measurement: it may have been learnt at a bad time
+_KEPT = 7 / 8  # the factor that each new measurement applies to the weight of earlier ones
+_OWN_SHARE = 0.5  # b / (a + b) before anything is known
+# The share of what was learnt of b that each measurement forgets, because it may have been learnt at a bad time.
+_FORGOTTEN = 1 / 64
 _LEAST_SHARE = 1 / 64
-_MOST_BELIEVED = 1.5  # of the expected time
-_WORTH_ITS_COMPANY = 0.5  # how much longer a submission may take than its launches alone, however long those take
-_PRIOR_WEIGHT = 0.1  # of the share so far in a new one, as a variance of the number of rows, relative to its square
+_MOST_BELIEVED = 1.5  # the most that a measured time counts, as a multiple of the expected time
+# How much longer than its launches a submission may take, as a share of their time, however long they take.
+_WORTH_ITS_COMPANY = 0.5
+# Weight of the known share in a new fit, as a variance of the number of rows relative to its square.
+_PRIOR_WEIGHT = 0.1
 
 
 @dataclass
 class RowCost:
-    """The estimate for one program on one device. In ns; 0 before the first measurement."""
+    """The estimate for one program on one device. Times in ns; 0 before the first measurement."""
 
     weight: float = 0.0
-    rows: float = 0.0  # the sums of weighted rows, times and their products
+    rows: float = 0.0  # this and the next three: weighted sums of rows, times and their products
     time_ns: float = 0.0
     rows_rows: float = 0.0
     rows_time_ns: float = 0.0
     own_share: float = _OWN_SHARE
-    most_rows: int = 0  # of a submission of late
-    row_ns: int = 0  # what a row takes in the company that it usually has
+    most_rows: int = 0  # the most rows of a recent submission
+    row_ns: int = 0  # time of a row in a submission of the usual number of rows
 
     def measured(self, rows: int, device_ns: int) -> None:
-        """A submission of `rows` rows took so long.
+        """Adds the measurement that a submission of `rows` rows took `device_ns`.
 
-        A shorter time than expected is believed at once: what makes one take longer is seldom its own, for others use
-        the processor too. If there were more rows than usual it rather says that they cost little together. Of a much
-        longer time of no more rows than usual some is believed: that few took long would say that many take no longer.
+        A shorter time than expected counts at once, because a longer time often has other causes, such as other users
+        of the processor. A longer time of no more rows than usual counts up to `_MOST_BELIEVED` times the expected
+        time; in full it would suggest that more rows take no longer. A time of more rows than usual counts as it is: it
+        tells how little rows cost together.
         """
         level = 1.0
         if rows * self.weight <= self.rows and self.weight:
@@ -54,16 +58,16 @@ class RowCost:
         self._learn_share()
 
     def expected_ns(self, rows: int) -> float:
-        """What a submission of `rows` rows will take."""
+        """Returns the expected time of a submission of `rows` rows, in ns."""
         beside_ns, own_ns = self._split()
         return beside_ns + own_ns * rows
 
     def rows_within(self, bound_ns: int) -> int:
-        """How many rows a submission may have that is to take no longer, or little longer than it takes anyway.
+        """Returns the most rows of a submission that should take at most `bound_ns`, or little more than its launches.
 
-        As many as would fit if all that a row takes were its own may always go. Of those beyond there are at most twice
-        as many as were together of late, so that an estimate is tried before it is relied upon; and if one is within
-        the bound, two may try once what it costs to go together.
+        Rows that would fit if a row's whole time were its own may always go. Beyond these the number is at most twice
+        that of recent submissions, so that an estimate is tested before it is relied on. If a single row is within the
+        bound, two may go once to measure what rows cost together.
         """
         beside_ns, own_ns = self._split()
         if not own_ns:
@@ -75,7 +79,7 @@ class RowCost:
         return max(1, surely, min(int(fitting), 2 * self.most_rows))
 
     def _split(self) -> tuple[float, float]:
-        """What a submission takes whatever its rows, and what each row takes."""
+        """Returns the time that a submission takes whatever its rows, and the time that each row adds, in ns."""
         if not self.weight:
             return 0.0, 0.0
         shares = self.rows / self.weight + (1 - self.own_share) / self.own_share

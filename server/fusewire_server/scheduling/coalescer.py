@@ -1,13 +1,14 @@
-"""Chooses the next submission: rows of one program, one a session, fairly by device time. Pure.
+"""Chooses the next submission: rows of one program, one row a session, fairly by device time. Pure.
 
-Ready rows gather in their sessions' queues while the device works. When it can take more, the tenant that has used
-the least device time goes first, and within it the session that has; the program at the head of that session's queue
-is the program of the submission. Every other session whose head is the same program adds a row: grouping is by
-program, never by order of arrival, and no row is ever held back in hope of company.
+Ready rows gather in the queues of their sessions while the device works. When the device can take more, the coalescer
+chooses the tenant that has used the least device time, and of this tenant the session that has used the least. The
+program at the head of that session's queue is the program of the submission. Every other session with the same program
+at the head of its queue adds a row. Rows are grouped by program, never by order of arrival, and no row waits for
+others.
 
-Fairness is start-time fair queueing over two levels, tenants and the sessions of one: whoever has work again starts no
-earlier than where whoever was served last stood, so that idling earns nothing. (Goyal, Vin, Cheng: Start-time Fair
-Queuing, 1996.)
+The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. A tenant or session that
+has work again starts no earlier than the account that was served last, so idling earns nothing. (Goyal, Vin, Cheng:
+Start-time Fair Queuing, 1996.)
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from dataclasses import dataclass, field
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row, Session
 
-UNMEASURED_ROW_NS = 50_000  # what a row is taken to cost at least before it has run once
+UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
 
 
 @dataclass
 class Accounts:
-    """Device time used, by key (a tenant, or a session of one), on a clock that all keys share.
+    """Device time used by each key (a tenant, or a session of a tenant), on a clock that all keys share.
 
-    `served_at_ns` is the clock: where the account stood whose turn it was last.
+    `served_at_ns` is that clock: the time used by the account that was served last.
     """
 
     used_ns: dict[object, int] = field(default_factory=dict)
     served_at_ns: int = 0
 
     def enter(self, key: object) -> None:
-        """The key has work again."""
+        """Brings the account of a key that has work again up to the shared clock."""
         self.used_ns[key] = max(self.used_ns.get(key, 0), self.served_at_ns)
 
     def serve(self, key: object) -> None:
-        """It is the key's turn."""
+        """Advances the shared clock to the account of the key that is served."""
         self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
 
     def charge(self, key: object, device_ns: int) -> None:
-        """Adds device time (less than none corrects an estimate)."""
+        """Adds device time. A negative amount corrects an estimate."""
         if key in self.used_ns:
             self.used_ns[key] += device_ns
 
@@ -51,7 +52,7 @@ class Accounts:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one program, taken from their queues. `row_ns` is what each was charged in advance."""
+    """Rows of one program, taken from their queues. Each row was charged `row_ns` in advance."""
 
     entry: ProgramEntry
     rows: tuple[Row, ...]
@@ -69,7 +70,7 @@ class Coalescer:
         self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # by tenant
 
     def update(self, session: Session) -> None:
-        """The session's queue has changed: rows came, or were given up."""
+        """Notes that the session's queue has changed: rows were added or given up."""
         if not session.queue:
             self._busy.pop(session.session_id, None)
         elif session.session_id not in self._busy:
@@ -78,16 +79,16 @@ class Coalescer:
             self._sessions[session.tenant].enter(session.session_id)
 
     def remove(self, session: Session) -> None:
-        """The session has ended."""
+        """Forgets a session that has ended."""
         self._busy.pop(session.session_id, None)
         self._sessions[session.tenant].drop(session.session_id)
 
     def next_batch(
         self, open_lane: Callable[[Row], Hashable | None], rows_that_fit: Callable[[ProgramEntry], int]
     ) -> Batch | None:
-        """Takes the rows of the next submission from their queues; None if no head can run now.
+        """Takes the rows of the next submission from their queues. Returns None if no head can run now.
 
-        `open_lane` says where a row would go, or None if it cannot run now; rows of one submission go to one lane.
+        `open_lane` returns where a row would go, or None if it cannot run now; a submission has rows of one lane only.
         """
         if not self._busy:
             return None
@@ -108,7 +109,7 @@ class Coalescer:
         return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns)
 
     def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> list[Session]:
-        """Whose turn it is, and those whose next row may go with theirs. `lanes`: where each that can would go."""
+        """Returns the session to serve and the sessions that may join it. `lanes` has the lane of each that can run."""
         if len(lanes) == 1:
             return list(lanes)
         ready = sorted(lanes, key=self._rank)
@@ -121,15 +122,15 @@ class Coalescer:
         return max(1, self._submission_ns // _first_estimate_ns(entry))
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
-        """Replaces the advance charge of a batch by what it took."""
+        """Replaces the advance charge of a batch by the measured time."""
         self._correct(batch.rows, measured_row_ns - batch.row_ns)
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
-        """Takes back the advance charge of rows of a batch that do not run."""
+        """Takes back the advance charge of those rows of a batch that do not run."""
         self._correct(rows, -batch.row_ns)
 
     def charge(self, session: Session, device_ns: int) -> None:
-        """The session has used device time: outside its rows, or other than they were charged."""
+        """Charges a session for device time outside its rows, or for the difference from what its rows were charged."""
         self._tenants.charge(session.tenant, device_ns)
         self._sessions[session.tenant].charge(session.session_id, device_ns)
 
@@ -152,5 +153,5 @@ class Coalescer:
 
 
 def _first_estimate_ns(entry: ProgramEntry) -> int:
-    """What a row is taken to cost before it has run at its tier."""
+    """Returns the assumed cost of a row before its program has run at its tier."""
     return max(UNMEASURED_ROW_NS, 0 if entry.loaded is None else entry.loaded.plan.cost.estimate_ns)

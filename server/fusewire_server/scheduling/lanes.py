@@ -1,7 +1,7 @@
-"""Bounds the submissions that are with the device, and says which lane a row may take. Pure.
+"""Bounds the submissions that are on the device, and chooses the lane of each row. Pure.
 
-Lanes keep those who are quick from waiting for those who are not: the device thread takes the submissions of a lane in
-turn, and those of the fast lane overtake all others.
+Lanes keep fast submissions from waiting for slow ones: the device thread takes the submissions of one lane in turn, and
+submissions of the fast lane overtake all others.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from fusewire_server.sessions.session import Row, Session
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
-# Submissions of a lane that are told to the device and not yet completed: one that runs and one behind it, so that it
-# never idles.
+# The most submissions of a lane that the device has been told and has not completed: one that runs, and one behind it
+# so that the device never idles.
 MOST_OUTSTANDING = 2
 
 
 class Lane(Enum):
-    """Where a submission stands."""
+    """The queue that a submission takes on its way to the device."""
 
     FAST = "fast"
-    SLOW = "slow"  # rows that run op by op or take long, and rows of sessions that have such rows under way
-    LASTING = "lasting"  # were slow, and take so long that others of the slow lane go on beside them
+    SLOW = "slow"  # rows that run op by op or take long, and other rows of sessions that have such rows on the device
+    # Submissions that left the slow lane because they take so long; later ones of that lane run beside them.
+    LASTING = "lasting"
 
-    __hash__ = object.__hash__  # Enum's is of the name, in Python, and each frame looks into tables of lanes
+    __hash__ = object.__hash__  # Enum hashes the name in Python code, and each frame looks into tables keyed by lanes
 
 
 class Told(NamedTuple):
-    """A batch that the device has been told to run, with the plan it runs by (None at tier 0)."""
+    """A batch that the device has been told to run, with its plan (None at tier 0)."""
 
     batch: Batch
     loaded: LoadedPlan | None
@@ -42,27 +43,32 @@ class Told(NamedTuple):
 
 
 class Lanes:
-    """Owned by the loop thread. A row whose plan takes more than `most_whole_ns` is slow."""
+    """The submissions of each lane.
+
+    Owned by the loop thread. A row whose plan takes more than `most_whole_ns` is slow.
+    """
 
     def __init__(self, most_whole_ns: int) -> None:
         self.most_whole_ns = most_whole_ns
         self._submissions = 0
         self._outstanding: dict[int, Told] = {}
-        self._told: Counter[Lane] = Counter()  # how many of them are of each lane
-        self._slow: Counter[Session] = Counter()  # rows of them that are in another lane than the fast one, by session
-        self._last_slow: dict[Session, int] = {}  # which of the submissions of the slow lane a session waits for
-        # Rows of them in the lasting lane and large values that are read: behind these their next rows would only wait.
+        self._told: Counter[Lane] = Counter()  # number of outstanding submissions by lane
+        self._slow: Counter[Session] = Counter()  # number of outstanding rows outside the fast lane, by session
+        self._last_slow: dict[Session, int] = {}  # number of the slow submission that a session waits for
+        # Rows in the lasting lane, and reads of large values, by session. The session's next rows would only wait for
+        # these, so they are not sent.
         self._lasting: Counter[Session] = Counter()
 
     @property
     def has_room(self) -> bool:
-        """Whether the device may be told more."""
+        """Whether the fast lane takes one more submission."""
         return self._told[Lane.FAST] < MOST_OUTSTANDING
 
     def open_to(self, row: Row) -> Hashable | None:
-        """Where a row would go if it went now; None if it cannot.
+        """Returns where a row would go if it were sent now, or None if it cannot be sent.
 
-        In the slow lane it goes with rows that wait for the same submission: for any other it would wait for nothing.
+        A row of the slow lane goes with rows that wait for the same submission: rows that wait for others would delay
+        it.
         """
         if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
@@ -70,11 +76,11 @@ class Lanes:
         return self._last_slow.get(row.session, lane) if self._told[lane] < MOST_OUTSTANDING else None
 
     def is_long(self, entry: ProgramEntry, loaded: LoadedPlan) -> bool:
-        """Whether others are not to wait for the end of a row that runs by this plan."""
+        """Returns whether a row that runs by this plan takes so long that other orders should not wait for its end."""
         return (entry.row_ns or loaded.plan.cost.estimate_ns) > self.most_whole_ns
 
     def tell(self, batch: Batch, loaded: LoadedPlan | None) -> int:
-        """The device is told to run a batch; the number of that submission."""
+        """Records that the device is told to run a batch. Returns the number of the submission."""
         self._submissions += 1
         told = Told(batch, loaded, self._lane(batch.rows[0]))
         self._outstanding[self._submissions] = told
@@ -84,7 +90,7 @@ class Lanes:
         return self._submissions
 
     def pass_by(self, number: int) -> None:
-        """A submission takes long: its place in the slow lane is free for others."""
+        """Records that a submission takes long, which frees its place in the slow lane for others."""
         told = self._outstanding[number]
         self._told[told.lane] -= 1
         self._outstanding[number] = told._replace(lane=Lane.LASTING)
@@ -92,7 +98,7 @@ class Lanes:
         self._lasting.update([row.session for row in told.batch.rows])
 
     def complete(self, number: int) -> Told:
-        """The device has done with a submission."""
+        """Records that the device has completed a submission, and returns that submission."""
         told = self._outstanding.pop(number)
         self._count(told, -1)
         sessions = [row.session for row in told.batch.rows]
@@ -104,7 +110,7 @@ class Lanes:
         return told
 
     def begin_large_read(self, session: Session) -> None:
-        """The device is told to bring a large value to the host."""
+        """Records that the device is told to bring a large value to the host."""
         self._lasting[session] += 1
 
     def end_large_read(self, session: Session) -> None:
@@ -116,7 +122,7 @@ class Lanes:
         return Lane.SLOW if is_slow else Lane.FAST
 
     def _count(self, told: Told, change: int) -> None:
-        """A submission has been told to the device (+1), or has been completed (−1)."""
+        """Adds +1 for a submission that the device has been told, −1 for one that it has completed."""
         self._told[told.lane] += change
         if told.lane is Lane.FAST:
             return

@@ -10,14 +10,17 @@ T = TypeVar("T")
 
 
 class Owner(Hashable, Protocol):
-    """Who asks: one of those of a tenant."""
+    """One of the owners of a tenant, for example a session."""
 
     @property
     def tenant(self) -> str: ...
 
 
 class Turns(Generic[T]):
-    """Queues by owner. An item may stand in several of them; one that is settled when it is reached takes no turn."""
+    """Queues of items by owner, served round-robin.
+
+    An item may stand in the queues of several owners. An item that `is_settled` when it is reached takes no turn.
+    """
 
     def __init__(self, is_settled: Callable[[T], bool] = lambda _: False) -> None:
         self._is_settled = is_settled
@@ -27,11 +30,11 @@ class Turns(Generic[T]):
         self._queues.setdefault(owner, deque()).append(item)
 
     def waiting(self, owner: Hashable) -> int:
-        """How many items stand in the owner's queue."""
+        """Returns the number of items in the owner's queue."""
         return len(self._queues.get(owner, ()))
 
     def take(self) -> T | None:
-        """The next item, None if there is none. Its owner's turn is over."""
+        """Removes and returns the next item, or None if there is none. Ends its owner's turn."""
         while self._queues:
             owner, queue = self._queues.popitem(last=False)
             while queue and self._is_settled(queue[0]):
@@ -51,11 +54,14 @@ class Turns(Generic[T]):
         return not self._queues
 
     def leave(self, owner: Hashable) -> Sequence[T]:
-        """Takes an owner out, with all that stood in its queue."""
+        """Removes an owner. Returns the items of its queue."""
         return self._queues.pop(owner, deque())
 
     def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
-        """Takes out all items that are meant; each is asked about once, for the answer may change meanwhile."""
+        """Removes and returns all items for which `is_meant` is true.
+
+        Asks once per item: the answer may change meanwhile.
+        """
         taken_out: list[T] = []
         for owner, queue in list(self._queues.items()):
             left: deque[T] = deque()
@@ -69,7 +75,7 @@ class Turns(Generic[T]):
 
 
 class TenantTurns(Generic[T]):
-    """Turns of two levels: tenants take turns, and the owners of each tenant do, however many they are."""
+    """Round-robin on two levels: over tenants, and over the owners of each tenant, however many owners a tenant has."""
 
     def __init__(self, is_settled: Callable[[T], bool]) -> None:
         self._is_settled = is_settled
@@ -79,12 +85,12 @@ class TenantTurns(Generic[T]):
         self._tenants.setdefault(owner.tenant, Turns(self._is_settled)).add(owner, item)
 
     def waiting(self, owner: Owner) -> int:
-        """How many items stand in the owner's queue."""
+        """Returns the number of items in the owner's queue."""
         turns = self._tenants.get(owner.tenant)
         return 0 if turns is None else turns.waiting(owner)
 
     def take(self) -> T | None:
-        """The next item, None if there is none. Its owner's turn is over, and its tenant's."""
+        """Removes and returns the next item, or None if there is none. Ends the turn of its owner and of the tenant."""
         while self._tenants:
             tenant, turns = self._tenants.popitem(last=False)
             item = turns.take()
@@ -95,7 +101,7 @@ class TenantTurns(Generic[T]):
         return None
 
     def leave(self, owner: Owner) -> Sequence[T]:
-        """Takes an owner out, with all that stood in its queue."""
+        """Removes an owner. Returns the items of its queue."""
         turns = self._tenants.get(owner.tenant)
         if turns is None:
             return ()

@@ -1,36 +1,39 @@
 """Splits device-thread time evenly between unfinished orders and those that overtake them. Pure.
 
-A row that runs op by op takes as long as its program has ops; a long row's plan, or reading a large value, as long as
-there are data. All of them go on in slices, between which the device thread attends to others. Several such orders
-may be unfinished at once; they take turns. An order overtakes all that are unfinished if it concerns none of their
-sessions, nor of any order that was held up before it. Every other order waits until those before it that concern its
-sessions are finished: by session, orders keep their order.
+A row that runs op by op takes time in proportion to the ops of its program. The plan of a long row, and the read of a
+large value, take time in proportion to their data. The device thread works on all of these in slices and attends to
+other orders between slices. Several such orders may be unfinished at once; they take turns. An order overtakes all
+unfinished orders if it concerns none of their sessions and no session of an order that was held up before it. Every
+other order waits until the earlier orders that concern its sessions have ended. So a session's orders keep their order.
 
-Time (`TimeShares`). Those that are unfinished and those that overtake them have about the same time while there are
-both: each side answers what the other has used, within a bound. What counts is use: time in which nobody had the
-processor, or somebody waited for the interpreter, is nobody's share.
+Time (`TimeShares`). While there are both, the unfinished orders and the orders that overtake them get about the same
+time: each side gets as much as the other side has just used, up to `MOST_OWED_NS`. Only used time counts; time in which
+a thread waited for a processor or for the interpreter lock is charged to neither side.
 
-Why nobody can tell. A value belongs to one session, and what an order reads, writes, frees or overwrites are values of
-the sessions that it concerns. So two orders that concern different sessions have no value in common, and either may
-come first, or their parts alternate: what overtakes leaves everything as if the loop had given it first. In particular
+Why no client can see the difference. A value belongs to one session, and an order reads, writes, frees or overwrites
+only values of the sessions that it concerns. So two orders that concern different sessions have no value in common.
+Either may come first, or their slices may alternate: the result is as if the loop had given the overtaking order first.
+In particular
 
-- nothing that an unfinished order reads or is yet to write is freed or donated: whoever does that concerns its session;
-- a block that is released by what overtakes was a value of another session, which no held-up order is about to use;
-- a block that is newly handed out had been given back, and what an unfinished order gives back before its end are
-  results of rows that have failed: it touches them no more, and nobody sees them;
-- an arena holds nothing from one launch of a whole plan to the next, and the device runs launches in the order in which
-  it is told; a plan in slices has an arena that no other uses before its row has ended.
+- no overtaking order frees or donates a value that an unfinished order reads or will write, because an order that frees
+  or donates it concerns the same session;
+- a block that an overtaking order releases was a value of another session, which no held-up order will use;
+- a block that is newly allocated had been released before; an unfinished order releases before its end only results of
+  rows that have failed, which the order does not touch again and no client can read;
+- an arena keeps no data from one launch of a whole plan to the next, and the device runs launches in the order in which
+  they are issued; a plan that runs in slices has an arena that no other plan uses before its row has ended.
 
-A session that has ended sends nothing more, and nobody reads its values. So what is unfinished for it alone may be
-given up at any place: what it has not written is what nobody would have read.
+A session that has ended sends nothing more, and nobody reads its values. So an unfinished order that concerns only
+ended sessions may be given up at any slice: nobody would have read the values that it has not written.
 
-Memory. A run at tier 0 reserves room for its intermediate values, which only others can need meanwhile. They must
-neither wait for its end, which may be hours away, nor be refused for its sake: it gives way, and begins its row anew
-when there is room again. That changes nothing either: a row writes its results when all its ops have run, so until then
-all that it reads is as it was. (A plan writes as it goes. It reserves nothing, and never begins anew; its results have
-memory only from when it first has the arena.) Values take the room of any run; a run takes that of greater ones, and
-waits for the others. A release that is held up may give back early what no other order needs that is unfinished or held
-up: none that comes later can name what has died.
+Memory. A run at tier 0 reserves memory for its intermediate values. Other orders may need that memory, and they must
+neither wait for the end of the run, which may be hours away, nor be refused memory because of it. So the run gives its
+reservation back and starts its row again when there is memory. That changes no result, because a row at tier 0 writes
+its results only after all its ops have run, and until then its inputs are unchanged. (A plan writes results while it
+runs. It reserves nothing and never starts again; its results get memory only when it first has the arena.) An
+allocation of a value may take the reservation of any run. A run may take the reservations of larger runs only, and
+waits for the others. A release that is held up may give back early each value that no unfinished or held-up order
+needs, because no later order can name a value that has died.
 """
 
 from __future__ import annotations
@@ -43,47 +46,50 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 SLICE_NS = 300_000
-FOREIGN_SLICE_NS = 1_000_000  # longer where others run meanwhile: at its end the interpreter lock is waited for
-MOST_OWED_NS = 5_000_000  # so long each side goes on at most in answer to the other
-# Between other slices, so that a thread which waits for the interpreter lock gets it: while ops run, every launch lets
-# go of it, but too briefly for the other to wake up in time.
+# Longer, because other threads run during it; the thread waits for the interpreter lock at its end.
+FOREIGN_SLICE_NS = 1_000_000
+MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
+# The pause between slices that are not foreign calls. It lets a thread that waits for the interpreter lock get it:
+# every launch releases the lock while ops run, but too briefly for the other thread to wake up in time.
 PAUSE_S = 0.00005
-LOOK_S = 0.000_001  # before the next look for orders, and likewise; the system makes a little more of it
+LOOK_S = 0.000_001  # the pause between two looks for orders, for the same reason; the system makes it a little longer
 
 Order = TypeVar("Order")
 Run = TypeVar("Run")
 
 
 class Progress(Enum):
-    """What a slice came to."""
+    """Tells how a slice ended."""
 
     ENDED = "ended"
     GOES_ON = "goes on"
-    WAITS = "waits"  # for others, or for the device
+    WAITS = "waits"  # for other runs, or for the device
 
 
 @dataclass(eq=False, slots=True)
 class _Place(Generic[Order]):
-    """An order in the queue of each of its parties; in `behind` of these it is not the first."""
+    """An order in the queue of each of its parties. `behind` counts the queues in which it is not the first."""
 
     order: Order
     behind: int = 0
 
 
 class Line(Generic[Order]):
-    """Unfinished orders and those that wait for them. Parties are what makes two depend on each other: sessions.
+    """Unfinished orders, and the orders that wait for them.
 
-    The first in a party's queue is unfinished, or waits in the queue of another party.
+    Two orders depend on each other if they share a party; a party is a session. The first order in a party's queue is
+    unfinished, or waits in the queue of another party.
     """
 
     def __init__(self) -> None:
-        self.is_open = True  # whether nothing is unfinished
+        self.is_open = True  # whether there is no unfinished order
         self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # by party; none is empty
 
     def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
-        """Whether an order may be acted on now; else it is held up, and bars its parties to all that come after.
+        """Returns whether an order may be acted on now. If not, the order is held up.
 
-        One that goes in slices bars them too, until its `end`.
+        A held-up order keeps all later orders of its parties waiting. So does an order that goes in slices, until its
+        `end`.
         """
         is_free = self._queues.keys().isdisjoint(parties)
         if goes_in_slices or not is_free:
@@ -91,16 +97,16 @@ class Line(Generic[Order]):
         return is_free
 
     def end(self, parties: Collection[Hashable]) -> list[Order]:
-        """What these parties had unfinished has ended; the orders that may be acted on now.
+        """Ends the unfinished order of these parties. Returns the orders that may be acted on now.
 
-        Each of them is unfinished until its own `end`, whether it goes in slices or not.
+        Each returned order counts as unfinished until its own `end`, whether it goes in slices or not.
         """
         following = [self._leave(party) for party in parties]
         self.is_open = not self._queues
         return [order for order in following if order is not None]
 
     def orders(self) -> list[Order]:
-        """All that are unfinished or held up."""
+        """Returns all orders that are unfinished or held up."""
         return [place.order for place in dict.fromkeys(chain.from_iterable(self._queues.values()))]
 
     def _queue(self, order: Order, parties: Collection[Hashable]) -> None:
@@ -112,7 +118,7 @@ class Line(Generic[Order]):
         self.is_open = not self._queues
 
     def _leave(self, party: Hashable) -> Order | None:
-        """The first of a party's queue goes; the one behind it if that waits in no queue any more."""
+        """Removes the first order of a party's queue. Returns the next one if it waits in no other queue."""
         queue = self._queues[party]
         queue.popleft()
         if not queue:
@@ -123,45 +129,48 @@ class Line(Generic[Order]):
 
 
 class Waiting(Enum):
-    """What stands before the unfinished orders."""
+    """Tells which kind of order waits while there are unfinished orders."""
 
     NOTHING = "nothing"
-    BRIEF = "brief"  # an order that takes next to nothing
+    BRIEF = "brief"  # an order that takes very little time
     ORDER = "order"
 
 
 class TimeShares:
-    """When unfinished orders go on, and for how long. Told the time, in ns; owned by the device thread."""
+    """Decides when unfinished orders run, and for how long. Callers pass the time in ns. Owned by the device thread."""
 
     def __init__(self) -> None:
-        self.pause_s = 0.0  # after the last slice
-        self._others_ns = 0  # used by others since unfinished orders last stopped for them
-        self._due_ns = 0  # when they go on whoever waits
-        self._until_ns = 0  # how long this turn of theirs lasts
+        self.pause_s = 0.0  # to sleep after the last slice
+        self._others_ns = 0  # time that overtaking orders have used since the last turn of the unfinished orders
+        self._due_ns = 0  # when the unfinished orders run again even if other orders wait
+        self._until_ns = 0  # the end of the current turn of the unfinished orders
 
     def begin(self, *, is_first: bool) -> None:
-        """An order begins to go on in slices: at once, whoever waits."""
+        """Notes that an order starts to run in slices. Its first slice runs at once, even if other orders wait."""
         if is_first:
             self._others_ns = 0
         self._due_ns = 0
 
     def overtaken(self, used_ns: int) -> None:
-        """An order that overtook them has used so much."""
+        """Adds the time that an overtaking order has used."""
         self._others_ns += used_ns
 
     def is_turn(self, now_ns: int, waiting: Waiting) -> bool:
-        """Whether the unfinished go on now. What is brief goes first for as long as a slice."""
+        """Returns whether the unfinished orders run now. A brief order may delay them by up to one slice."""
         if waiting is Waiting.NOTHING:
             self._others_ns = self._due_ns = 0
             return True
         return now_ns >= self._due_ns + (SLICE_NS if waiting is Waiting.BRIEF else 0)
 
     def begin_turn(self, now_ns: int) -> None:
-        """They go on for as long as others have used since they last did."""
+        """Starts a turn as long as the time that other orders have used since the last turn, up to a bound."""
         self._until_ns = now_ns + min(self._others_ns, MOST_OWED_NS)
 
     def goes_on(self, slice_began_ns: int, now_ns: int, progress: Progress, *, is_foreign: bool) -> bool:
-        """A slice has ended. Whether another follows in this turn; if not, others have as long as that slice took."""
+        """Notes that a slice has ended. Returns whether another slice follows in this turn.
+
+        If none follows, other orders get as long as that slice took, and `SLICE_NS` at least.
+        """
         self.pause_s = 0.0 if is_foreign else PAUSE_S
         self._others_ns = 0
         waits = progress is Progress.WAITS
@@ -170,14 +179,15 @@ class TimeShares:
 
 
 def slice_ns(*, is_foreign: bool) -> int:
-    """How long a slice is. `is_foreign`: it is one foreign call, which leaves the interpreter to other threads."""
+    """Returns the length of a slice. `is_foreign`: it is one foreign call, which releases the interpreter lock."""
     return FOREIGN_SLICE_NS if is_foreign else SLICE_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:
-    """The runs that give back what they have reserved so that `lacking_bytes` more are free, the greatest first.
+    """Chooses the runs that give back their reservations so that `lacking_bytes` more are free, the largest first.
 
-    Only those with more than `above_bytes` may be among them. None do if all of them together would not suffice.
+    Only runs that reserve more than `above_bytes` are chosen. The list is empty if all of them together free too
+    little.
     """
     chosen: list[Run] = []
     for run in sorted(reserved_bytes, key=reserved_bytes.__getitem__, reverse=True):

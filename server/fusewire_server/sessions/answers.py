@@ -1,8 +1,8 @@
-"""Keeps the answers that a session's client is owed or has not taken yet. No I/O, no clock.
+"""Keeps a session's answers until the client has taken them. No I/O, no clock.
 
-The server numbers the frames that carry answers, and keeps each until the client acknowledges it. What bounds fetches
-is what the client has not yet taken: beyond `limits.unread_bytes` values stay on the device until it takes some (with
-nothing untaken one of any size may go).
+The server numbers the frames that carry answers, and keeps each frame until the client acknowledges it. Answers that
+the client has not taken bound its fetches: beyond `limits.unread_bytes` values stay on the device until the client
+takes some. With nothing untaken, one value of any size may go.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 
-MOST_DOWNLOADS = 4  # calls that carry one answer at once: each holds a chunk of its own
-_ANSWER_BYTES = 64  # what an answer takes in a frame beside its value or the text of its failure
+MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a chunk of its own
+_ANSWER_BYTES = 64  # size of an answer in a frame without the value or the text of its failure
 
 
 class Answer(NamedTuple):
-    """What a fetch came to: the value's bytes, how many of them travel beside the stream, or why there are none."""
+    """The outcome of a fetch: the value's bytes, the number of bytes that travel beside the stream, or the failure."""
 
     fetch: int
     data: memoryview | None
     failure: Failure | None
-    beside_bytes: int = 0  # of a value that is too large for a frame
+    beside_bytes: int = 0  # the size of a value that is too large for a frame, else 0
 
 
 @dataclass(slots=True)
 class Beside:
-    """A value on the host that travels beside the stream: kept for the client, and for the calls that carry it."""
+    """A value on the host that travels beside the stream, kept for the client and for the calls that carry it."""
 
     data: memoryview
-    is_wanted: bool = True  # the client has not taken it yet, nor abandoned it
-    calls: int = 0  # downloads that carry it now
+    is_wanted: bool = True  # whether the client has neither taken nor abandoned it
+    calls: int = 0  # number of downloads that carry it now
 
 
 class Answers:
-    """Those of one session. Owned by the loop thread."""
+    """The answers of one session. Owned by the loop thread."""
 
     def __init__(self, most_unread_bytes: int) -> None:
         self.most_unread_bytes = most_unread_bytes
         self.last_frame = 0
         self.unsent: list[Answer] = []
         self.unacknowledged: deque[tuple[int, list[Answer]]] = deque()
-        self.beside: dict[int, Beside] = {}  # answers that Download carries, by fetch
-        self.untaken: dict[int, int] = {}  # by fetch: host bytes held until it is acknowledged
-        self.unread_bytes = 0  # of these and of what is beside
+        self.beside: dict[int, Beside] = {}  # answers that Download calls carry, by fetch
+        self.untaken: dict[int, int] = {}  # host bytes held until the answer is acknowledged, by fetch
+        self.unread_bytes = 0  # the sum of these and of the values in `beside`
 
     def owe_again(self) -> None:
-        """A new stream takes over: the client has seen nothing that is unacknowledged, and expects the next number."""
+        """Queues all unacknowledged answers again for a new stream, whose client expects their first number next."""
         owed = [answer for _, answers in self.unacknowledged for answer in answers]
         self.last_frame -= len(self.unacknowledged)
         self.unacknowledged.clear()
         self.unsent[:0] = owed
 
     def acknowledge(self, number: int) -> None:
-        """The client has seen frames up to `number`. Raises CaseError for one that was never sent."""
+        """Drops frames up to `number`, which the client has seen. Raises CaseError for a number that was never sent."""
         if number > self.last_frame:
             raise CaseError("undecodable_frame", f"frame {number} is acknowledged; the last sent is {self.last_frame}")
         while self.unacknowledged and self.unacknowledged[0][0] <= number:
@@ -66,34 +66,37 @@ class Answers:
                 self.unread_bytes -= self.untaken.pop(answer.fetch, 0)
 
     def may_read(self, size_bytes: int) -> bool:
-        """Whether the host may hold that many more bytes for the client to take."""
+        """Returns whether the host may hold that many more bytes that the client has not taken."""
         return self.unread_bytes == 0 or self.unread_bytes + size_bytes <= self.most_unread_bytes
 
     def begin_read(self, fetch: int, size_bytes: int) -> None:
-        """A fetched value is on its way to the host."""
+        """Counts a fetched value that is on its way to the host."""
         self.untaken[fetch] = size_bytes
         self.unread_bytes += size_bytes
 
     def drop_read(self, fetch: int) -> None:
-        """A value has come to the host that the client abandoned meanwhile."""
+        """Drops a value that has come to the host after the client abandoned it."""
         self.unread_bytes -= self.untaken.pop(fetch, 0)
 
     def add(self, fetch: int, data: memoryview) -> None:
-        """The client is owed the value of a fetch."""
+        """Queues the value of a fetch as an answer."""
         if len(data) <= INLINE_BYTES:
             self.unsent.append(Answer(fetch, data, None))
             return
         self.beside[fetch] = Beside(data)
-        self.untaken[fetch] = 0  # its bytes are counted with what is beside
+        self.untaken[fetch] = 0  # its bytes are counted in `beside`
         self.unsent.append(Answer(fetch, None, None, len(data)))
 
     def add_failure(self, fetch: int, failure: Failure) -> None:
-        """The client is owed the reason why a fetch has no value."""
+        """Queues a failure as the answer to a fetch."""
         self.untaken.setdefault(fetch, 0)
         self.unsent.append(Answer(fetch, None, failure))
 
     def tell_again(self, fetch: int) -> bool:
-        """Whether a fetch whose answer was acknowledged still has its bytes here; then the client is told once more."""
+        """Answers a fetch again if its answer was acknowledged and its bytes still wait beside the stream.
+
+        Returns whether so.
+        """
         beside = self.beside.get(fetch)
         if beside is None or not beside.is_wanted:
             return False
@@ -102,7 +105,7 @@ class Answers:
         return True
 
     def begin_download(self, fetch: int) -> Beside | None:
-        """What a call is to carry; None if there is nothing. Raises CaseError if enough calls carry it."""
+        """Returns the value that a call carries; None if there is none. Raises CaseError if enough calls carry it."""
         beside = self.beside.get(fetch)
         if beside is None or not beside.is_wanted:
             return None
@@ -112,21 +115,24 @@ class Answers:
         return beside
 
     def end_download(self, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """A call carries it no longer; the bytes go when the client has them and no call needs them."""
+        """Ends a call. The bytes are dropped when the client has them and no other call carries them."""
         beside.calls -= 1
         if is_complete:
             beside.is_wanted = False
         self._drop_unwanted(fetch, beside)
 
     def forget_beside(self, fetch: int) -> None:
-        """The client does not want an answer. One inside a frame is there until that is acknowledged."""
+        """Drops an answer that the client does not want.
+
+        An answer inside a frame stays until the frame is acknowledged.
+        """
         beside = self.beside.get(fetch)
         if beside is not None:
             beside.is_wanted = False
             self._drop_unwanted(fetch, beside)
 
     def forget_all(self) -> None:
-        """The session has ended: nobody will take what it is owed."""
+        """Drops all answers of a session that has ended, because nobody will take them."""
         self.unsent.clear()
         self.unacknowledged.clear()
         self.unread_bytes -= sum(self.untaken.values())
@@ -135,9 +141,9 @@ class Answers:
             self.forget_beside(fetch)
 
     def take(self, most_bytes: int) -> tuple[int, list[Answer]]:
-        """The answers to send now and the number of the frame that carries them (0 if there are none).
+        """Takes the answers to send now. Returns the number of the frame that carries them (0 if none), and them.
 
-        A frame takes answers until those inside it exceed `most_bytes`; the rest go with the next.
+        A frame takes answers until their size exceeds `most_bytes`; the rest go in the next frame.
         """
         if not self.unsent:
             return 0, []
@@ -156,7 +162,7 @@ class Answers:
 
 
 def _count_until(answers: list[Answer], most_bytes: int) -> int:
-    """How many answers make a frame: one at least, and so many that they just exceed `most_bytes`."""
+    """Returns the number of answers in a frame: at least one, and just so many that they exceed `most_bytes`."""
     frame_bytes = 0
     for count, answer in enumerate(answers, 1):
         frame_bytes += _ANSWER_BYTES

@@ -1,4 +1,4 @@
-"""Gives results that will never exist their failures, a bounded number at a time. Pure."""
+"""Makes failures of results that will never exist, a bounded number at a time. Pure."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from fusewire_server.sessions.rows import fail_value
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import kill, mint
 
-MOST_FAILED = 512  # results of a segment that are made failures in one piece
+MOST_FAILED = 512  # the most results of a segment that fail in one piece of work
 
-NO_BYTES = Spec(dtypes.uint8, (0,))  # of a value that will never exist
+NO_BYTES = Spec(dtypes.uint8, (0,))  # the spec of a value that will never exist
 
 
 def refuse_results(
     frame: Frame, failures: Iterator[tuple[int, Failure]], dying: tuple[int, ...], amount: Amount
 ) -> FailedResults | None:
-    """A segment of which nothing can be computed: its results exist as failures; its inputs still die."""
+    """Fails all results of a segment of which nothing can be computed. Its dying inputs die as usual."""
     frame.session.admit(amount)
     frame.session.complete(amount)
     return mint_failed(frame, FailedResults(failures, dying))
 
 
 def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
-    """Handles whose values will never exist, or the first of many; `results` again if others are left.
+    """Makes failed values for the first handles. Returns `results` if handles are left, else None.
 
-    Their number is bounded too: those beyond are simply unknown.
+    A session holds a bounded number of failed values; handles beyond that bound stay unknown.
     """
     session = frame.session
     room = max(2 * frame.limits.handles - len(session.values), 0)
@@ -46,7 +46,7 @@ def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
 
 
 def fail_some(frame: Frame, failing: PartlyFailed) -> bool:
-    """Results of a row fail, all of them or the first of many. Whether that was all."""
+    """Fails the first results of a row. Returns whether these were all."""
     count = 0
     for value, failure in islice(failing.failures, MOST_FAILED):
         fail_value(frame.session, value, failure)

@@ -1,4 +1,4 @@
-"""Applies a fetch, and the abandoning of one. Pure."""
+"""Applies a fetch, or the abandoning of a fetch. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire_server.sessions.values import end_reading
 
 
 def take_fetch(frame: Frame, fetch: Fetch) -> None:
-    """Answers with a failure at once, or has the value read when it is ready. Raises CaseError for too many."""
+    """Answers with a failure at once, or has the value read when it is ready. Raises CaseError for too many fetches."""
     session, effects = frame.session, frame.effects
     if _is_repeated(session, fetch.fetch):
         return
@@ -37,7 +37,7 @@ def take_fetch(frame: Frame, fetch: Fetch) -> None:
 
 
 def take_abandon(frame: Frame, abandon: Abandon) -> None:
-    """The client does not want an answer any more."""
+    """Drops the fetch whose answer the client does not want any more."""
     session = frame.session
     fetching = session.fetches.get(abandon.fetch)
     if fetching is None:
@@ -51,7 +51,7 @@ def take_abandon(frame: Frame, abandon: Abandon) -> None:
 
 
 def _is_repeated(session: Session, fetch: int) -> bool:
-    """Whether the answer to a fetch is on its way. One whose bytes wait beside the stream is told again."""
+    """Returns whether the answer to a fetch is on its way. Answers again if its bytes wait beside the stream."""
     if fetch in session.fetches or fetch in session.answers.untaken:
         return True
     return session.answers.tell_again(fetch)

@@ -1,4 +1,4 @@
-"""Describes a frame that is being applied: its items, what they may use, and what they came to. Plain data."""
+"""Describes a frame that is being applied: its items, the tables they use, and their effects. Plain data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fusewire_server.sessions.session import Row, Session, Value
 
 
 class FailedResults(NamedTuple):
-    """Handles of results that will never exist, and why; when none is left to be minted, the inputs that die do.
+    """Handles of results that will never exist, with their failures, and inputs that die after all of these are minted.
 
-    The inputs do not die before, because none of the results may have the handle of one.
+    The inputs die last, because none of the results may take the handle of an input.
     """
 
     failures: Iterator[tuple[int, Failure]]
@@ -24,17 +24,17 @@ class FailedResults(NamedTuple):
 
 
 class PartlyFailed(NamedTuple):
-    """A row that is queued when those of its results have failed that will never exist: the ones left, and why."""
+    """A row that is queued after some of its results have failed; `failures` has those that are still to fail."""
 
     row: Row
     failures: Iterator[tuple[Value, Failure]]
 
 
-Item = NewProgram | Entry | FailedResults | PartlyFailed  # a frame's new programs are taken before its entries
+Item = NewProgram | Entry | FailedResults | PartlyFailed  # new programs of a frame come before its entries
 
 
 class Arrival(NamedTuple):
-    """What came with a frame beside its items."""
+    """Data that came with a frame beside its items."""
 
     tensors: Sequence[bytes]
     now_ns: int

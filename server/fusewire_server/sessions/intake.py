@@ -1,6 +1,6 @@
-"""Applies the items of a frame to its session: tables change, rows and fetches come out. Pure.
+"""Applies the items of a frame to its session: tables change, rows are queued, fetches begin. Pure.
 
-Items take effect in order; `rows` says when the rows that come of them go on. A protocol case ends the session; an
+Items take effect in order; `rows` decides when a row that comes of them is queued. A protocol case ends the session; an
 operation case fails values.
 """
 
@@ -25,11 +25,11 @@ from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
 from fusewire_server.sessions.values import kill
 
-MOST_KILLED = 2048  # handles that die in one piece
+MOST_KILLED = 2048  # the most handles that die in one piece of work
 
 
 class Applied(NamedTuple):
-    """What items came to: `left` comes before the items that follow; after an `error` the session is over."""
+    """The result of applying items: `left` is applied before the items that follow; an `error` ends the session."""
 
     effects: Effects
     left: Item | None = None
@@ -44,7 +44,7 @@ class Intake:
         self._programs = programs
 
     def take(self, session: Session, items: Iterable[Item], arrival: Arrival) -> Applied:
-        """Applies items of a frame in order, until one leaves something or is a protocol case."""
+        """Applies items in order, until one leaves an item or raises a protocol case."""
         effects = Effects()
         frame = Frame(session, arrival, self._limits, self._programs, effects)
         try:
@@ -57,7 +57,10 @@ class Intake:
         return Applied(effects)
 
     def close(self, session: Session) -> dict[int, Value]:
-        """A session has ended: rows that wait are dropped. The values that it held, which are to die."""
+        """Drops the rows, fetches and programs of an ended session.
+
+        Returns the values that it held, which are to die.
+        """
         values, session.values, session.large = session.values, {}, {}
         session.queue.clear()
         session.held_back.clear()
@@ -70,7 +73,7 @@ class Intake:
 
 
 def _take_program(frame: Frame, new: NewProgram) -> None:
-    """Numbers a new program. A bad one fails the segments that use it, not the session."""
+    """Numbers a new program. A bad program fails the segments that use it, not the session."""
     session, programs, most = frame.session, frame.programs, frame.limits.programs
     if new.number in session.programs or new.number in session.rejected_programs:
         raise CaseError("undecodable_frame", f"program {new.number} is numbered twice")

@@ -1,8 +1,8 @@
 """Queues rows once their inputs are issued, and fails the results that depend on failed inputs. Pure.
 
-A row whose inputs are all issued joins its session's queue. One that needs a value that is still to come is held back,
-and so is every row that depends on it. A value that fails takes with it the results that depend on it, and no others:
-stand-ins fill the places of failed inputs.
+A row joins its session's queue when all its inputs are issued. A row that needs a value that is still to come is held
+back, and so is every row that depends on such a row. When a value fails, only the results that depend on it fail;
+stand-ins replace the failed inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fusewire_server.sessions.values import forget_if_dead, make_ready, release_
 
 
 def queue_row(row: Row) -> None:
-    """Queues a row, now or once its inputs are issued."""
+    """Queues a row now, or once its inputs are issued."""
     awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
     if not awaited:
         _issue(row)
@@ -32,14 +32,14 @@ def queue_row(row: Row) -> None:
 
 
 def bring_upload(session: Session, value: Value, reads: list[Fetching], released: list[Value]) -> None:
-    """The bytes of an upload beside the stream have arrived: rows and fetches that waited for them may go on."""
+    """Makes an uploaded value ready when its bytes have arrived, and queues rows and reads that waited for it."""
     make_ready(value, reads)
     _issue_waiting(value)
     release_if_dead(session, value, released)
 
 
 def fail_value(session: Session, value: Value, failure: Failure) -> None:
-    """A value will never exist; fetches of it are answered, rows that need it run for the rest of their results."""
+    """Fails a value: answers its fetches with the failure, and lets rows that need it run for their other results."""
     value.state = ValueState.FAILED
     value.failure = failure
     for fetching in value.fetches.values():
@@ -52,7 +52,7 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
 
 
 def fail_row(row: Row, failure: Failure) -> None:
-    """All results of a row fail, but for those that have."""
+    """Fails all results of a row that have not failed yet."""
     program = row.entry.program
     for value, index in zip(row.outputs, program.live, strict=True):
         if value.state is not ValueState.FAILED:
@@ -60,7 +60,7 @@ def fail_row(row: Row, failure: Failure) -> None:
 
 
 def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
-    """A row that will not run: its results fail, its inputs lose a reader, its credit comes back."""
+    """Gives up a row: its results fail, its inputs lose a reader, its credit comes back."""
     fail_row(row, failure)
     for value in row.inputs:
         value.readers -= 1
@@ -69,7 +69,7 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
 
 
 def cancel_rows(session: Session, released: list[Value]) -> None:
-    """All rows of a session are given up that were not submitted."""
+    """Gives up all rows of a session that have not been submitted."""
     cancelled = Failure(BY_NAME["cancelled"], "given up before it was submitted", 0, 0)
     rows = [*session.queue, *session.held_back]
     session.queue.clear()
@@ -82,9 +82,9 @@ def cancel_rows(session: Session, released: list[Value]) -> None:
 
 
 def poison_from_inputs(row: Row, released: list[Value]) -> None:
-    """Just before a row is submitted: results that depend on an input that failed meanwhile fail with it.
+    """Fails the results that depend on an input that failed after the row was queued. Called just before submission.
 
-    The others are computed: stand-ins fill the places of the inputs that failed.
+    The other results are computed; stand-ins replace the failed inputs.
     """
     failed = {
         position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
@@ -96,7 +96,10 @@ def poison_from_inputs(row: Row, released: list[Value]) -> None:
 def failures_of_results(
     row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
 ) -> Iterator[tuple[Value, Failure]]:
-    """The results of a row that fail with its inputs. `causes`: the first failed input that each op depends on."""
+    """Yields the results of a row that fail with its inputs.
+
+    `causes` has by op the first failed input it depends on.
+    """
     program = row.entry.program
     for output, index in zip(row.outputs, program.live, strict=True):
         if index in causes and output.state is not ValueState.FAILED:
@@ -104,14 +107,14 @@ def failures_of_results(
 
 
 def stand_in(spec: Spec) -> Value:
-    """A value of no session and of one row, which fills the places of inputs of one spec that failed."""
+    """Makes a value of no session that replaces the failed inputs of one spec in one row."""
     value = Value(0, spec, ValueState.STAND_IN)
     value.is_named = False
     return value
 
 
 def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
-    """`failed` says why, by position of the inputs."""
+    """Replaces failed inputs and fails the results that depend on them. `failed` has the failures by input position."""
     stand_in_of = cache(stand_in)
     for position in failed:
         value = row.inputs[position]
@@ -124,7 +127,7 @@ def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> N
 
 
 def _issue(row: Row) -> list[Value]:
-    """Joins the queue; the results that are issued with the row."""
+    """Queues a row. Returns the results that are issued with it."""
     row.session.queue.append(row)
     issued = [value for value in row.outputs if value.state is ValueState.AWAITED]
     for value in issued:
@@ -133,7 +136,7 @@ def _issue(row: Row) -> list[Value]:
 
 
 def _issue_waiting(value: Value) -> None:
-    """Rows go on that waited for this value alone, and rows that waited for those. A chain may be of any length."""
+    """Queues the rows that waited for this value alone, and the rows that waited for their results, in a loop."""
     settled = deque([value])
     while settled:
         following = settled.popleft()
@@ -143,7 +146,7 @@ def _issue_waiting(value: Value) -> None:
 
 
 def _settle(row: Row) -> list[Value]:
-    """One input of a row is awaited no more; the values that are issued for it."""
+    """Notes that one input of a row is issued or has failed. Returns the values that are issued as a result."""
     row.waits_for -= 1
     if row.waits_for:
         return []

@@ -1,4 +1,4 @@
-"""Applies a segment: binds its program to values of the session, and queues the row or fails its results. Pure."""
+"""Applies a segment: binds its program to the session's values, and queues the row or fails its results. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_dying, first_failed, scalars_of, starts_of
 from fusewire_server.sessions.values import check_quota, kill, mint
 
-Misfits = Mapping[int, Spec | None]  # inputs that do not fit, by position: what they are; None: nothing at all
+# The specs of inputs that do not fit, by position; None for a handle that names no value.
+Misfits = Mapping[int, Spec | None]
 
-_ABSENT = stand_in(NO_BYTES)  # no row reads it
+_ABSENT = stand_in(NO_BYTES)  # no row reads this value
 
 
 def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed | None:
-    """Queues a row of the segment's program. Returns what is left to fail if inputs, bindings or program are bad.
+    """Queues a row of the segment's program. Returns failures left to do if inputs, bindings or program are bad.
 
     Raises CaseError for a protocol case.
     """
@@ -52,7 +53,7 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
 
 
 def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | None:
-    """Some results of a row fail, or the first of many; when none are left, it is queued."""
+    """Fails the next results of a row. Returns itself if results are left; queues the row if none are."""
     if not fail_some(frame, failing):
         return failing
     _use(frame, failing.row.entry)
@@ -61,7 +62,7 @@ def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | No
 
 
 def failure_of_unknown(handle: int, base: int) -> Failure:
-    """Why nothing can be done with a handle that names no value."""
+    """Returns the failure of a handle that names no value."""
     return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
 
 
@@ -72,7 +73,7 @@ def _check_fit(frame: Frame, segment: Segment, program: Program) -> None:
 
 
 def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[list[Value], dict[int, Spec | None]]:
-    """The values of a segment's inputs, and those that do not fit: they are absent."""
+    """Returns the values of a segment's inputs, and by position the unfit inputs, which get an absent value."""
     inputs: list[Value] = []
     misfits: dict[int, Spec | None] = {}
     for position, (handle, spec) in enumerate(zip(segment.inputs, specs, strict=True)):
@@ -89,7 +90,7 @@ def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[
 
 
 def _admit(frame: Frame, segment: Segment, row: Row) -> None:
-    """A row takes its credit and its inputs, and its results come into being."""
+    """Takes the row's credit, makes its results, counts it as a reader of its inputs, and lets dying inputs die."""
     session, program = frame.session, row.entry.program
     result_spec = program.result_spec
     row.outputs = [mint(session, row.base + index, result_spec(index), ValueState.AWAITED) for index in program.live]
@@ -110,7 +111,7 @@ def _use(frame: Frame, entry: ProgramEntry) -> None:
 
 
 def _take_misfits(frame: Frame, segment: Segment, row: Row, misfits: Misfits) -> FailedResults | PartlyFailed | None:
-    """A segment with absent inputs: if any result depends on none of them, stand-ins fill their places."""
+    """Applies a segment with unfit inputs. If some results depend on none of them, stand-ins replace these inputs."""
     program = row.entry.program
     failure_of_input = cache(partial(_failure_of_input, segment, program, misfits))
     frame.effects.failures.append(failure_of_input(min(misfits)))
@@ -158,6 +159,6 @@ def _failures(base: int, program: Program, failure_of_op: Callable[[int], Failur
 
 
 def _dying(segment: Segment) -> tuple[int, ...]:
-    """The handles that die with a segment."""
+    """Returns the handles that die with a segment."""
     check_dying(segment.dying, len(segment.inputs))
     return tuple([segment.inputs[position] for position in segment.dying])

@@ -5,18 +5,18 @@
                               │ goodbye, failure   │ grace passed
                               └────────▶ CLOSED ◀──┘
 
-Numbered frames: the server applies frame n + 1 only. A frame it has already applied is dropped (the client repeats
-what it saw no acknowledgement for); a later one is a gap, which no correct client leaves. Frames with number 0 are
-outside the numbering and may carry only hello, acknowledgement or goodbye.
+Numbered frames: the server applies only frame n + 1 after frame n. It drops a frame that it has applied already,
+because a client sends a frame again until it is acknowledged. A later number is a gap, which no correct client leaves.
+Frames with number 0 are outside the numbering and may carry only hello, acknowledgement or goodbye.
 
-Credit: what is in flight is what was admitted less what the device has completed. The client counts the same with
-the totals it is sent, which lag behind, so a correct client never overdraws. With nothing in flight one segment of
-any legal size is admitted.
+Credit: the amount in flight is the admitted amount less the amount that the device has completed. The client computes
+the same from totals that the server sends; these lag behind, so a correct client never overdraws. With nothing in
+flight one segment of any legal size is admitted.
 
-Fetches need no credit; `answers` says what bounds them.
+Fetches need no credit; `answers` bounds them.
 
-A session holds values, rows and fetches, which know the session that they are of: so they stand here too. All is owned
-by the loop thread, but for `Value.block`, which is the device thread's.
+Values, rows and fetches stand in this file because they refer to their session. The loop thread owns all of it, except
+`Value.block`, which the device thread owns.
 """
 
 from __future__ import annotations
@@ -34,26 +34,29 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import Claim, ProgramEntry
 from fusewire_server.sessions.answers import Answers
 
-# Uploads of a session that are told to the device and not yet written. Those of no bytes take no credit, and none holds
-# a handle once it is freed.
+# The most uploads of a session that the device has been told and has not written. Neither credit nor handles bound
+# them: an upload of 0 bytes takes no credit, and an upload holds no handle after that was freed.
 MOST_WRITES = 4096
 
 
 class ValueState(Enum):
-    """How far a value has come.
+    """The states of a value.
 
-    AWAITED → (ISSUED →) READY, and from each of them → FAILED (from READY if the device finds no room).
+    AWAITED → (ISSUED →) READY, and from each of them → FAILED (from READY if the device finds no memory).
     """
 
     AWAITED = "awaited"  # its bytes are on their way, or its producer waits for such bytes
-    ISSUED = "issued"  # its producer stands in a queue: whatever is queued later may use it
-    READY = "ready"  # told to the device: whatever is told later may use it
+    ISSUED = "issued"  # its producer is in a queue, so that rows queued later may use it
+    READY = "ready"  # the device has been told its producer, so that later orders may use it
     FAILED = "failed"
-    STAND_IN = "stand-in"  # for good: fills the place of an input that failed, in one row
+    STAND_IN = "stand-in"  # always: it replaces a failed input in one row
 
 
 class Value:
-    """One array of a session: from the entry that declares it until its handle and its last reader are gone."""
+    """One array of a session.
+
+    It lives from the entry that declares it until its handle and its last reader are gone.
+    """
 
     __slots__ = (
         "block",
@@ -73,27 +76,27 @@ class Value:
         self.spec = spec
         self.size_bytes = spec.size_bytes
         self.state = state
-        self.is_named = True  # the client still holds the handle
-        self.readers = 0  # queued rows and fetches that will read it
+        self.is_named = True  # whether the client still holds the handle
+        self.readers = 0  # number of queued rows and fetches that will read it
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
         self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
-        self.block: Block | None = None  # the device thread's
+        self.block: Block | None = None  # owned by the device thread
 
     @property
     def is_dead(self) -> bool:
-        """Whether nobody can read it any more."""
+        """Tells whether nobody can read it any more."""
         return not self.is_named and self.readers == 0
 
 
 def failure_of(value: Value) -> Failure:
-    """Why a value that has failed never came to be."""
-    assert value.failure is not None, "a failed value carries its failure"
+    """Returns the failure of a failed value."""
+    assert value.failure is not None, "a failed value has its failure"
     return value.failure
 
 
 class Row:
-    """A segment on its way to the device: one row of a coming submission."""
+    """A segment on its way to the device, where it becomes one row of a submission."""
 
     __slots__ = (
         "base",
@@ -107,7 +110,7 @@ class Row:
         "waits_for",
     )
 
-    def __init__(  # noqa: PLR0913, PLR0917 - a record of what a segment says
+    def __init__(  # noqa: PLR0913, PLR0917 - one argument for each part of a segment
         self,
         session: Session,
         entry: ProgramEntry,
@@ -122,10 +125,10 @@ class Row:
         self.entry = entry
         self.base = base
         self.inputs = inputs
-        self.outputs = outputs  # one a live result, in order
+        self.outputs = outputs  # one for each live result, in order
         self.scalars = scalars
         self.starts = starts
-        self.waits_for = 0  # inputs that are not yet issued
+        self.waits_for = 0  # number of inputs that are not yet issued
         self.queued_at_ns = queued_at_ns
 
 
@@ -139,7 +142,7 @@ class Fetching:
         self.fetch = fetch
         self.value = value
         self.is_abandoned = False
-        self.told_at_ns = 0  # when the device was told to bring it
+        self.told_at_ns = 0  # when the device was told to bring the value to the host
 
 
 class SessionState(Enum):
@@ -151,7 +154,7 @@ class SessionState(Enum):
 class SessionEvent(Enum):
     DISCONNECT = "disconnect"
     RESUME = "resume"
-    END = "end"  # goodbye, a protocol failure, or the grace has passed
+    END = "end"  # goodbye, a protocol failure, or the end of the grace period
 
 
 TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
@@ -166,7 +169,7 @@ TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
 
 @dataclass(eq=False)
 class Session:
-    """All that the server knows of one session. Owned by the loop thread."""
+    """All state of one session. Owned by the loop thread."""
 
     session_id: bytes
     tenant: str
@@ -179,7 +182,7 @@ class Session:
     applied_frame: int = 0
     programs: dict[int, ProgramEntry] = field(default_factory=dict)
     values: dict[int, Value] = field(default_factory=dict)
-    large: dict[int, Value] = field(default_factory=dict)  # those of more than INLINE_BYTES
+    large: dict[int, Value] = field(default_factory=dict)  # values of more than INLINE_BYTES
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
     queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order
@@ -187,9 +190,10 @@ class Session:
     admitted: Amount = NO_WORK
     completed: Amount = NO_WORK
     live_bytes: int = 0
-    device_ns: int = 0  # device time its rows have used
-    reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)  # of ready values, still to be told
-    writes: int = 0  # uploads told to the device and not yet written
+    device_ns: int = 0  # device time that its rows have used
+    # Fetches of ready values that the device has not been told.
+    reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
+    writes: int = 0  # uploads that the device has been told and has not written
     heard_at_ns: int = 0
     ops_total: int = 0
     bytes_in: int = 0
@@ -201,7 +205,7 @@ class Session:
 
     @property
     def may_go_on(self) -> bool:
-        """Whether more entries may be applied; else they wait until the device has written some uploads."""
+        """Tells whether more entries may be applied; if not, they wait until the device has written some uploads."""
         return self.writes < MOST_WRITES
 
     def on(self, event: SessionEvent) -> None:
@@ -212,14 +216,17 @@ class Session:
         self.state = following
 
     def resume(self, acknowledged: int) -> None:
-        """A new stream takes the session over; results the client has not seen are owed again."""
+        """Gives the session to a new stream. Results that the client has not seen are queued again."""
         self.answers.acknowledge(acknowledged)
         self.on(SessionEvent.RESUME)
         self.epoch += 1
         self.answers.owe_again()
 
     def accept(self, number: int) -> bool:
-        """Whether frame `number` is to be applied now; False for one applied before. Raises CaseError on a gap."""
+        """Returns whether frame `number` is to be applied now; False if it was applied before.
+
+        Raises CaseError on a gap.
+        """
         if self.state is not SessionState.OPEN:
             raise CaseError("out_of_turn", f"frame {number} in a session that is {self.state.value}")
         if number <= self.applied_frame:
@@ -230,22 +237,22 @@ class Session:
         return True
 
     def answer(self, fetch: int, data: memoryview) -> None:
-        """The client is owed the value of a fetch."""
+        """Queues the value of a fetch as its answer."""
         self.fetches.pop(fetch, None)
         self.answers.add(fetch, data)
 
     def answer_failure(self, fetch: int, failure: Failure) -> None:
-        """The client is owed the reason why a fetch has no value."""
+        """Queues a failure as the answer to a fetch."""
         self.fetches.pop(fetch, None)
         self.answers.add_failure(fetch, failure)
 
     def drop_read(self, fetch: int) -> None:
-        """A value has come to the host that the client abandoned meanwhile."""
+        """Drops a value that has come to the host after the client abandoned it."""
         self.fetches.pop(fetch, None)
         self.answers.drop_read(fetch)
 
     def forget_answers(self) -> None:
-        """The session has ended: nobody will take what it is owed."""
+        """Drops all fetches and answers of a session that has ended, because nobody will take them."""
         self.fetches.clear()
         self.reads.clear()
         self.answers.forget_all()
@@ -260,12 +267,12 @@ class Session:
         self.admitted = admitted
 
     def complete(self, amount: Amount) -> None:
-        """The device has done with that much: credit comes back."""
+        """Returns credit for work that the device has completed."""
         self.completed = self.completed.plus(amount)
 
 
 def _overdrawn(wanted: Amount, credit: Amount) -> str:
-    """Names each kind of credit that does not suffice, by the setting it comes from."""
+    """Names each kind of credit that does not suffice, with the setting that limits it."""
     kinds = zip(Amount._fields, wanted, credit, strict=True)
     short = [f"{sum_} {kind} in flight; limits.credit_{kind} = {most}" for kind, sum_, most in kinds if sum_ > most]
     return ", ".join(short)

@@ -1,4 +1,4 @@
-"""Applies an upload: its value begins, with the bytes that came with the frame or awaiting them. Pure."""
+"""Applies an upload: makes its value, with bytes that came with the frame or awaiting them. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fusewire_server.sessions.values import check_quota, mint
 
 
 def take_upload(frame: Frame, upload: Upload) -> None:
-    """A bad upload fails its value. Raises CaseError for a protocol case."""
+    """Makes the value of an upload. A bad upload fails its value. Raises CaseError for a protocol case."""
     session, effects = frame.session, frame.effects
     tensor = _tensor_of(upload, frame.arrival.tensors)
     credit = Amount(0, 0 if tensor is None else len(tensor), 0)
@@ -49,7 +49,7 @@ def _check(frame: Frame, upload: Upload, tensor: bytes | None) -> None:
 
 
 def _tensor_of(upload: Upload, tensors: Sequence[bytes]) -> bytes | None:
-    """The bytes of an upload that came with its frame. Raises CaseError if it names bytes that did not come."""
+    """Returns the bytes of an upload that came with its frame. Raises CaseError if it names bytes that did not come."""
     if upload.tensor is None:
         return None
     if upload.tensor >= len(tensors):

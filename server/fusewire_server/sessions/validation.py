@@ -1,6 +1,6 @@
-"""Checks a segment's bindings against its program. Pure; nothing is allocated before it has passed.
+"""Checks a segment's bindings against its program, before anything is allocated. Pure.
 
-What is wrong with one operand fails only the results that depend on it; `first_failed` finds those.
+A bad operand fails only the results that depend on it; `first_failed` finds these results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INTEGER_RANGE = {
 
 
 def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Every scalar of a segment. Raises CaseError if they do not fit the program's scalar slots."""
+    """Returns every scalar of a segment. Raises CaseError if they do not fit the program's scalar slots."""
     scalars = repeat_period(period, len(program.scalars), "scalars")
     for position, (dtype, value) in enumerate(zip(program.scalars, scalars, strict=True)):
         if not _fits(dtype, value):
@@ -34,7 +34,7 @@ def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ..
 
 
 def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
-    """Every slice start of a segment. Raises CaseError if one leaves its axis."""
+    """Returns every slice start of a segment. Raises CaseError if a start is outside its axis."""
     starts = repeat_period(period, program.starts, "starts")
     if starts:
         _check_starts(program, starts)
@@ -42,9 +42,9 @@ def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
-    """Raises CaseError if bytes that claim to be of `dtype` hold what no value of it does."""
+    """Raises CaseError if uploaded bytes are no values of `dtype`: a bool's byte must be 0 or 1."""
     if dtype.is_boolean and len(data) and int(np.frombuffer(data, np.uint8).max()) > 1:
-        raise CaseError("upload_failed", "a bool's byte is 0 or 1; others came")
+        raise CaseError("upload_failed", "the byte of a bool must be 0 or 1; the upload has other bytes")
 
 
 def check_dying(dying: tuple[int, ...], inputs: int) -> None:
@@ -56,7 +56,7 @@ def check_dying(dying: tuple[int, ...], inputs: int) -> None:
 
 
 def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:
-    """The op indices whose results depend on any of `failed_operands` (operand numbers), with the first of these."""
+    """Returns the indices of ops that depend on failed operands (operand numbers), each with the first of these."""
     first = program.first_result
     cause = {operand: operand for operand in failed_operands}
     for index, operands in enumerate(program.operands):

@@ -1,4 +1,4 @@
-"""Mints a session's values within its quotas, and forgets those that nobody can read. Pure."""
+"""Makes a session's values within its quotas, and forgets those that nobody can read. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fusewire_server.sessions.session import Fetching, Session, Value, ValueStat
 
 
 def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:
-    """Raises CaseError if the session may not hold that much more."""
+    """Raises CaseError if the session may not hold that many more bytes and handles."""
     live_bytes = session.live_bytes + more_bytes
     if live_bytes > limits.live_bytes:
         raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limits.live_bytes}")
@@ -22,7 +22,7 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
 
 
 def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
-    """A new value. Raises CaseError (a protocol case) if its handle names one."""
+    """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
     if handle in session.values:
         raise CaseError("reused_handle", f"handle {handle} exists already")
     value = Value(handle, spec, state)
@@ -34,7 +34,7 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
 
 
 def make_ready(value: Value, reads: list[Fetching]) -> None:
-    """The value's producer has been told to the device: its fetches may be told too, and join `reads`."""
+    """Makes a value ready when the device has been told its producer. Its fetches join `reads`."""
     value.state = ValueState.READY
     if value.fetches:
         reads += value.fetches.values()
@@ -42,7 +42,7 @@ def make_ready(value: Value, reads: list[Fetching]) -> None:
 
 
 def kill(session: Session, handles: Iterable[int], released: list[Value]) -> None:
-    """The client holds these handles no longer; those that name nothing are passed over."""
+    """Frees handles that the client no longer holds. Ignores handles that name no value."""
     for handle in handles:
         value = session.values.get(handle)
         if value is not None and value.is_named:
@@ -51,7 +51,7 @@ def kill(session: Session, handles: Iterable[int], released: list[Value]) -> Non
 
 
 def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
-    """Takes some of the values that an ended session held out of them; nothing leads from them to others any more."""
+    """Removes some values from those that an ended session held, and clears their links to rows and fetches."""
     for value in dying:
         del values[value.handle]
         value.is_named = False
@@ -61,9 +61,9 @@ def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
 
 
 def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:
-    """A value that nobody can read leaves its session, and joins `released` if the device holds it.
+    """Takes a value that nobody can read out of its session. The value joins `released` if the device holds it.
 
-    One that is still to come stays until it has, or has failed.
+    A value that is still to come stays until it has come or failed.
     """
     if not value.is_dead:
         return
@@ -75,13 +75,13 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
 
 
 def end_reading(fetching: Fetching, released: list[Value]) -> None:
-    """A fetch has been told to the device, or given up, and reads its value no more."""
+    """Removes a fetch as reader of its value, because the device has been told it or it was given up."""
     fetching.value.readers -= 1
     release_if_dead(fetching.session, fetching.value, released)
 
 
 def forget_if_dead(session: Session, value: Value) -> None:
-    """A failed value that nobody can ask for leaves its session."""
+    """Takes a failed value that nobody can ask for out of its session."""
     if value.is_dead and value.state is ValueState.FAILED:
         forget(session, value)
 

@@ -1,7 +1,7 @@
 """Carries large values beside the stream: the gRPC methods Upload and Download.
 
-They travel as serialised `Chunk`s that are built and read without protobuf's copies. A call that stalls is given up,
-and every call ends with its session.
+Values travel as serialised `Chunk`s, which are built and read without protobuf's copies. A call that stalls is given
+up, and every call ends with its session.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from fusewire_server.transport.refusal import Context, refuse
 log = logging.getLogger("fusewire.bulk")
 
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
-# An upload brings at least so much, or its rest, within limits.upload_stall_s: drops do not keep it alive for ever.
+# The least bytes, unless fewer are left, that an upload must bring within limits.upload_stall_s, so that a trickle does
+# not keep it alive for ever.
 LEAST_PROGRESS_BYTES = 64 << 10
-_BROKEN_OFF = "the call that brought the bytes was broken off"
+_BROKEN_OFF = "the call that carried the bytes was broken off"
 
 
 class Bulk:
@@ -42,7 +43,7 @@ class Bulk:
         self._limits = engine.config.limits
 
     async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
-        """Fills the value that the session's stream declared or is about to declare."""
+        """Fills the value that the session's stream has declared or will declare soon."""
         session, handle = self._addressee(context)
         if session is None or handle is None:
             await refuse(context, "session_lost", "this server holds no such session")
@@ -61,25 +62,25 @@ class Bulk:
         return pb.UploadReceipt(bytes=value.size_bytes)
 
     async def download(self, request: pb.DownloadRequest, context: Context) -> None:
-        """The bytes of an answered fetch, in chunks."""
-        # gRPC cannot end a call in words while its first message waits together with the metadata.
+        """Sends the bytes of an answered fetch, in chunks."""
+        # Sent first: gRPC cannot end a call with details while its first message waits together with the metadata.
         await context.send_initial_metadata(())
         session = self._engine.sessions.get(request.session_id)
         if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
             session = None
         beside = session.answers.begin_download(request.fetch) if session is not None else None
         if session is None or beside is None:
-            await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to bring")
+            await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to download")
         try:
             await self._carry_down(session, request.fetch, beside, context)
         except _Unread as unread:
-            await refuse(context, "slow_reader", str(unread))  # waits behind the chunk, and holds no more than that
+            await refuse(context, "slow_reader", str(unread))  # this status waits behind the one unread chunk
         except asyncio.CancelledError:
             await self._refuse_if_ended(session, context)
             raise
 
     async def _refuse_if_ended(self, session: Session, context: Context) -> None:
-        """Tells why, where a call was cancelled because its session has ended, not broken off by its client."""
+        """Ends a cancelled call with a reason if it was cancelled because its session has ended, not by its client."""
         if session.state is SessionState.CLOSED:
             await refuse(context, "session_lost", "the session has ended")
 
@@ -104,7 +105,7 @@ class Bulk:
         return session, handle
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
-        """The value to fill; the stream that declares it may be a little behind this call."""
+        """Waits for the value to fill: the stream that declares it may be a little behind this call."""
         call = self._engine.claim_upload(session, handle)
         try:
             async with asyncio.timeout(self._limits.upload_stall_s):
@@ -130,18 +131,21 @@ class Bulk:
             self._engine.upload_failed(session, value, _BROKEN_OFF)
             raise
         except Exception as error:
-            log.exception("the bytes of an upload could not be taken in")
-            text = f"taking the bytes in failed: {type(error).__name__}"
+            log.exception("the bytes of an upload could not be received")
+            text = f"receiving the bytes failed: {type(error).__name__}"
             await self._fail(session, value, "server_fault", text, context)
         self._engine.uploaded(session, value, staged)
 
     async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
-        """What depends on the value fails, and the call ends."""
+        """Fails the value of an upload, and ends the call."""
         self._engine.upload_failed(session, value, text, case=case)
         await refuse(context, case, text)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """All bytes of an upload in one piece of host memory. Raises MemoryError, or CaseError for one that lies."""
+        """Gathers an upload in one piece of host memory.
+
+        Raises MemoryError, or CaseError for wrong bytes or too few or many.
+        """
         size_bytes = value.size_bytes
         staged = self._engine.device.stage(size_bytes)
         target = np.frombuffer(staged.memory, np.uint8)
@@ -149,7 +153,7 @@ class Bulk:
         async for chunk in self._data_of(chunks):
             if filled + len(chunk) > size_bytes:
                 raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
-            # Unlike a memoryview's assignment, NumPy lets gRPC's threads run meanwhile.
+            # NumPy lets gRPC's threads run during the copy; assigning to a memoryview does not.
             np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
             filled += len(chunk)
         if filled != size_bytes:
@@ -158,7 +162,7 @@ class Bulk:
         return staged
 
     async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
-        """What each chunk holds. Raises CaseError for one that is not the next, and if they come too slowly."""
+        """Yields the data of each chunk. Raises CaseError for a chunk out of order, and if they come too slowly."""
         loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
         due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
         offset = 0
@@ -176,7 +180,7 @@ class Bulk:
                 return await anext(chunks, None)
         except TimeoutError:
             stall_s = self._limits.upload_stall_s
-            text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came for limits.upload_stall_s = {stall_s}"
+            text = f"neither the rest nor {LEAST_PROGRESS_BYTES} bytes came within limits.upload_stall_s = {stall_s}"
             raise CaseError("upload_failed", text) from None
 
     async def _send(self, beside: Beside, context: Context) -> None:
@@ -190,11 +194,11 @@ class Bulk:
 
 
 class _Unread(Exception):
-    """A download that its client does not read."""
+    """Raised when a client does not read its download."""
 
 
 def _data_at(offset: int, raw: bytes) -> memoryview:
-    """The data of the chunk that begins there. Raises CaseError for any other, and for what is none."""
+    """Returns the data of the chunk at an offset. Raises CaseError for any other chunk and for malformed bytes."""
     try:
         return decode_chunk(raw, offset)
     except ChunkOrderError as error:

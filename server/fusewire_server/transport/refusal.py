@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 async def refuse(context: Context, case: str, text: str) -> NoReturn:
-    """Ends the call with the case's status; the details are its name and `text`."""
+    """Ends the call with the status of the case. Its details are the case's name and `text`."""
     status = grpc.StatusCode[BY_NAME[case].status]
     await context.abort(status, f"{case}: {text}")
     raise AssertionError("abort always raises")
@@ -25,9 +25,9 @@ async def refuse(context: Context, case: str, text: str) -> NoReturn:
 def in_words(
     method: Callable[[Request, Context], Awaitable[Answer]],
 ) -> Callable[[Request, Context], Awaitable[Answer]]:
-    """The method, of which every case ends its call with that status, wherever in it that is raised.
+    """Wraps a method so that any case raised in it ends the call with the status of that case.
 
-    A token may be revoked after the call was let in.
+    A case may be raised late: a token, for example, may be revoked after the call was accepted.
     """
 
     @wraps(method)

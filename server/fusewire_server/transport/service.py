@@ -1,4 +1,4 @@
-"""The methods of the gRPC service, with serialisers of their own. Thin; it decides nothing."""
+"""Defines the methods of the gRPC service, with their own serialisers. Decides nothing."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
-_MOST_NAMED = 16  # protocol versions of a client in the text of a refusal
+_MOST_NAMED = 16  # the most of a client's protocol versions that a refusal lists
 
 
 class FusewireService:
-    """The three methods of the service over one engine."""
+    """The three gRPC methods, on one engine."""
 
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine = engine
@@ -37,7 +37,7 @@ class FusewireService:
         self._bulk = Bulk(engine, access)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What `grpc.aio.Server.add_generic_rpc_handlers` takes."""
+        """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
@@ -56,7 +56,7 @@ class FusewireService:
     # ---- the session stream ----
 
     async def session(self, frames: RawFrames, context: Context) -> None:
-        """One stream of a session: hello and welcome, then frames both ways until either side ends it."""
+        """Serves one stream of a session: hello and welcome, then frames both ways until either side ends it."""
         tenant = self._access.tenant(context.invocation_metadata())
         try:
             hello = await _first(frames, self._limits.message_bytes)
@@ -89,7 +89,7 @@ async def _first(frames: RawFrames, message_bytes: int) -> pb.ClientFrame | None
 
 
 def _spoken(versions: Sequence[int]) -> str:
-    """The first of a client's protocol versions, if they are many."""
+    """Lists a client's protocol versions, at most the first `_MOST_NAMED`."""
     named = ", ".join(map(str, versions[:_MOST_NAMED])) or "none"
     return f"{named} and others, {len(versions)} in all" if len(versions) > _MOST_NAMED else named
 

@@ -1,4 +1,4 @@
-"""Serves one connection of a session: frames of the client in, what the engine owes out."""
+"""Serves one connection of a session: reads the client's frames, and writes what the engine owes the client."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from fusewire_server.transport.write_deadline import WriteDeadline
 log = logging.getLogger("fusewire.rpc")
 T = TypeVar("T")
 
-# Acknowledgements ride on frames that carry news; so many of the client's frames may wait for one. A frame of its
-# own for each would stand in the way of the answer that follows it.
+# Acknowledgements travel on frames that carry other news, and up to so many of the client's frames may wait for such a
+# frame. A frame for each acknowledgement would delay the answer that follows it.
 MOST_UNACKNOWLEDGED = 16
-TOKEN_CHECK_S = 5.0  # how often the token of an open session is looked at again
+TOKEN_CHECK_S = 5.0  # how often the token of an open session is checked again
 
 RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
 
 
 class SessionStream:
-    """One connection of a session: a reader, a writer and a watcher of its token, each of which ends all."""
+    """One connection of a session: a reader, a writer and a token check. When any of these ends, all of them end."""
 
     def __init__(self, engine: Engine, access: Access, session: Session, frames: RawFrames, context: Context) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class SessionStream:
         self._goodbye: pb.Goodbye | None = None
 
     async def run(self) -> None:
-        """Serves the connection; returns when it is over. A broken one leaves the session to be resumed."""
+        """Serves the connection until it is over. A broken connection leaves the session to be resumed."""
         self._engine.attach(self._session, self._wake)
         writer = asyncio.create_task(self._write())
         tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
@@ -68,7 +68,7 @@ class SessionStream:
 
     async def _read(self) -> None:
         try:
-            await _surely(self._engine.applied(self._session))  # what the stream before this one has left
+            await _surely(self._engine.applied(self._session))  # applies the rest of the previous stream's last frame
             async for raw in self._frames:
                 if not self._is_current:
                     return
@@ -76,12 +76,12 @@ class SessionStream:
                 if not await _surely(self._apply(frame, len(raw))):
                     return
                 if self._owed.is_set():
-                    await asyncio.sleep(0)  # the answer is on its way before the next frame is asked for
+                    await asyncio.sleep(0)  # lets the writer send an answer before the next frame is read
         except CaseError as error:
             self._end(error)
 
     async def _watch(self) -> None:
-        """Ends the session once its token is no longer good."""
+        """Ends the session when its token is no longer valid."""
         metadata = self._context.invocation_metadata()
         try:
             while self._access.tenant(metadata) == self._session.tenant:  # noqa: ASYNC110 - a file has no event
@@ -91,7 +91,7 @@ class SessionStream:
             self._end(CaseError("unauthenticated", str(refusal)))
 
     def _end(self, error: CaseError) -> None:
-        """The session is over, unless it is another connection's by now."""
+        """Ends the session with an error, unless another connection has taken it over."""
         if not self._is_current:
             return
         log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
@@ -101,28 +101,28 @@ class SessionStream:
 
     @property
     def _is_current(self) -> bool:
-        """False once another connection has taken the session over."""
+        """Tells whether no other connection has taken the session over."""
         return self._session.epoch == self._epoch
 
     async def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
-        """Applies a frame of the client; False if it was the last. Raises CaseError."""
+        """Applies a frame of the client. Returns False if it was the last. Raises CaseError."""
         session, engine = self._session, self._engine
         if frame.HasField("hello"):
-            raise CaseError("out_of_turn", "a second hello in one stream")
+            raise CaseError("out_of_turn", "a second hello came in one stream")
         session.bytes_in += size_bytes
         engine.acknowledge(session, frame.acknowledged)
         if frame.number:
             if not engine.receive(session, frame.number, frame.programs, frame.bindings, frame.tensors):
                 await engine.applied(session)
         elif frame.programs or frame.bindings or frame.tensors:
-            raise CaseError("undecodable_frame", "a frame outside the numbering that carries work")
+            raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
         if frame.HasField("goodbye"):
             engine.end(session)
             return False
         return True
 
     def _wake(self) -> None:
-        """There may be something to write: else the writer's turn would only keep the loop from the device thread."""
+        """Wakes the writer only if it may have something to write, because its turn delays the device thread."""
         if self._owes_news or self._engine.is_draining or not self._is_current:
             self._owed.set()
 
@@ -136,9 +136,12 @@ class SessionStream:
         )
 
     async def _write(self) -> None:
-        """The only one who writes: welcome, what is owed, and goodbye if the server ends the session."""
+        """Writes everything: welcome, what is owed, and goodbye if the server ends the session.
+
+        No other task writes.
+        """
         await self._send(self._welcome())
-        self._owed.set()  # a resumed session may owe already
+        self._owed.set()  # a resumed session may have answers to send
         while self._goodbye is None:
             await self._owed.wait()
             self._owed.clear()
@@ -162,7 +165,10 @@ class SessionStream:
             raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
 
     async def _give_up(self, writer: asyncio.Task[None]) -> None:
-        """The writer has failed. A client that reads too slowly loses its session, if it still is this stream's."""
+        """Handles a failed writer.
+
+        A client that reads too slowly loses its session, unless another stream has taken it over.
+        """
         try:
             await writer
         except CaseError as error:
@@ -177,7 +183,7 @@ class SessionStream:
         number, answers = session.answers.take(self._engine.config.limits.message_bytes // 2)
         has_completed = session.completed != self._sent_completed
         self._sent_completed, self._sent_acknowledged = session.completed, session.applied_frame
-        frame = pb.ServerFrame()  # set field by field: a quarter of the time that keywords take
+        frame = pb.ServerFrame()  # setting fields takes a quarter of the time of keyword arguments
         frame.number = number
         frame.acknowledged = session.applied_frame
         if has_completed:
@@ -216,7 +222,7 @@ class SessionStream:
 
 
 def parse_frame(raw: bytes, message_bytes: int) -> pb.ClientFrame:
-    """A frame of a client. Raises CaseError if it is too large or none."""
+    """Parses a frame of a client. Raises CaseError if it is too large or malformed."""
     if len(raw) > message_bytes:
         raise CaseError("oversized_frame", f"a frame of {len(raw)} bytes; limits.message_bytes = {message_bytes}")
     try:
@@ -226,12 +232,12 @@ def parse_frame(raw: bytes, message_bytes: int) -> pb.ClientFrame:
 
 
 def goodbye_of(error: CaseError) -> pb.Goodbye:
-    """The words that end a session for this reason."""
+    """Returns the goodbye that ends a session with this error."""
     return pb.Goodbye(code=error.case.code, text=error.text)
 
 
 async def _surely(applying: Awaitable[T]) -> T:
-    """A frame that was applied in part cannot be sent again, so a fault of ours ends the session too."""
+    """Turns any exception into a CaseError, because a frame that was applied in part cannot be sent again."""
     try:
         return await applying
     except CaseError:
@@ -242,7 +248,7 @@ async def _surely(applying: Awaitable[T]) -> T:
 
 
 def _tell(answer: Answer, result: pb.Result) -> None:
-    """Fills a result of a frame."""
+    """Writes an answer into a result of a frame."""
     result.fetch = answer.fetch
     if answer.failure is not None:
         case, text, base, op_index = answer.failure

@@ -1,7 +1,7 @@
 """Cancels a task that waits too long to write, without a timer for each write.
 
-Passing costs two assignments. One timer looks now and then whether somebody is still there, and no later than the
-bound after they came.
+Entering and leaving costs two assignments. One timer checks now and then whether a task is inside; its check comes at
+the latest `limit_s` after the task has entered.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import asyncio
 
 
 class WriteDeadline:
-    """For one task, which enters and leaves: `with patience: await …`. After `limit_s` inside it is cancelled."""
+    """A deadline for one task's writes: `with write_deadline: await …`. Cancels the task after `limit_s` inside."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[None] | None = None  # the one that is inside
+        self._task: asyncio.Task[None] | None = None  # the task that is inside
         self._entered_s = 0.0
         self._timer = self._loop.call_later(limit_s, self._look)
         self.is_over = False
@@ -28,7 +28,7 @@ class WriteDeadline:
         self._task = None
 
     def end(self) -> None:
-        """Nobody will enter any more."""
+        """Stops the timer. No task may enter after that."""
         self._timer.cancel()
 
     def _look(self) -> None:

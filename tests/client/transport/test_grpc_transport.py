@@ -193,16 +193,16 @@ def test_a_value_whose_chunks_are_out_of_order_is_an_error(
 
 
 def test_a_download_that_a_limit_forbids_names_the_limit(server: Server) -> None:
-    server.refusal = (grpc.StatusCode.RESOURCE_EXHAUSTED, "too_many_calls: 512 calls of this session are under way")
+    server.refusal = (grpc.StatusCode.RESOURCE_EXHAUSTED, "too_many_calls: 512 calls of this session are running")
     with fw.connect(server.target) as session:
         x = session.array(LARGE)
-        with pytest.raises(fw.QuotaExceeded, match=r"^512 calls of this session are under way$"):
+        with pytest.raises(fw.QuotaExceeded, match=r"^512 calls of this session are running$"):
             x.numpy(timeout=20)
         server.refusal = None
         np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
 
 
-@pytest.mark.parametrize("details", ["unknown_handle: fetch 1 has no answer to bring", "Socket closed", ""])
+@pytest.mark.parametrize("details", ["unknown_handle: fetch 1 has no answer to download", "Socket closed", ""])
 def test_a_download_that_ends_for_any_other_reason_is_a_broken_connection(server: Server, details: str) -> None:
     server.refusal = (grpc.StatusCode.NOT_FOUND, details)
     with (

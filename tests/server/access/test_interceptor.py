@@ -203,7 +203,7 @@ def test_a_newcomer_is_told_that_the_tokens_cannot_be_read(tmp_path: Path) -> No
             path.write_text(f"{path.read_text()}garbled")
             status, text = await status_of(here.peer(token))
             assert status is grpc.StatusCode.UNAUTHENTICATED
-            assert "cannot read its tokens now" in text
+            assert "cannot read its token file now" in text
 
     run(test())
 

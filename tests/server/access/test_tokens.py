@@ -122,7 +122,7 @@ def test_who_cannot_keep_the_owner_of_a_file_edits_nothing(path: Path, monkeypat
     token = mint(path, tenant="lab", scope=Scope.USE)
     before = path.read_text()
     monkeypatch.setattr(os, "fchown", refuse)
-    with pytest.raises(ConfigurationError, match=r"cannot keep the owner .*tokens, run this as its owner"):
+    with pytest.raises(ConfigurationError, match=r"cannot keep the owner .*tokens; run this command as its owner"):
         revoke(path, token.partition(".")[0])
     assert path.read_text() == before
     assert list(path.parent.iterdir()) == [path]
@@ -226,10 +226,10 @@ def test_a_token_of_another_scope_is_refused_by_name(path: Path) -> None:
     [
         ("id", "expected id, hash, tenant, scope"),
         (f"id {HASH} lab use 2030-01-01T00:00:00Z more", "expected id, hash, tenant, scope"),
-        ("id abc lab use", "no SHA-256"),
-        (f"id {HASH.upper()} lab use", "no SHA-256"),
-        (f"id {HASH} lab root", "scope is none of use, inspect, admin"),
-        (f"id {HASH} lab use tomorrow", "no ISO 8601"),
+        ("id abc lab use", "not a SHA-256"),
+        (f"id {HASH.upper()} lab use", "not a SHA-256"),
+        (f"id {HASH} lab root", "scope is not one of use, inspect, admin"),
+        (f"id {HASH} lab use tomorrow", "not an ISO 8601"),
         (f"id {HASH} lab use 2030-01-01T00:00:00", "no time zone"),
     ],
 )
@@ -257,9 +257,9 @@ def test_a_file_that_breaks_later_lets_nobody_new_in(path: Path, harm: str) -> N
     token = mint(path, tenant="lab", scope=Scope.USE)
     authenticator = Authenticator(path)
     break_file(path, harm)
-    with pytest.raises(Unauthenticated, match="cannot read its tokens"):
+    with pytest.raises(Unauthenticated, match="cannot read its token file"):
         authenticator.identify(token)
-    with pytest.raises(Unauthenticated, match="cannot read its tokens"):
+    with pytest.raises(Unauthenticated, match="cannot read its token file"):
         authenticator.check(token, Scope.USE)
 
 
@@ -296,7 +296,7 @@ def test_nobody_stays_for_long_while_the_file_is_broken(path: Path, harm: str) -
     clock.pass_s(OLD_RECORDS_S - 1)
     authenticator.recall(token)
     clock.pass_s(1)
-    with pytest.raises(Unauthenticated, match="could not read its tokens for 300 s"):
+    with pytest.raises(Unauthenticated, match="could not read its token file for 300 s"):
         authenticator.recall(token)
 
 
@@ -308,7 +308,7 @@ def test_one_fault_after_another_prolongs_nobodys_stay(path: Path) -> None:
         authenticator.recall(token)
         clock.pass_s(OLD_RECORDS_S / 2)
     path.unlink()
-    with pytest.raises(Unauthenticated, match="could not read its tokens"):
+    with pytest.raises(Unauthenticated, match="could not read its token file"):
         authenticator.recall(token)
 
 
@@ -328,7 +328,7 @@ def test_a_token_that_a_broken_file_hides_is_not_called_revoked(path: Path) -> N
     authenticator = Authenticator(path)
     token = mint(path, tenant="lab", scope=Scope.USE)
     path.write_text(f"{path.read_text()}garbled")
-    with pytest.raises(Unauthenticated, match="cannot read its tokens now") as refused:
+    with pytest.raises(Unauthenticated, match="cannot read its token file now") as refused:
         authenticator.recall(token)
     assert "revoked" not in str(refused.value)
 
@@ -361,7 +361,7 @@ def test_a_file_that_could_not_be_opened_is_tried_again_though_it_has_not_change
     token = mint(path, tenant="lab", scope=Scope.USE)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "read_bytes", refuse)
-        with pytest.raises(Unauthenticated, match="cannot read its tokens"):
+        with pytest.raises(Unauthenticated, match="cannot read its token file"):
             authenticator.identify(token)
     authenticator.identify(token)
 
@@ -412,7 +412,7 @@ def test_it_is_told_when_nobody_stays_longer(path: Path, caplog: pytest.LogCaptu
     for _ in range(3):
         with pytest.raises(Unauthenticated):
             authenticator.recall(token)
-    assert ["nobody stays" in record.getMessage() for record in caplog.records] == [False, True]
+    assert ["known callers too" in record.getMessage() for record in caplog.records] == [False, True]
 
 
 def test_an_edit_within_one_clock_tick_is_noticed(path: Path) -> None:

@@ -104,7 +104,7 @@ def test_a_bad_value_is_refused_with_its_name_and_origin(name: str, raw: object)
         ("limits = 1\n", r"no setting limits \([^)]*\): limits is a section, a table of settings$"),
         ("handles = 1\n", r"no setting handles .*did you mean limits\.handles\?"),
         ("[limits]\nhandles = {x = 1}\n", r"limits\.handles = .* whole number"),
-        ("[limits\n", "is no TOML"),
+        ("[limits\n", "is not valid TOML"),
     ],
 )
 def test_a_wrong_key_in_a_file_is_refused_with_a_suggestion(
@@ -132,7 +132,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fusewire.toml"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigurationError, match="no TOML"):
+    with pytest.raises(ConfigurationError, match="not valid TOML"):
         load(path, {}, {})
 
 
@@ -145,7 +145,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         (lambda: Limits(array_bytes=2, live_bytes=1), r"limits\.array_bytes = 2 exceed limits\.live_bytes = 1"),
         (lambda: Limits(chunk_bytes=4 << 20), r"limits\.chunk_bytes = .* exceed limits\.message_bytes"),
         (lambda: Limits(program_bytes=4 << 20), r"limits\.program_bytes = .* exceed limits\.message_bytes"),
-        (lambda: Listen(tls_key=Path("key.pem")), r"listen\.tls_cert and listen\.tls_key are set both or neither"),
+        (lambda: Listen(tls_key=Path("key.pem")), r"set both listen\.tls_cert and listen\.tls_key, or neither"),
         (lambda: Listen(grpc="127.0.0.1:1"), r"listen\.grpc = '127\.0\.0\.1:1' has the wrong type str"),  # type: ignore[arg-type]
         (lambda: Device(backend="tpu"), r"device\.backend = 'tpu'"),
         (lambda: Planner(deadline_s=0.0), r"planner\.deadline_s = 0\.0"),

@@ -379,7 +379,7 @@ def test_a_fetch_fails_if_the_host_has_no_room_for_what_the_device_copies(
     world.thread.order(Read(Fetching(session("a"), 1, value)))
     report = world.next_report()
     assert isinstance(report, Missing)
-    assert report.refusal == f"the host has no room for a value of {size_bytes} bytes"
+    assert report.refusal == f"the host has no memory for a value of {size_bytes} bytes"
     world.run(FAST, session("a"))
     assert world.completed(1) == [FAST]
 

@@ -58,7 +58,7 @@ def test_an_upload_whose_call_is_refused_fails_at_once_with_the_reason(
             await peer.send(Fetch(1, 20))
             failure = (await asyncio.wait_for(peer.result(1), DEADLINE_S)).failure
             assert BY_CODE[failure.code].name == "too_many_calls"
-            assert failure.text == "0 calls of this session are under way; it may have no more"
+            assert failure.text == "0 calls of this session are running, the most it may have"
 
     run(test())
 

@@ -51,7 +51,7 @@ def test_a_fetch_for_which_the_host_has_no_room_is_told_so(monkeypatch: pytest.M
             failure = (await client.fetched(1)).failure
             assert failure is not None
             assert failure.case.name == "out_of_memory"
-            assert failure.text == f"the host has no room for a value of {len(DATA)} bytes"
+            assert failure.text == f"the host has no memory for a value of {len(DATA)} bytes"
 
     run(test())
 

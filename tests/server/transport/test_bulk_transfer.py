@@ -164,9 +164,9 @@ class Stageless(NullDevice):
             MemoryError("1 byte is too much"),
             grpc.StatusCode.RESOURCE_EXHAUSTED,
             "out_of_memory",
-            f"the host has no room for a value of {LARGE.size_bytes} bytes",
+            f"the host has no memory for a value of {LARGE.size_bytes} bytes",
         ),
-        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault", "taking the bytes in failed: OSError"),
+        (OSError("no such page"), grpc.StatusCode.INTERNAL, "server_fault", "receiving the bytes failed: OSError"),
     ],
 )
 def test_an_upload_that_finds_no_memory_fails_its_dependents_only_and_says_whose_memory(
