@@ -163,7 +163,7 @@ def test_a_callback_that_needs_credit_at_once_is_told_that_it_cannot_wait() -> N
             refused.append(error)
 
     call_back(peer, x, use)
-    assert "callbacks" in str(refused[0])
+    assert "callback" in str(refused[0])
 
 
 def call_back(peer: Peer, x: fw.Array, work: Callable[[], object]) -> None:

@@ -1,8 +1,8 @@
 """The array: a value on the server, used like a NumPy array. Only reading waits.
 
-A slice is a value, not a view: `y = x[1:]; y += 1` leaves `x` as it was, and so does `x[1:][0] = v`. `x[i] = v` gives
-the array object `x` itself a new value, which all names of that object see; `x += v` binds the name to a new object.
-Shapes and dtypes are known at once; an op that does not fit raises at the line that asks for it.
+A slice is a value, not a view: `y = x[1:]; y += 1` does not change `x`, nor does `x[1:][0] = v`. `x[i] = v` gives the
+array object `x` a new value, which all names of that object see. `x += v` binds the name `x` to a new object. Shapes
+and dtypes are known at once: an op whose operands do not fit raises at its own line.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-# NumPy's functions that answer with plain Python objects, from the values.
+# Functions of NumPy that return Python objects and need the values for it.
 _NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
 
 
 def is_array_like(value: object) -> bool:
-    """Whether `value` is uploaded when it meets an array: a buffer, a list, or what has `__array__`.
+    """Whether `value`, as the other operand of an array, is uploaded: a buffer, a list, or an object with `__array__`.
 
-    So would be a complex number, which is refused for its dtype then.
+    A complex number counts too, because the upload refuses it with an error that names its dtype.
     """
     is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
     return is_given or hasattr(value, "__array__")
 
 
 def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
-    """What an operator does with operands that are not arrays and scalars of the calling thread."""
+    """The function that records an operator whose operands are not arrays and scalars of the calling thread."""
 
     def record_unusual(self: Array, other: Any) -> Array:
         if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
@@ -60,7 +60,7 @@ def _operator(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _comparison(name: str) -> Callable[[Array, Any], Array]:
-    """An operator that knows how integers compare with one beyond their range."""
+    """An operator that also compares with a Python integer out of the dtype's range."""
     op = BY_NAME[name]
     record = _operator(name)
 
@@ -75,7 +75,7 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _power_operator() -> Callable[[Array, Any], Array]:
-    """An operator that refuses the powers of integers which are none."""
+    """An operator that refuses integers to a negative power, as the result is no integer."""
     op = BY_NAME["power"]
     slow_path = _slow_path(op)
 
@@ -87,7 +87,7 @@ def _power_operator() -> Callable[[Array, Any], Array]:
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What reads the exponents of a dtype, and refuses those below 0 of an integer one."""
+    """A conversion of exponents to `dtype`, like `canonical`, that raises for a negative one if `dtype` is an integer."""
     if not dtype.is_integer:
         return canonical
 
@@ -117,7 +117,7 @@ def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
 
 
 class Array(Recorded):
-    """A value on the server. Made by a session and by ops, never directly."""
+    """A value on the server. Sessions and ops make arrays; the class cannot be called."""
 
     __slots__ = ()
 
@@ -150,7 +150,7 @@ class Array(Recorded):
     def __pos__(self) -> Array:
         return self
 
-    # ---- what is known without asking ----
+    # ---- known without reading the value ----
 
     @property
     def shape(self) -> Shape:
@@ -179,7 +179,7 @@ class Array(Recorded):
 
     @property
     def device(self) -> str:
-        """Where the session computes: the name of its server's backend."""
+        """The name of the backend of the session's server."""
         backend: str = self.session.backend
         return backend
 
@@ -192,7 +192,7 @@ class Array(Recorded):
         return f"<fusewire.Array {self._spec!r}>"
 
     def __format__(self, specification: str) -> str:
-        """As `repr`; with a specification as the Python scalar, which is read."""
+        """The text of `repr`; with a specification, that of the Python scalar, which waits for the value."""
         if not specification:
             return repr(self)
         if self._spec.shape:
@@ -202,12 +202,12 @@ class Array(Recorded):
     # ---- reading: waits for the value ----
 
     def numpy(self, timeout: float | None = None) -> Value:
-        """The value. WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         value: Value = self._recorder.owner.read(self, timeout)
         return value
 
     def future(self) -> Future[Value]:
-        """The value when it is there. Callbacks run in the session's I/O thread and must not wait in it."""
+        """A future of the value. Callbacks run in the session's I/O thread and must not wait."""
         return self._recorder.owner.fetch(self)
 
     def __await__(self) -> Generator[Any, None, Value]:
@@ -215,12 +215,12 @@ class Array(Recorded):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Value:  # noqa: FBT001  # as NumPy calls it
         if copy is False:
-            raise ValueError("a value on a server cannot be had without a copy")
+            raise ValueError("a value on a server cannot be read without a copy")
         value = self.numpy()
         return value if dtype is None else conversions.cast(value, np.dtype(dtype))
 
     def item(self) -> bool | int | float:
-        """The only element, as a Python scalar."""
+        """The only element, as a Python scalar. Waits for the value."""
         if self.size != 1:
             raise ArgumentError(f"only an array of one element is a scalar; this one has shape {self.shape}")
         value: bool | int | float = self.numpy().item()
@@ -258,7 +258,7 @@ class Array(Recorded):
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
             value = self._recorder.owner.array(value)
         changed = with_item(self, key, value, self._recorder.owner.array)
-        # This object goes on as the new value; the other one takes the old handle with it when it dies, here.
+        # The two objects exchange handles: this one becomes the new value, and `changed` dies here with the old one.
         self._handle, changed._handle = changed._handle, self._handle
         self._recorder, changed._recorder = changed._recorder, self._recorder
 
@@ -267,23 +267,23 @@ class Array(Recorded):
 
     @property
     def T(self) -> Array:  # noqa: N802  # the name is NumPy's and the standard's
-        """Axes in reverse order."""
+        """The array with its axes in reverse order."""
         return operations.transpose(self)
 
     @property
     def mT(self) -> Array:  # noqa: N802
-        """The last two axes exchanged."""
+        """The array with its last two axes exchanged."""
         rank = self.ndim
         if rank < 2:
             raise ArgumentError(f"a matrix transpose needs rank 2 or more, not {rank}")
         return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
-        """Axes one by one or as a sequence; none reverses them."""
+        """The array with its axes in another order, given one by one or as a sequence; by default reversed."""
         return operations.transpose(self, _one_or_many(axes))
 
     def reshape(self, *shape: int | Sequence[int]) -> Array:
-        """Dims one by one or as a sequence; one may be −1."""
+        """The elements in another shape, given one by one or as a sequence. One dim may be −1: it is computed."""
         dims = _one_or_many(shape)
         return operations.reshape(self, () if dims is None else dims)
 
@@ -299,11 +299,11 @@ class Array(Recorded):
         return operations.astype(self, dtype, copy=copy)
 
     def copy(self) -> Array:
-        """The same value under a name of its own."""
+        """A new array of the same value, so that `x[i] = v` on one does not change the other."""
         return operations.reshape(self, self.shape)
 
     def take(self, indices: Any, axis: int | None = None) -> Array:
-        """Along `axis`, or from the flattened array."""
+        """The elements at `indices` along `axis`, or of the flattened array if `axis` is None."""
         array = self._recorder.owner.array(indices)
         return operations.take(self.flatten(), array, 0) if axis is None else operations.take(self, array, axis)
 
@@ -349,11 +349,11 @@ class Array(Recorded):
         return clipped
 
     def round(self, decimals: int = 0) -> Array:
-        """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+        """Rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
         return operations.round_to(self, decimals)
 
     def dot(self, other: Any) -> Array:
-        """The product with a matrix, a vector or a scalar, as `fusewire.dot`."""
+        """The same as `fusewire.dot(self, other)`."""
         product: Array = self.__array_namespace__().dot(self, other)
         return product
 

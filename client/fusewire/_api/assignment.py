@@ -1,4 +1,4 @@
-"""What an array is after an assignment to a part of it: `x[key] = value`."""
+"""Records `x[key] = value` as ops that make the new value of `x`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ R = TypeVar("R", bound=Recorded)
 
 
 def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
-    """What `x` is after `x[key] = value`; of several values for one element the last stays.
+    """The new value of `x` after `x[key] = value`. If several values go to one element, the last one stays.
 
-    `value` is an array, or a scalar of Python's or NumPy's; `as_array` uploads where it goes.
+    `value` is an array, or a Python or NumPy scalar. `as_array` uploads masks and indices.
     """
     mask = _mask_of(key)
     if mask is not None:
@@ -46,7 +46,7 @@ def _with_region(x: R, index: Index, value: Any) -> R:
 
 
 def _in_region(value: Any, shape: Shape, index: Index) -> Any:
-    """`value`, which is to be assigned to a region of an array of `shape`, without the index's new axes."""
+    """`value` reshaped for a region of an array of `shape`: without the new axes of `index`."""
     if not isinstance(value, Recorded):
         return value
     if index.new_axes:
@@ -55,7 +55,7 @@ def _in_region(value: Any, shape: Shape, index: Index) -> Any:
 
 
 def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], R]) -> R:
-    """What `part`, the region of an index that gathers, is after the assignment."""
+    """The new value of `part` after the assignment. `index` gathers, and `part` is its region."""
     assert index.gather is not None
     axis, given, shape = index.gathered_axis, index.gather.indices, part._spec.shape
     is_written: Recorded
@@ -75,12 +75,12 @@ def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], 
 
 
 def _is_at(index: R, length: int) -> R:
-    """Of each place of an axis, whether it is the one that an index on the server means."""
+    """For each place of an axis of `length`, whether it is the one that `index`, one integer on the server, selects."""
     if index._spec.dtype.is_boolean:
         raise indexing.mask_refused()
     if prod(index._spec.shape) != 1:
         raise ArgumentError(
-            "of indices on the server one at a time can be assigned to; read several: x[indices.numpy()] = value"
+            "assignment takes one index on the server at a time; read several of them: x[indices.numpy()] = value"
         )
     scalars = (dtypes.int64, 0), (dtypes.int64, 1)
     attributes = length, dtypes.int64.code
@@ -90,9 +90,9 @@ def _is_at(index: R, length: int) -> R:
 
 
 def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
-    """`value`, which broadcasts to what `index` selects, as it broadcasts to the region of shape `part`.
+    """`value`, which broadcasts to the selection of `index`, reshaped to broadcast to the region of shape `part`.
 
-    The axes of the indices, whose shape is `indices`, become one; the index's new axes go.
+    The axes of the indices, whose shape is `indices`, are joined to one, and the new axes of `index` are removed.
     """
     if not isinstance(value, Recorded):
         return value
@@ -112,7 +112,7 @@ def _of_rank(value: R, target: Shape) -> R:
 
 
 def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
-    """`value` with the axes of the indices as one, in the place of the axis that they select along."""
+    """`value` with the axes of the indices joined to one, at the place of the axis along which they select."""
     shape, first = value._spec.shape, 0 if gather.comes_first else gather.axis
     behind = first + len(indices)
     if prod(shape[first:behind]) != 1:
@@ -126,7 +126,7 @@ def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
 
 
 def _mask_of(key: Any) -> Any:
-    """`key` as an array of booleans, here or on the server; None if it is none."""
+    """`key` as an array of booleans, on this machine or on the server; None if `key` is no mask."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
     if isinstance(key, Recorded):
@@ -136,10 +136,10 @@ def _mask_of(key: Any) -> Any:
 
 
 def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R:
-    """`x` after an assignment under a mask of its own shape or of its first axes."""
+    """The new value of `x` after an assignment under a mask, whose shape is that of `x` or of its first axes."""
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
     if of_mask != shape[: len(of_mask)]:
-        raise ArgumentError(f"a mask of shape {of_mask} selects nothing of {shape}: it has that shape, or begins it")
+        raise ArgumentError(f"a mask of shape {of_mask} does not fit {shape}: it must have the shape of the first axes")
     behind = shape[len(of_mask) :]
     if isinstance(value, Recorded) and not isinstance(mask, Recorded):
         rows = reshape(x, (prod(of_mask), *behind))
@@ -151,19 +151,19 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
 
 
 def _one_for_all(value: R, shape: Shape) -> R:
-    """`value` as it is assigned to each of the elements, of `shape`, that a mask on the server selects."""
+    """`value` reshaped to broadcast to `shape`, that of each element which a mask on the server selects."""
     value = _without_leading_ones(value, len(shape))
     try:
         shapes.broadcast_to(value._spec.shape, shape)
     except ShapeError as error:
         raise ShapeError(
-            f"{error}; what a mask on the server selects is assigned one value for all, or use where(mask, value, x)"
+            f"{error}; a mask on the server takes one value for all of its elements; or use where(mask, value, x)"
         ) from None
     return value
 
 
 def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
-    """`value` where `condition` holds, else `x`, whose last axes, so many, the condition has not."""
+    """`value` where `condition` holds, else `x`. The condition lacks the last `behind` axes of `x`."""
     if behind:
         condition = reshape(condition, condition._spec.shape + (1,) * behind)
     result: R = apply(BY_NAME["where"], (condition, _in_dtype_of(x, value), x))
@@ -171,7 +171,7 @@ def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
 
 
 def _in_dtype_of(x: R, value: Any) -> Any:
-    """`value` cast before it meets `x`: promoted to a common dtype, the elements that stay might change."""
+    """`value` cast to the dtype of `x`, as promoting both could change elements that are not assigned."""
     dtype = x._spec.dtype
     if isinstance(value, Recorded):
         return astype(value, dtype, copy=False)

@@ -1,6 +1,6 @@
-"""The functions of the namespace that follow from the catalogue, each by its op's name.
+"""The functions of the namespace that are made from the catalogue of ops, each with the name of its op.
 
-`_catalogued.pyi`, which `make stubs` writes, tells checkers and editors of them.
+`make stubs` writes their types to `catalogued.pyi`, for type checkers and editors.
 """
 
 from fusewire._api.op_functions import functions_of

@@ -1,4 +1,4 @@
-"""Written by `make stubs` from the catalogue of ops: the functions that `_catalogued` holds."""
+"""The types of the functions in `catalogued`. `make stubs` writes this file from the catalogue of ops."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""The functions of the namespace that the catalogue does not tell, as users know them from NumPy and the array API.
+"""Functions of the namespace that are written by hand, with the parameters of NumPy and the array API standard.
 
-Their parameters are others than their op's operands and attributes, or they are made of several ops, or they are
-second names. All others are in `catalogued`.
+They have other parameters than their op has operands and attributes, or consist of several ops, or are second names.
+All other functions are in `catalogued`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ShapeLike = int | Sequence[int]
 
 
 def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
-    """As `asarray`, with a name of its own for an array given."""
+    """As `asarray`, but copies `data` by default if it is an array."""
     return asarray(data, dtype, copy=copy)
 
 
@@ -45,7 +45,7 @@ pow = power  # noqa: A001  # the standard's name
 
 
 def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard's name
-    """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+    """`x` rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
     return asarray(x).round(decimals)
 
 
@@ -55,7 +55,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Array:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
-    """`x`, not below `min` and not above `max`; None sets no bound."""
+    """`x` limited to values from `min` to `max`; None sets no bound."""
     least, most = _bounds(x, min, max)
     if least is None and most is None:
         return asarray(x)
@@ -67,7 +67,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  #
 
 
 def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
-    """The bounds of `clip`, without a Python integer that no value of the operands' integer dtype is beyond."""
+    """The bounds of `clip`, with None for a Python integer that no value of the operands' integer dtype exceeds."""
     strong = [dtype_of(each.dtype) for each in (x, least, most) if isinstance(each, Array | np.ndarray | np.generic)]
     if not strong or not dtypes.promote_all(strong).is_integer:
         return least, most
@@ -78,7 +78,7 @@ def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-    """`x` in another dtype. Floats become integers by truncation; NaN becomes 0, what is out of range saturates."""
+    """`x` in another dtype. Floats become integers by truncation; those out of range saturate, and NaN becomes 0."""
     return operations.astype(asarray(x), dtype, copy=copy)
 
 
@@ -86,22 +86,25 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
 
 
 def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """Integers and booleans are summed in int64, halves in float32."""
+    """The sum along `axis`. Integers and booleans are summed in int64, halves in float32."""
     return asarray(x).sum(axis, dtype=dtype, keepdims=keepdims)
 
 
 def prod(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """Integers and booleans are multiplied in int64, halves in float32."""
+    """The product along `axis`. Integers and booleans are multiplied in int64, halves in float32."""
     return asarray(x).prod(axis, dtype=dtype, keepdims=keepdims)
 
 
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """The sum divided by the number of elements; float64 for integers."""
+    """The mean along `axis`; float64 for integers."""
     return asarray(x).mean(axis, dtype=dtype, keepdims=keepdims)
 
 
 def var(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
-    """The mean squared distance from the mean, with n − correction for n (`ddof` is NumPy's word for it)."""
+    """The variance along `axis`: the sum of squared distances from the mean, divided by n − `correction`.
+
+    `ddof` is NumPy's name of `correction`.
+    """
     return asarray(x).var(axis, correction=correction, ddof=ddof, keepdims=keepdims)
 
 
@@ -121,7 +124,7 @@ def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Arr
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
-    """(x − mean) / sqrt(var + epsilon) along `axis`, then times `weight`, plus `bias` where they are given."""
+    """(x − mean) / sqrt(var + epsilon) along `axis`, times `weight` and plus `bias` if they are given."""
     normal = operations.along("layer_norm", asarray(x), axis, (float(epsilon),))
     scaled = normal if weight is None else normal * weight
     return scaled if bias is None else scaled + bias
@@ -131,7 +134,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
 
 
 def dot(x1: Any, x2: Any, /) -> Array:
-    """As NumPy for ranks up to 2: a product of matrices or vectors, or by a scalar."""
+    """The product of two matrices or vectors, or with a scalar, as in NumPy; for ranks up to 2."""
     a, b = arrays_of(x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
@@ -141,7 +144,7 @@ def dot(x1: Any, x2: Any, /) -> Array:
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """The product of every element of `x1` with every one of `x2`, both flattened."""
+    """The product of each element of `x1` with each element of `x2`, both flattened."""
     a, b = arrays_of(x1, x2)
     return a.reshape(-1, 1) * b.reshape(1, -1)
 
@@ -150,7 +153,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def reshape(x: Any, /, shape: ShapeLike) -> Array:
-    """One dim may be −1."""
+    """The elements of `x` in another shape. One dim may be −1: it is computed from the others."""
     return operations.reshape(asarray(x), shape)
 
 
@@ -159,7 +162,7 @@ def ravel(x: Any, /) -> Array:
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
-    """Axes in the order of `axes`; reversed if none are given."""
+    """`x` with its axes in the order of `axes`; reversed if None."""
     return operations.transpose(asarray(x), axes)
 
 
@@ -167,7 +170,7 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes exchanged."""
+    """`x` with its last two axes exchanged."""
     return asarray(x).mT
 
 
@@ -180,12 +183,12 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
 
 
 def squeeze(x: Any, /, axis: Axis = None) -> Array:
-    """Without its axes of length 1, or without those in `axis`."""
+    """`x` without its axes of length 1, or without those in `axis`."""
     return operations.squeeze(asarray(x), axis)
 
 
 def expand_dims(x: Any, /, axis: int | Sequence[int]) -> Array:
-    """With a new axis of length 1 at each place in `axis`."""
+    """`x` with a new axis of length 1 at each place in `axis`."""
     return operations.expand_dims(asarray(x), axis)
 
 
@@ -194,7 +197,7 @@ def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
 
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
-    """Behind one another along `axis`; flattened if that is None."""
+    """The arrays joined along `axis`; flattened first if it is None."""
     given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("concat takes at least one array")
@@ -208,7 +211,7 @@ concatenate = concat
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
-    """Beside one another along a new axis."""
+    """The arrays joined along a new axis."""
     given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("stack takes at least one array")
@@ -218,7 +221,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
 
 
 def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
-    """In so many equal parts, or at these places, along `axis`."""
+    """`x` split along `axis` into a number of equal parts, or at the given indices."""
     given = asarray(x)
     axis = axis_of(axis, given.ndim)
     length = given.shape[axis]
@@ -228,7 +231,7 @@ def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) ->
 
 
 def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
-    """The places where `split` cuts an axis of `length`."""
+    """The indices at which `split` divides an axis of `length`."""
     if isinstance(sections, Iterable):
         return sections
     parts = operator.index(sections)
@@ -239,19 +242,19 @@ def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:
-    """With the order of elements reversed along `axis`; along all if None."""
+    """`x` with the order of elements reversed along `axis`; along all axes if None."""
     given = asarray(x)
     axes = axes_of(axis, given.ndim)
     return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
 
 
 def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
-    """The elements at `indices` along `axis`; out of range means the first or the last."""
+    """The elements at `indices` along `axis`; an index out of range means the first or the last."""
     return asarray(x).take(indices, axis)
 
 
 def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
-    """A last axis of length `classes` with a one at the index that `x` says, zeros elsewhere."""
+    """`x` with a new last axis of length `classes`: a one at the index in `x`, zeros elsewhere."""
     encoded: Array = apply(BY_NAME["one_hot"], (asarray(x),), (shape_of(classes)[0], dtype_of(dtype).code))
     return encoded
 
@@ -260,19 +263,19 @@ def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
 
 
 def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Array:
-    """An array of one number; without a dtype it takes the number's."""
+    """An array of one number everywhere, by default of the number's dtype."""
     wanted = dtype_of(_dtype_or_type(fill_value) if dtype is None else dtype)
     value = wanted, _fitting(fill_value, wanted)
     return _create("full", (value,), (shape_of(shape), wanted.code))
 
 
 def zeros(shape: ShapeLike, dtype: Any = None) -> Array:
-    """float64 without a dtype, as in NumPy."""
+    """An array of zeros, by default float64 as in NumPy."""
     return full(shape, 0, dtypes.float64 if dtype is None else dtype)
 
 
 def ones(shape: ShapeLike, dtype: Any = None) -> Array:
-    """float64 without a dtype, as in NumPy."""
+    """An array of ones, by default float64 as in NumPy."""
     return full(shape, 1, dtypes.float64 if dtype is None else dtype)
 
 
@@ -280,7 +283,7 @@ empty = zeros
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Array:
-    """An array of one number, of the shape of `x` and, without a dtype, of its dtype; `x` itself is not uploaded."""
+    """An array of one number with the shape of `x`, and by default its dtype. `x` itself is not uploaded."""
     like = x if isinstance(x, Array) else np.asarray(x)
     session = x.session if isinstance(x, Array) else default_session()
     wanted = dtype_of(like.dtype if dtype is None else dtype)
@@ -300,9 +303,9 @@ empty_like = zeros_like
 
 
 def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
-    """start, start + step, … below stop; of integers int64, else float64, unless a dtype is given.
+    """start, start + step, … below stop. By default int64 if all three are integers, else float64.
 
-    In an integer dtype the first two are rounded towards zero and their distance is the step, as in NumPy.
+    In an integer dtype the first two elements are truncated and their distance is the step, as in NumPy.
     """
     if stop is None:
         start, stop = None, start
@@ -321,7 +324,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
 
 
 def _whole_step(start: Any, step: Any, dtype: DType) -> int:
-    """The distance between the first two elements of an integer dtype; without signs, it may wrap around."""
+    """The distance between the first two elements in an integer dtype; in an unsigned one it may wrap around."""
     distance = int(start + step) - int(start)
     least_distance = -np.iinfo(dtypes.to_numpy(dtype)).max
     if not dtype.is_signed and least_distance <= distance < 0:
@@ -330,9 +333,9 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
 
 
 def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
-    """`num` points evenly spaced from start to stop, or to before stop; float64 without a dtype.
+    """`num` evenly spaced points from start to stop, by default float64; without `endpoint` they end before stop.
 
-    The last one is `stop` itself. Points become integers by rounding down.
+    With `endpoint` the last point is exactly `stop`. For an integer dtype the points are rounded down.
     """
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     (count,) = shape_of(num)
@@ -346,10 +349,10 @@ def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, end
 
 
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:
-    """Ones on the k-th diagonal; float64 without a dtype."""
+    """A matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     height, width = shape_of((rows, rows if columns is None else columns))
-    # Every diagonal outside is like the first one outside: no attribute is then beyond what may travel.
+    # All diagonals outside the matrix give zeros, so the nearest one stands for them: attributes are bounded.
     diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
     return _create("eye", (), (height, width, diagonal, wanted.code))
 
@@ -358,7 +361,7 @@ def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
 
 
 def result_type(*operands: Any) -> DType:
-    """The dtype that arrays, dtypes and Python scalars give together."""
+    """The common dtype of arrays, dtypes and Python scalars."""
     strong = [
         operand.dtype if isinstance(operand, Array) else dtype_of(_dtype_in(operand))
         for operand in operands
@@ -372,7 +375,7 @@ def result_type(*operands: Any) -> DType:
 
 
 def _dtype_in(operand: Any) -> Any:
-    """The dtype of a NumPy array or scalar; anything else names a dtype itself."""
+    """The dtype of a NumPy array or scalar; any other operand, which names a dtype itself."""
     return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
 
 
@@ -381,15 +384,15 @@ def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tupl
 
 
 def _dtype_or_type(value: Any) -> Any:
-    """What names the dtype of a scalar or an array."""
+    """The dtype of an array or NumPy scalar, or the type of a Python scalar."""
     return value.dtype if isinstance(value, Array | np.ndarray | np.generic) else type(value)
 
 
 def _fitting(value: Any, dtype: DType) -> Scalar:
-    """A fill value as a Python scalar of the kind of `dtype`, a float as `astype` casts it."""
+    """A fill value as a Python scalar that fits `dtype`. A float becomes an integer as `astype` casts it."""
     plain = _as_python(value)
     if not hasattr(plain, "__float__"):
-        raise TypeError(f"one number fills an array, not a {type(plain).__name__}")
+        raise TypeError(f"an array is filled with a number, not with a {type(plain).__name__}")
     fitting: Scalar = plain
     if dtype.is_integer:
         fitting = int(plain) if isinstance(plain, Integral) else _whole(float(plain), dtype)
@@ -403,5 +406,5 @@ def _whole(value: float, dtype: DType) -> int:
 
 
 def _as_python(value: Any) -> Any:
-    """A scalar, or the only element of an array, as Python's own."""
+    """A scalar, or the only element of an array, as a Python scalar."""
     return value.item() if isinstance(value, Array | np.ndarray | np.generic) else value

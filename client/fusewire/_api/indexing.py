@@ -1,7 +1,7 @@
-"""What stands between brackets, read as NumPy reads it. Pure.
+"""Reads the key of `x[key]` as NumPy does. Pure.
 
-Integers, slices, `...` and `None` become one region and a shape; an array of integers among them gathers along its
-axis. Starts are not part of a region: a window that moves stays the same op.
+Integers, slices, `...` and `None` become one region and a new shape. An array of integers among them gathers along its
+axis. Starts are not part of the region, so that a window that moves over the array stays the same op.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _STEP_OF_ONE = (1,)
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis` of the array that the region and the new axes have left.
+    """Integers that select along `axis` of the array which the region and the new axes have produced.
 
-    As in NumPy, the axes they give come first if a slice, `...` or `None` stands between them and a single integer.
+    `comes_first`: the axes of the indices are the first of the result. As in NumPy, this is so if a slice, `...` or
+    `None` stands between the indices and a single integer.
     """
 
     axis: int
@@ -33,9 +34,9 @@ class Gather(NamedTuple):
 
 
 class Index(NamedTuple):
-    """First the region (None: everything), then the new shape (None: as it is), then the gather, if any.
+    """What a key does, in this order: take the region (None: all), reshape to the new shape (None: not), gather.
 
-    `new_axes` are the axes of the new shape that the array has not, ascending.
+    `new_axes` are the axes of the new shape that the array does not have, ascending.
     """
 
     region: Region | None
@@ -45,7 +46,7 @@ class Index(NamedTuple):
     new_axes: tuple[int, ...] = ()
 
     def selected(self, part: Shape, indices: Shape) -> Shape:
-        """The shape selected of a region of shape `part`, where the array that gathers has the shape `indices`."""
+        """The shape that the key selects of a region of shape `part`, if its indices have the shape `indices`."""
         shape = part if self.new_shape is None else self.new_shape
         if self.gather is None:
             return shape
@@ -60,18 +61,18 @@ class Index(NamedTuple):
 
 
 class Writes(NamedTuple):
-    """What an assignment to several places of one axis does to each place."""
+    """The effect of an assignment through indices on each place of one axis."""
 
     is_written: Host  # (length,) bool
-    writer: Host  # (length,) int32, int64 if that is too narrow: which of the values comes there; 0 where none does
+    writer: Host  # (length,) int32, or int64 for long axes: the index of the value written; 0 where none is
 
 
 class _Reader:
-    """Collects what the items of an index say, axis by axis."""
+    """Collects the items of a key, axis by axis."""
 
     def __init__(self, shape: Shape, *, is_split: bool) -> None:
         self._shape = shape
-        self._is_split = is_split  # whether something stands between the integers, single or in an array
+        self._is_split = is_split  # whether other items stand between the integers, single or in an array
         self._axis = 0
         self._axes: list[int] = []
         self._lengths: list[int] = []
@@ -126,9 +127,9 @@ class _Reader:
         dim = self._dim()
         if self._gather is not None:
             raise ArgumentError(
-                "an index holds one array of integers at most; to pick elements by row and column, index the "
-                "flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, give that a name, and "
-                "reshape it: flat = x.ravel(); flat[...] = value; x = flat.reshape(x.shape)"
+                "an index holds one array of integers at most; to select elements by row and column, index the "
+                "flattened array: x.ravel()[rows * x.shape[1] + columns]; to assign to them, assign to the flattened "
+                "array and reshape it: flat = x.ravel(); flat[...] = value; x = flat.reshape(x.shape)"
             )
         self._gather = Gather(len(self._result), item, self._is_split)
         self._result.append(dim)
@@ -147,7 +148,7 @@ class _Reader:
 
 
 def read_index(key: Any, shape: Shape) -> Index:
-    """What `key` selects of an array of `shape`. Raises IndexError or ArgumentError."""
+    """The meaning of `key` for an array of `shape`. Raises IndexError or ArgumentError."""
     items = key if isinstance(key, tuple) else (key,)
     consumed = sum(item is not None and item is not Ellipsis for item in items)
     if sum(item is Ellipsis for item in items) > 1:
@@ -162,7 +163,7 @@ def read_index(key: Any, shape: Shape) -> Index:
 
 
 def read_window(key: Any, shape: Shape) -> Index | None:
-    """As `read_index` for what loops use most, a plain slice of the first axis; None for anything else."""
+    """A fast `read_index` for a slice of the first axis with step 1, which loops use most; None for any other key."""
     if type(key) is not slice or key.step is not None or not shape:
         return None
     start, stop, _ = key.indices(shape[0])
@@ -172,14 +173,14 @@ def read_window(key: Any, shape: Shape) -> Index | None:
 
 
 def whole(shape: Shape) -> Region:
-    """The region that is all of an array of `shape`: what `x[...] = value` assigns to."""
+    """The region of all elements of an array of `shape`, to which `x[...] = value` assigns."""
     shapes.check(shape)
     axes = tuple(range(len(shape)))
     return Region(axes, shape, (1,) * len(shape), ())
 
 
 def indices_of(given: Any) -> Host:
-    """What gathers, if it is on this machine, as an array. Raises DtypeError or ArgumentError for no integers."""
+    """Indices on this machine as an array of integers. Raises DtypeError, or ArgumentError for a mask."""
     indices = np.asarray(given)
     if indices.dtype.kind == "b":
         raise mask_refused()
@@ -191,14 +192,14 @@ def indices_of(given: Any) -> Host:
 
 
 def mask_refused() -> ArgumentError:
-    """Why a mask gathers nothing."""
-    return ArgumentError("a mask selects a number of elements that only its values tell; use where")
+    """The error for reading through a mask."""
+    return ArgumentError("the number of elements that a mask selects depends on its values; use where")
 
 
 def last_writes(indices: Host, length: int) -> Writes:
-    """What is written to an axis of `length` through `indices`: of several values for one place the last.
+    """The effect of an assignment through `indices` on an axis of `length`; the last value for a place stays.
 
-    As in reading, indices from the back count, and those out of range mean the first or the last place.
+    As in reading, negative indices count from the back, and those out of range mean the first or the last place.
     """
     if not length and indices.size:
         raise ShapeError("an axis of length 0 has no place to assign to")
@@ -206,18 +207,18 @@ def last_writes(indices: Host, length: int) -> Writes:
     places = np.clip(np.where(flat < 0, flat + length, flat), 0, max(length - 1, 0))
     writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int32 if length < 1 << 31 else np.int64))
     writes.is_written[places] = True
-    writes.writer[places] = np.arange(len(places))  # NumPy goes in order
+    writes.writer[places] = np.arange(len(places))  # NumPy assigns in order, so the last one stays
     return writes
 
 
 def _is_split(items: Sequence[Any]) -> bool:
-    """Whether those items that are integers, single or in an array, do not all stand side by side."""
+    """Whether other items stand between the integers, single or in an array."""
     places = [place for place, item in enumerate(items) if not (item is None or item is ... or type(item) is slice)]
     return bool(places) and places[-1] - places[0] >= len(places)
 
 
 def _is_integer(item: Any) -> bool:
-    """An int or a NumPy integer: what has an index and no shape. A boolean is a mask, not a number."""
+    """Whether `item` is an int or a NumPy integer. Raises ArgumentError for a boolean, which is a mask."""
     if isinstance(item, bool):
         raise ArgumentError("a boolean is a mask, not an index; use where")
     return isinstance(item, int) or (

@@ -1,4 +1,4 @@
-"""From a call of NumPy's to the function here that does the same, and to that function's words for its arguments."""
+"""Finds our function for a call of NumPy's, and renames the call's arguments for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire_protos import dtypes
 
-# NumPy's names where ours differ; ours are those of the Array API standard.
+# NumPy's names that differ from ours, which are those of the array API standard.
 _NUMPY_NAMES = {
     "absolute": "abs",
     "amax": "max",
@@ -27,13 +27,13 @@ _NUMPY_NAMES = {
     "true_divide": "divide",
 }
 
-# The same of parameters: operands, which have places here and no names, and options.
+# NumPy's names of parameters that differ from ours: of operands, which are positional here, and of options.
 _NUMPY_FIRST_OPERANDS = ("a", "ary", "m", "array", "arrays")
 _NUMPY_SECOND_OPERAND = "b"
 _NUMPY_OPTIONS = {"a_max": "max", "a_min": "min"}
 
 
-# NumPy's functions that answer with plain Python objects, from what is known without the values.
+# Functions of NumPy that return Python objects and do not need the values.
 _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
@@ -41,7 +41,7 @@ _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
 }
 
 
-# NumPy's functions that are none of ours, made of ours.
+# Functions of NumPy that we do not have, composed of those that we have.
 _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
     np.rint: lambda a: a.astype(dtypes.to_floating(a.dtype), copy=False).round(),
     np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
@@ -50,7 +50,7 @@ _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
 
 @cache
 def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
-    """What does here what `numpy_function` does: its name alone is also that of functions that do otherwise."""
+    """Our function for `numpy_function`. None if there is none, or if it is not in NumPy's main namespace."""
     numpy_name = numpy_function.__name__
     if getattr(np, numpy_name, None) is not numpy_function:
         return None
@@ -63,7 +63,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
 def translate_arguments(
     numpy_function: Any, function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The arguments of a call of NumPy's as `function` takes them. Raises TypeError for an option it does not take."""
+    """A call's arguments under the names that `function` has for them. Raises TypeError for an unknown one."""
     ours = {
         _NUMPY_OPTIONS.get(name, name): value
         for name, value in options.items()
@@ -81,6 +81,6 @@ def translate_arguments(
 
 @cache
 def _options_of(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of what it takes by name."""
+    """The names of the parameters that may be given by name."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY)

@@ -1,4 +1,4 @@
-"""An op's attributes as parameters of its function: what users give for each, and what travels for that."""
+"""An op's attributes as parameters of its function, and the conversion from users' arguments to attributes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fusewire_protos.catalogue import Attribute, AttributeKind, Attributes, Op
 
 
 class _Kind(NamedTuple):
-    """How users give attributes of one kind."""
+    """The parameter for attributes of one kind."""
 
     annotation: str
-    legal: str  # what an error says is wanted
-    read: Callable[[Any, int], Any]  # (what is given, rank of the first operand) → what travels
+    legal: str  # for error messages: what is legal
+    read: Callable[[Any, int], Any]  # (argument, rank of the first operand) → attribute
 
 
 def _float_of(given: Any, rank: int) -> float:
-    """Of −0.0, 0.0. Raises TypeError for what is no number; an array is none, because its value is on the server."""
+    """The attribute for a number; that for −0.0 is 0.0. Raises TypeError for an array, whose value is on the server."""
     if not isinstance(given, Real):
         raise TypeError(f"a number is required, not {type(given).__name__}")
     return float(given) + 0.0
@@ -38,11 +38,11 @@ _KINDS: dict[AttributeKind, _Kind] = {
     AttributeKind.INTEGER: _Kind("int", "an integer", lambda given, _: operator.index(given)),
 }
 
-TOLD_KINDS = frozenset(_KINDS)  # of attributes that are a parameter as they stand in the entry
+PARAMETER_KINDS = frozenset(_KINDS)  # of attributes for which a parameter can be made from the entry alone
 
 
 def parameters_of(op: Op) -> Signature:
-    """The parameters of an op's function: arrays, then attributes, flags last."""
+    """The parameters of an op's function: first arrays, then attributes, flags last."""
     names = ["x"] if op.least_operands == 1 else [f"x{number + 1}" for number in range(op.least_operands)]
     arrays = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation="Any") for name in names]
     attributes = sorted(map(_parameter, op.attributes), key=lambda parameter: parameter.kind)
@@ -50,7 +50,7 @@ def parameters_of(op: Op) -> Signature:
 
 
 def attributes_of(op: Op, given: Mapping[str, Any], rank: int) -> Attributes:
-    """The attributes that travel for what users gave, by parameter. Raises ArgumentError, ShapeError or TypeError."""
+    """The attributes for the arguments `given`, by parameter. Raises ArgumentError, ShapeError or TypeError."""
     return tuple([_read(op, attribute, given[_name_of(attribute)], rank) for attribute in op.attributes])
 
 
@@ -60,8 +60,8 @@ def _name_of(attribute: Attribute) -> str:
 
 def _parameter(attribute: Attribute) -> Parameter:
     kind = Parameter.KEYWORD_ONLY if attribute.kind is AttributeKind.FLAG else Parameter.POSITIONAL_OR_KEYWORD
-    is_left_out = attribute.default is None and attribute.kind is not AttributeKind.AXES  # whose None means all
-    default = Parameter.empty if is_left_out else attribute.default
+    is_required = attribute.default is None and attribute.kind is not AttributeKind.AXES  # for axes None means all
+    default = Parameter.empty if is_required else attribute.default
     return Parameter(_name_of(attribute), kind, default=default, annotation=_KINDS[attribute.kind].annotation)
 
 

@@ -1,7 +1,7 @@
-"""From an op's entry in the catalogue to the function that users call, where the entry tells its parameters.
+"""Makes the functions that users call from the catalogue's entries.
 
-It does if the op takes a fixed number of arrays, and attributes that are numbers, flags or axes: those are parameters
-behind the arrays, with the defaults of the entry. The docstring is the entry's too.
+An entry suffices if its op takes a fixed number of arrays, and attributes that are numbers, flags or axes. These become
+parameters behind the arrays, with the entry's defaults. The docstring is the entry's summary.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from fusewire._api import operations
 from fusewire._api.array import Array
-from fusewire._api.op_attributes import TOLD_KINDS, attributes_of, parameters_of
+from fusewire._api.op_attributes import PARAMETER_KINDS, attributes_of, parameters_of
 from fusewire._api.operands import apply_to_any, asarray
 from fusewire._api.operations import Axis
 from fusewire._recording.record_op import apply_to_one, unary
@@ -23,17 +23,17 @@ from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
-# Users may say more than the entry tells, such as a dtype: these are in `functions`.
+# These take more parameters than the entry has, such as a dtype. They are in `functions`.
 _WRITTEN_BY_HAND = frozenset(
     ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
 )
 
 
-_MOST_KNOWN = 256  # attributes of one op that are remembered as users gave them
+_MOST_CACHED = 256  # combinations of arguments of one op whose attributes are cached
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
-    """By name, the functions of those ops whose entries tell their parameters."""
+    """The functions that can be made from entries, by name."""
     formed = {op: _form_of(op) for op in ops if op.name not in _WRITTEN_BY_HAND}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
@@ -101,41 +101,41 @@ def _logsumexp(op: Op) -> _Function:
 
 
 def _with_attributes(op: Op) -> _Function:
-    """Its attributes may be given by position or by name, but flags by name alone."""
-    signature, arrays = parameters_of(op), op.least_operands
+    """The function of an op with attributes: they may be given by position or by name, but flags by name only."""
+    parameters, arrays = parameters_of(op), op.least_operands
 
     def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
-        bound = signature.bind(*(None,) * arrays, *given, **named)
+        bound = parameters.bind(*(None,) * arrays, *given, **named)
         bound.apply_defaults()
         return attributes_of(op, bound.arguments, rank)
 
-    known = lru_cache(_MOST_KNOWN, typed=True)(read)  # to bind takes three times as long as to record
+    cached = lru_cache(_MOST_CACHED, typed=True)(read)  # binding arguments takes three times as long as recording
 
     def function(*given: Any, **named: Any) -> Array:
         operands, behind = given[:arrays], given[arrays:]
         if len(operands) < arrays:
-            signature.bind(*given, **named)  # raises
+            parameters.bind(*given, **named)  # raises
         rank = np.ndim(operands[0])
         try:
-            attributes = known(rank, *behind, **named)
+            attributes = cached(rank, *behind, **named)
         except TypeError:  # a list has no hash
             attributes = read(rank, *behind, **named)
         if arrays == 1:
             return apply_to_one(op, asarray(operands[0]), attributes)
         return apply_to_any(op, *operands, attributes=attributes)
 
-    function.__signature__ = signature  # type: ignore[attr-defined]  # what `inspect` shows, and so the stub
+    function.__signature__ = parameters  # type: ignore[attr-defined]  # for `inspect`, and so for the stub
     return function
 
 
 def _form_of(op: Op) -> _Form | None:
-    """What makes the function of an op, None if the entry does not tell its parameters."""
+    """The maker of an op's function; None if the entry does not suffice."""
     kinds = tuple(attribute.kind for attribute in op.attributes)
     known = _OWN_FORMS.get(op.name) or _FORMS.get((op.most_operands, kinds))
     if known is not None:
         return known
-    is_told = op.most_operands == op.least_operands > 0 and kinds and TOLD_KINDS.issuperset(kinds)
-    return _with_attributes if is_told else None
+    suffices = op.most_operands == op.least_operands > 0 and kinds and PARAMETER_KINDS.issuperset(kinds)
+    return _with_attributes if suffices else None
 
 
 _Form = Callable[[Op], _Function]
@@ -148,5 +148,5 @@ _FORMS: dict[tuple[int | None, tuple[AttributeKind, ...]], _Form] = {
     (1, (AttributeKind.AXES,)): _along_axes,
 }
 
-# Ops with the parameters of their form, whose functions know a case that the op does not.
+# Ops with the usual parameters, whose functions handle a case that the op itself does not.
 _OWN_FORMS: dict[str, _Form] = {"logsumexp": _logsumexp, "power": _power}

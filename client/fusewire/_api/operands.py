@@ -1,7 +1,7 @@
-"""What users give to functions, as operands of ops.
+"""Converts the arguments of functions to operands of ops.
 
-An operand is an array, a Python scalar (which adapts to the arrays beside it), a NumPy scalar (which keeps its
-dtype), or anything that can be uploaded. Functions without an array operand use the default session.
+An argument is an array, a Python scalar (which adapts to the dtypes of the arrays), a NumPy scalar (which keeps its
+dtype), or anything that can be uploaded. A function without an array among its arguments uses the default session.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fusewire._recording.default_session import default_session
 from fusewire._recording.record_op import PYTHON_SCALARS, apply
 from fusewire_protos.catalogue import Attributes, Op
 
-_OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # what an op takes as it is
+_OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take without an upload
 
 
 def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-    """An array of `data`: `data` itself if it is one (unless `copy`), else uploaded to the default session."""
+    """`data` as an array: itself if it is an array (unless `copy`), else uploaded to the default session."""
     if not isinstance(data, Array):
         uploaded: Array = default_session().array(data, dtype)
         return uploaded
@@ -29,13 +29,13 @@ def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
 
 
 def arrays_of(*given: Any) -> list[Array]:
-    """All as arrays of one session: that of the first array among them."""
+    """The arguments as arrays of one session: that of the first array among them, or the default session."""
     session = next((each.session for each in given if isinstance(each, Array)), None) or default_session()
     return [each if isinstance(each, Array) else session.array(each) for each in given]
 
 
 def apply_to_any(op: Op, *operands: Any, attributes: Attributes = ()) -> Array:
-    """Records an op of arrays, scalars and whatever can be uploaded."""
+    """Records an op of arrays, scalars and data to be uploaded."""
     lead = next((operand for operand in operands if isinstance(operand, Array)), None)
     if lead is None:
         lead = asarray(operands[0])

@@ -1,4 +1,4 @@
-"""Ops with attributes, on arrays: what the methods of an array and the functions of the namespace share."""
+"""Records ops with attributes. The methods of an array and the functions of the namespace share this code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 
 
 def dtype_of(given: Any) -> DType:
-    """Our dtype for ours, a name, a Python type or whatever NumPy takes for one. Raises DtypeError."""
+    """The dtype that `given` names: our own, a name, a Python type, or anything NumPy accepts. Raises DtypeError."""
     if isinstance(given, DType):
         return given
     if isinstance(given, str) and given in dtypes.BY_NAME:
@@ -47,12 +47,12 @@ def dtype_of(given: Any) -> DType:
 
 
 def axis_of(axis: SupportsIndex, rank: int) -> int:
-    """`axis`, an integer of Python's or NumPy's, counted from the front. Raises ShapeError."""
+    """`axis`, a Python or NumPy integer, counted from the front. Raises ShapeError."""
     return shapes.normalise_axis(operator.index(axis), rank)
 
 
 def axes_of(axis: Axis, rank: int) -> Shape:
-    """`axis` as reductions take it: ascending, counted from the front; None means all. Raises ShapeError."""
+    """The axes of a reduction: ascending, counted from the front; None means all. Raises ShapeError."""
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, int):
@@ -64,11 +64,11 @@ def axes_of(axis: Axis, rank: int) -> Shape:
 
 
 def integers_of(given: SupportsIndex | Iterable[SupportsIndex]) -> Sequence[SupportsIndex]:
-    """What may be one integer or several, as several."""
+    """One integer or several, as a sequence. Raises TypeError."""
     if isinstance(given, tuple | list):
         return given
     try:
-        return (operator.index(given),)  # type: ignore[arg-type]  # TypeError tells
+        return (operator.index(given),)  # type: ignore[arg-type]  # raises TypeError for an iterable
     except TypeError:
         if not isinstance(given, Iterable):
             raise
@@ -76,14 +76,14 @@ def integers_of(given: SupportsIndex | Iterable[SupportsIndex]) -> Sequence[Supp
 
 
 def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
-    """A shape from an integer or a sequence of them. Raises ShapeError."""
+    """The shape given as an integer or a sequence of integers. Raises ShapeError."""
     return shapes.check([operator.index(dim) for dim in integers_of(given)])
 
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
-    """The reduction `name` over `axis`; `scalars` are its operands behind the array."""
+    """Records the reduction `name` over `axis`; `scalars` are the operands behind the array."""
     op, rank = BY_NAME[name], len(x._spec.shape)
-    if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # as NumPy allows it, for these alone
+    if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # NumPy allows it for these ops only
         axis = None
     attributes = (axes_of(axis, rank), bool(keepdims))
     if not scalars:
@@ -93,27 +93,27 @@ def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[flo
 
 
 def reduce_nothing(op: Op, x: R, axis: Axis, value: float, *, keepdims: bool) -> R:
-    """What `reduce` gives for an `x` without elements, where that is `value` and the op itself takes none."""
+    """The result of `reduce` for an `x` without elements: `value` everywhere. The op itself refuses such operands."""
     shape = shapes.reduce(x._spec.shape, axes_of(axis, len(x._spec.shape)), keepdims=keepdims)
     dtype = op.dtype_rule((x._spec.dtype,), ()).result
     return create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((dtype, value),), (shape, dtype.code))
 
 
 def correction_of(correction: float, ddof: float) -> float:
-    """What `var` takes off the number of elements, by either of its names. Raises ArgumentError for both."""
+    """The number that `var` subtracts from the number of elements. Raises ArgumentError if both names are given."""
     if correction and ddof:
-        raise ArgumentError(f"correction = {correction} and ddof = {ddof} are two words for one number; give one")
+        raise ArgumentError(f"correction = {correction} and ddof = {ddof} are two names of one number; give one")
     return float(correction or ddof)
 
 
 def along(name: str, x: R, axis: Axis, scalars: Sequence[float] = ()) -> R:
-    """An op like softmax, which keeps the shape and looks along `axis`."""
+    """Records an op like softmax, which keeps the shape and normalises along `axis`."""
     result: R = apply(BY_NAME[name], (x, *scalars), (axes_of(axis, len(x._spec.shape)),))
     return result
 
 
 def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
-    """argmin or argmax: along one axis, or over the flattened array. Raises TypeError for several axes."""
+    """Records argmin or argmax along one axis, or of the flattened array. Raises TypeError for several axes."""
     if type(axis) is not int and axis is not None and not hasattr(axis, "__index__"):
         raise TypeError(f"{name} takes one axis or None, not {axis!r}")
     if axis is None and len(x._spec.shape) > 1:
@@ -123,7 +123,7 @@ def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
 
 
 def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
-    """`x` in another dtype; the very same array if it has that one and no copy is asked for."""
+    """`x` in another dtype; `x` itself if it has that dtype already and `copy` is False."""
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
@@ -131,7 +131,7 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
 
 
 def reshape(x: R, shape: int | Sequence[int]) -> R:
-    """One dim may be −1: it takes what is left."""
+    """The elements of `x` in another shape. One dim may be −1: it is computed from the others."""
     dims = [operator.index(dim) for dim in integers_of(shape)]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
@@ -139,7 +139,7 @@ def reshape(x: R, shape: int | Sequence[int]) -> R:
 
 
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
-    """`axes` reversed if none are given."""
+    """`x` with its axes in the order of `axes`; reversed if None."""
     rank = len(x._spec.shape)
     order = range(rank - 1, -1, -1) if axes is None else (axis_of(axis, rank) for axis in integers_of(axes))
     return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
@@ -164,10 +164,10 @@ def expand_dims(x: R, axis: int | Sequence[int]) -> R:
 
 
 def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
-    """`op` beside Python integers that the operands' integer dtype cannot hold, as in NumPy.
+    """Records `op` with Python integers that the operands' integer dtype cannot hold, as NumPy does.
 
-    Comparisons have one answer for all elements; ops that compute in another dtype, as division does, take the integer
-    in that one. Raises `overflow` where it has no meaning, and where such an integer stands in a list.
+    A comparison has one answer for all elements. An op that computes in another dtype, such as division, converts the
+    integer to that dtype. For other ops, and for such an integer in a list, raises `overflow`.
     """
     if not all(isinstance(operand, (Recorded, np.generic, *PYTHON_SCALARS)) for operand in operands):
         raise overflow
@@ -181,7 +181,7 @@ def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError)
 
 
 def _compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
-    """Such an integer is on the same side of every value of the dtype, 0 among them."""
+    """The answer is the same for all elements, so it is found by comparing with 0."""
     x = next(operand for operand in operands if isinstance(operand, Recorded))
     if not x._spec.dtype.is_integer:
         raise overflow
@@ -191,7 +191,7 @@ def _compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowErr
 
 
 def check_exponent(base: Any, exponent: Any) -> None:
-    """Raises ArgumentError for integers to the power of a negative one. In an array it has a defined value."""
+    """Raises ArgumentError for integers to a negative scalar power. A power in an array is not checked."""
     if not isinstance(exponent, int | np.integer) or exponent >= 0:
         return
     dtype = base._spec.dtype if isinstance(base, Recorded) else dtypes.from_numpy(np.asarray(base).dtype)
@@ -200,19 +200,19 @@ def check_exponent(base: Any, exponent: Any) -> None:
 
 
 def no_integer(dtype: DType, exponent: int) -> ArgumentError:
-    """The refusal of integers of `dtype` to a negative power."""
+    """The error for integers of `dtype` to a negative power."""
     return ArgumentError(f"{dtype.name} to the power of {exponent} is no integer; cast with astype first")
 
 
 def _in_dtype(value: int, dtype: DType) -> Any:
     if dtype.is_boolean:
         return bool(value)
-    with np.errstate(over="ignore"):  # a half is infinite where NumPy's is
+    with np.errstate(over="ignore"):  # a value too large for a half becomes infinite, as in NumPy
         return dtypes.to_numpy(dtype).type(float(value))
 
 
 def _dtypes_of(operands: Sequence[Any]) -> tuple[DType, ...]:
-    """Those of an op's operands, where Python scalars adapt to what is beside them."""
+    """The dtypes of an op's operands. Python scalars adapt to the other operands."""
     strong = [_strong_dtype(operand) for operand in operands]
     beside = dtypes.promote_all(dtype for dtype in strong if dtype is not None)
     return tuple(
@@ -228,13 +228,13 @@ def _strong_dtype(operand: Any) -> DType | None:
 
 
 def round_to(x: R, decimals: SupportsIndex) -> R:
-    """To so many decimals, halves to even; negative `decimals` round to tens, hundreds, …"""
+    """`x` rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
     places = operator.index(decimals)
     dtype = x._spec.dtype
     if places == 0 or (places > 0 and not dtype.is_floating):
         return apply_to_one(BY_NAME["round"], x, ())
     into, out_of = ("multiply", "divide") if places > 0 else ("divide", "multiply")
-    factor = float(f"1e{abs(places)}")  # infinite beyond the floats, as in NumPy
+    factor = float(f"1e{abs(places)}")  # infinite for more than 308 places, as in NumPy
     scaled = apply(BY_NAME[into], (x, factor))
     rounded: R = apply(BY_NAME[out_of], (apply_to_one(BY_NAME["round"], scaled, ()), factor))
     return astype(rounded, dtype, copy=False)
@@ -245,14 +245,14 @@ def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
 
 
 def take(x: R, indices: Any, axis: int) -> R:
-    """Indices from the back count as in NumPy; those out of range take the first or the last element."""
+    """The elements at `indices`. Negative ones count from the back; those out of range mean the first or the last."""
     axis = axis_of(axis, len(x._spec.shape))
     result: R = apply(BY_NAME["take"], (x, from_the_front(indices, x._spec.shape[axis])), (axis,))
     return result
 
 
 def from_the_front(indices: R, length: int) -> R:
-    """Indices of which negative ones count from the back of an axis of `length`."""
+    """Indices counted from the front of an axis of `length`; negative ones in `indices` count from the back."""
     if not indices._spec.dtype.is_integer:
         raise DtypeError(f"indices have dtype {indices._spec.dtype.name}, not an integer one")
     if not indices._spec.dtype.is_signed:

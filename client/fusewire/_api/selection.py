@@ -1,4 +1,4 @@
-"""What brackets select of an array: `x[key]`."""
+"""Records `x[key]` as ops that select elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Recorded)
 
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
-    """`x[key]`; `as_array` uploads indices that are not on the server yet."""
+    """`x[key]`. `as_array` uploads indices that are on this machine."""
     index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)
@@ -43,7 +43,7 @@ def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
     if isinstance(indices, list | tuple):
         host = np.asarray(indices)
-        indices = host if host.size else host.astype(np.int64)  # an empty list has floats by default
+        indices = host if host.size else host.astype(np.int64)  # NumPy reads an empty list as floats
     array = as_array(indices)
     if array._spec.dtype.is_boolean:
         raise indexing.mask_refused()

@@ -1,4 +1,4 @@
-"""Prints the types of the functions made from the catalogue, for checkers: `python -m fusewire._api.stub`."""
+"""Prints the types of the functions made from the catalogue, for type checkers: `python -m fusewire._api.stub`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire._api.op_functions import functions_of
 from fusewire_protos.catalogue import OPS
 
 _HEAD = '''\
-"""Written by `make stubs` from the catalogue of ops: the functions that `_catalogued` holds."""
+"""The types of the functions in `catalogued`. `make stubs` writes this file from the catalogue of ops."""
 
 from typing import Any
 
@@ -22,14 +22,14 @@ from fusewire._api.operations import Axis
 
 
 def stub_of(functions: Mapping[str, Any]) -> str:
-    """The text of a stub with these functions, as they stand in their signatures and docstrings."""
+    """The text of a stub file with the parameters and docstrings of these functions."""
     names = "".join(f'    "{name}",\n' for name in functions)
     return f"{_HEAD}__all__ = [\n{names}]\n" + "".join(map(_declaration, functions.values()))
 
 
 def _declaration(function: Any) -> str:
-    signature = str(inspect.signature(function)).replace("'", "")  # annotations are not evaluated, and so in quotes
-    return f'\ndef {function.__name__}{signature}:\n    """{function.__doc__}"""\n'
+    parameters = str(inspect.signature(function)).replace("'", "")  # annotations are strings, which print with quotes
+    return f'\ndef {function.__name__}{parameters}:\n    """{function.__doc__}"""\n'
 
 
 if __name__ == "__main__":

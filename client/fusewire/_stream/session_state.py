@@ -61,7 +61,7 @@ class SessionState:
         if self.is_interrupted_here(recorder):
             raise RequestError("a finaliser or signal handler that interrupts Fusewire itself cannot read or upload")
         if self.transport.is_own_thread():
-            raise RequestError("a callback runs in the I/O thread, where it cannot read, upload or wait for credit")
+            raise RequestError("code in the I/O thread, such as a callback, cannot read, upload or wait for credit")
 
     def post(self, *outgoing: Outgoing) -> None:
         """Adds entries to those that wait for a frame. Does not wake the transport."""

@@ -1,4 +1,4 @@
-"""Runs client processes that begin at the same moment, follows their progress and gathers what they tell."""
+"""Runs client processes that start together, follows their progress and collects their results."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _END_WITHIN_S = 10.0
 
 Process = subprocess.Popen[str]
 Result = TypeVar("Result")
-Advance = Callable[[int], None]  # takes the index of a client that has gone one epoch on; called from any thread
+Advance = Callable[[int], None]  # takes the index of a client that has finished an epoch; called from any thread
 
 
 class ClientFailed(FusewireError):
-    """A client process ended early, or not in time."""
+    """A client process failed, or did not finish in time."""
 
 
 def train_together(target: str, rates: Sequence[float], *, epochs: int, advance: Advance) -> tuple[ClientRun, ...]:
-    """One client process for each learning rate, all begun when all are connected. Raises ClientFailed."""
+    """Runs one client process for each learning rate; all start once all are connected. Raises ClientFailed."""
     commands = [_command(target, rate, epochs) for rate in rates]
     with ThreadPoolExecutor(len(rates)) as followers, _running(commands) as processes:
         _results([followers.submit(_await_ready, process) for process in processes], _READY_WITHIN_S)
@@ -40,7 +40,7 @@ def train_together(target: str, rates: Sequence[float], *, epochs: int, advance:
 
 
 def _results(futures: Sequence[Future[Result]], within_s: float) -> tuple[Result, ...]:
-    """What all of them give; raises what the first one that fails raises, without waiting for the others."""
+    """The results of all futures. Raises the first failure without waiting for the others, or ClientFailed if late."""
     done, pending = wait(futures, within_s, FIRST_EXCEPTION)
     failures = [failure for future in done if (failure := future.exception()) is not None]
     if failures:
@@ -63,7 +63,7 @@ def _running(commands: Sequence[list[str]]) -> Iterator[list[Process]]:
 
 @contextmanager
 def _process(command: list[str]) -> Iterator[Process]:
-    """A process that is expected to be about to end when this does, and is killed if anything fails before."""
+    """A process, which must end by itself soon after the block. It is killed if the block raises."""
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -82,14 +82,14 @@ def _await_end(process: Process) -> None:
     try:
         status = process.wait(_END_WITHIN_S)
     except subprocess.TimeoutExpired:
-        raise ClientFailed(f"a client was done and had not ended {_END_WITHIN_S} s later") from None
+        raise ClientFailed(f"a client finished training and was still running {_END_WITHIN_S} s later") from None
     if status != 0:
-        raise ClientFailed(f"a client was done and ended with status {status}; it says why above")
+        raise ClientFailed(f"a client finished training and ended with status {status}; see its message above")
 
 
 def _await_ready(process: Process) -> None:
     if _next_line(process)["event"] != "ready":
-        raise ClientFailed("a client said something else before it was ready")
+        raise ClientFailed("a client wrote another message before it was ready")
 
 
 def _begin(process: Process) -> None:
@@ -102,7 +102,7 @@ def _begin(process: Process) -> None:
 
 
 def _follow(process: Process, index: int, advance: Advance) -> ClientRun:
-    """Reports each epoch until the client is done, and returns what it tells then."""
+    """Reports each epoch until the client has finished; returns its results."""
     while True:
         told = _next_line(process)
         if told["event"] == "done":
@@ -114,7 +114,7 @@ def _next_line(process: Process) -> dict[str, Any]:
     assert process.stdout is not None
     line = process.stdout.readline()
     if not line:
-        raise ClientFailed(f"a client ended early, with status {process.wait()}; it says why above")
+        raise ClientFailed(f"a client ended early, with status {process.wait()}; see its message above")
     told: dict[str, Any] = json.loads(line)
     return told
 

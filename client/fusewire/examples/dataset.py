@@ -16,35 +16,35 @@ SPLIT_SEED = 0
 
 
 class Digits(NamedTuple):
-    """Images and what they show, in the same order."""
+    """Images and their labels, in the same order."""
 
     images: npt.NDArray[np.float32]  # (images, 64), 0 to 1
     labels: npt.NDArray[np.int64]  # (images,), 0 to 9
 
 
 class Split(NamedTuple):
-    """The same images, shuffled, in two parts that share none."""
+    """The images, shuffled and divided in two parts."""
 
     training: Digits
     held_out: Digits
 
 
 def load() -> Digits:
-    """All images, in the order of the source."""
+    """All images, in the order of the published data set."""
     with files(__package__).joinpath("digits.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
         images, labels = archive["images"], archive["labels"]
     return Digits(images.astype(np.float32) / np.float32(BRIGHTEST), labels.astype(np.int64))
 
 
 def split(digits: Digits) -> Split:
-    """Four fifths to train on, the rest held out; the same parts every time."""
+    """Four fifths for training, the rest held out; the parts are the same every time."""
     order = np.random.default_rng(SPLIT_SEED).permutation(len(digits.labels))
     training, held_out = np.split(order, [int(len(order) * TRAINING_SHARE)])
     return Split(_chosen(digits, training), _chosen(digits, held_out))
 
 
 def one_hot(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """(labels, 10): a one where the label says, zeros elsewhere."""
+    """An array of shape (labels, 10): a one at the index of each label, zeros elsewhere."""
     return np.eye(CLASSES, dtype=np.float32)[labels]
 
 

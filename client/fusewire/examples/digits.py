@@ -1,8 +1,8 @@
 """`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several at once.
 
-The clients are processes of their own, each with its own learning rate; their streams meet in one server. The demo
-passes if every client reads the held-out images as well as NumPy does, good rates read 95 of 100 of them, and the
-clients sent few programs, most of them the same.
+Each client is a process with a learning rate of its own, and all use one server. The demo passes if every client
+classifies the held-out images as accurately as NumPy does, good learning rates reach an accuracy of 95 %, and the
+clients send few programs, most of them the same.
 """
 
 from __future__ import annotations
@@ -20,19 +20,27 @@ DEFAULT_CLIENTS = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Says which arguments `run` takes."""
+    """Adds the arguments that `run` takes."""
     parser.description = "Train on handwritten digits: with NumPy, on one client, then on several at once."
-    parser.add_argument("--clients", type=_count, default=DEFAULT_CLIENTS, metavar="N", help="at once (%(default)s)")
-    parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="what runs the ops")
-    parser.add_argument("--epochs", type=_count, default=FULL_EPOCHS, metavar="N", help="(%(default)s)")
-    parser.add_argument("--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="loss curves")
+    parser.add_argument(
+        "--clients", type=_count, default=DEFAULT_CLIENTS, metavar="N", help="clients at once (%(default)s)"
+    )
+    parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="backend of the server")
+    parser.add_argument(
+        "--epochs", type=_count, default=FULL_EPOCHS, metavar="N", help="epochs of training (%(default)s)"
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="picture of the loss curves"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")
-    parser.add_argument("--http", metavar="HOST:PORT", help="inspection of --target; without it, fewer figures")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of the inspection of --target; without it, fewer figures"
+    )
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the demo and reports; returns the exit status. Raises FusewireError if a server or a client fails."""
+    """Runs the demo and prints a report; returns the exit status. Raises FusewireError if a process fails."""
     figures = _measured(parsed)
     picture.draw(figures, parsed.output)
     if parsed.json:

@@ -1,13 +1,13 @@
-"""What the demo measures, as plain data, and what follows from it. Pure."""
+"""The figures of the demo as plain data, and the verdict that follows from them. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# NumPy's accuracy and ours may differ by as much: sums are taken in another order.
+# NumPy's accuracy and ours may differ by so much, because sums are taken in another order.
 LARGEST_DIFFERENCE = 0.01
 
-# What a learning rate that is not too small reaches in as many epochs as the demo takes unless told otherwise.
+# Learning rates from LEAST_GOOD_RATE on reach GOOD_ACCURACY in FULL_EPOCHS, the default number of epochs.
 GOOD_ACCURACY = 0.95
 LEAST_GOOD_RATE = 0.03
 FULL_EPOCHS = 20
@@ -20,26 +20,26 @@ class TrainingRun:
     """One training with one learning rate."""
 
     learning_rate: float
-    accuracy: float  # share of the held-out images read rightly
+    accuracy: float  # the share of the held-out images that is classified correctly
     losses: tuple[float, ...]  # one an epoch
     duration_s: float  # from the first op to the last value read
 
 
 @dataclass(frozen=True)
 class ClientRun:
-    """One training by a client process, and what its session counted meanwhile."""
+    """One training by a client process, with the counts of its session."""
 
     run: TrainingRun
     ops: int
     segments: int
     fragments: int
     sent_bytes: int
-    programs: tuple[str, ...]  # digests of what it sent that is no fragment, sorted
+    programs: tuple[str, ...]  # digests of the programs that it sent, sorted, without fragments
 
 
 @dataclass(frozen=True)
 class ServerCount:
-    """Totals of a server, or how much they grew."""
+    """Totals of a server, or the differences between two counts."""
 
     ops: int
     launches: int
@@ -51,7 +51,7 @@ class ServerCount:
     donations: int  # buffers of dying inputs that results were written over
 
     def since(self, earlier: ServerCount) -> ServerCount:
-        """How much the totals grew."""
+        """The growth of the totals since an earlier count."""
         return ServerCount(
             ops=self.ops - earlier.ops,
             launches=self.launches - earlier.launches,
@@ -66,7 +66,7 @@ class ServerCount:
 
 @dataclass(frozen=True)
 class Phase:
-    """Clients that trained at the same time; `server` is None where it would not tell."""
+    """Clients that trained at the same time. `server` is None if the server was not inspected."""
 
     clients: tuple[ClientRun, ...]
     server: ServerCount | None
@@ -96,13 +96,13 @@ class Phase:
 
     @property
     def are_most_programs_shared(self) -> bool:
-        """As `are_programs_shared`, but for the odd program: a client that pauses sends fewer turns of its loop."""
+        """Whether more than half of the programs are shared. A client that pauses sends other, shorter programs."""
         return 2 * len(self.shared_programs) > len(self.programs)
 
 
 @dataclass(frozen=True)
 class PeakBytes:
-    """The most bytes that buffers of one client's training took at once."""
+    """The most bytes that the buffers of one client's training took at one time."""
 
     with_donation: int
     without_donation: int
@@ -110,7 +110,7 @@ class PeakBytes:
 
 @dataclass(frozen=True)
 class ServerName:
-    """What ran the ops. `has_compiler` is None where the server was not asked."""
+    """The server and its backend. `has_compiler` is None if the server was not inspected."""
 
     target: str
     backend: str
@@ -120,26 +120,26 @@ class ServerName:
 
 @dataclass(frozen=True)
 class Figures:
-    """Everything the demo measured. `peak` is None for a server that the demo did not start itself."""
+    """All figures of the demo. `peak` is None for a server that the demo did not start itself."""
 
     epochs: int
     server: ServerName
-    numpy: tuple[TrainingRun, ...]  # one a client of `together`, of the same learning rates
-    first: Phase  # one client, whose programs the server meets for the first time
-    alone: Phase  # one client, whose programs it knows
+    numpy: tuple[TrainingRun, ...]  # one for each client of `together`, with the same learning rate
+    first: Phase  # one client, whose programs are new to the server
+    alone: Phase  # one client, whose programs the server knows
     together: Phase
     peak: PeakBytes | None
 
     @property
     def differences(self) -> tuple[float, ...]:
-        """Accuracy of each client of `together` less NumPy's."""
+        """For each client of `together`, its accuracy minus NumPy's."""
         return tuple(
             client.run.accuracy - run.accuracy for client, run in zip(self.together.clients, self.numpy, strict=True)
         )
 
     @property
     def has_passed(self) -> bool:
-        """Whether every client learned what NumPy did, by few programs of which the clients share most."""
+        """Whether every client learned as well as NumPy, with few programs, most of which all clients share."""
         return self.agrees_with_numpy and self.has_learned and self.has_few_programs
 
     @property
@@ -149,13 +149,13 @@ class Figures:
 
     @property
     def has_learned(self) -> bool:
-        """Whether every client with a good learning rate reached a good accuracy, if the epochs sufficed for that."""
+        """Whether every client with a good learning rate reached a good accuracy; True if there were too few epochs."""
         good = (client.run for client in self.together.clients if client.run.learning_rate >= LEAST_GOOD_RATE)
         return self.epochs < FULL_EPOCHS or all(run.accuracy >= GOOD_ACCURACY for run in good)
 
     @property
     def has_few_programs(self) -> bool:
-        """Whether the clients sent no more programs than the loop of the training explains, and share most of them."""
+        """Whether the clients sent at most 10 distinct programs, and share most of them."""
         return len(self.together.programs) <= MOST_PROGRAMS and self.together.are_most_programs_shared
 
     @property
@@ -170,5 +170,5 @@ class Figures:
 
 
 def per(total: float, count: float) -> float | None:
-    """`total` for each of `count`; None if there are none."""
+    """`total` divided by `count`; None if `count` is 0."""
     return total / count if count else None

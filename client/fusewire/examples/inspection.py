@@ -1,4 +1,4 @@
-"""What a server tells of the work that the demo gave it."""
+"""Reads a server's statistics of the demo's work from its inspection."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ASK_EVERY_S = 0.05
 
 
 class Inspection:
-    """The inspection at HOST:PORT of a server. Raises ServerFault or Unauthenticated if it will not tell."""
+    """The inspection of a server at `address` (HOST:PORT). Its methods raise ServerFault or Unauthenticated."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._sessions_before = self._stats()["sessions"]
 
     def count(self) -> ServerCount:
-        """The totals so far, once the sessions begun since the last count have ended."""
+        """The totals so far. Waits for the end of the sessions that began after this object was made."""
         stats = self._settled()
         totals, compilation = stats["totals"], stats["totals"]["compilation"]
         return ServerCount(
@@ -35,16 +35,16 @@ class Inspection:
         )
 
     def describe(self, target: str) -> ServerName:
-        """What the server at `target` runs ops on."""
+        """The backend of the server, which is at `target`."""
         backend = self._stats()["backend"]
         return ServerName(target, backend["name"], backend["detail"], has_compiler=backend["has_compiler"])
 
     def peak_bytes(self) -> int:
-        """The most that all buffers have taken since the server began."""
+        """The most bytes that all buffers took at one time since the server started."""
         return int(self._settled()["memory"]["peak_bytes"])
 
     def _settled(self) -> dict[str, Any]:
-        """Statistics are published some times a second: those that still show our sessions are not the last."""
+        """The statistics after the end of our sessions. Polls, as the server publishes them a few times a second."""
         deadline_s = time.monotonic() + _CLOSED_WITHIN_S
         while True:
             stats = self._stats()

@@ -1,7 +1,7 @@
-"""The course of the demo: NumPy, one client, several clients; on servers of its own or on one that runs already.
+"""Runs the phases of the demo: NumPy, one client, several clients; on servers of its own or on a running one.
 
-Two servers are started, one after the other: they differ in whether results may be written over inputs that die, and
-one client's training tells what that saves.
+Two servers are started, one after the other: one without donation, which is writing results over dying inputs, and one
+with it. The peak memory of one client's training on each shows what donation saves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_DONATION = {"FUSEWIRE_DEVICE__DONATION": "false"}
 
 
 def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
-    """On servers started for this, on free ports of this machine."""
+    """Measures on servers started for the demo, on free ports of this machine."""
     rates = learning_rates(clients)
     numpy_runs = _train_with_numpy(rates, epochs)
     with serve_subprocess(backend, environment=_NO_DONATION) as server:
@@ -40,7 +40,7 @@ def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
 
 
 def measure_running(target: str, http: str | None, *, clients: int, epochs: int) -> Figures:
-    """On a server that runs already; what its inspection would tell is left out if it is not named."""
+    """Measures on a running server. `http`: the address of its inspection; if None, its figures are left out."""
     rates = learning_rates(clients)
     inspection = None if http is None else Inspection(http)
     numpy_runs = _train_with_numpy(rates, epochs)
@@ -61,7 +61,7 @@ def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequen
 
 
 def _middle(rates: Sequence[float]) -> Sequence[float]:
-    """A single learning rate that is among the good ones."""
+    """The middle one of the learning rates alone, which is a good one."""
     return rates[len(rates) // 2 :][:1]
 
 

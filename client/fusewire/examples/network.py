@@ -1,6 +1,6 @@
 """A 64–128–10 network that learns to read digits: ordinary array code, the same for NumPy and for Fusewire.
 
-`xp` is the array module: `numpy` or `fusewire`. Nothing here knows which of the two it is.
+`xp` is the array module, `numpy` or `fusewire`. The code is the same for both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fusewire.examples.dataset import CLASSES, PIXELS
 HIDDEN = 128
 BATCH = 32
 START_SEED = 0
-SMALLEST_RATE, LARGEST_RATE = 0.02, 0.8  # too small to finish in 20 epochs; as large as still settles
+SMALLEST_RATE, LARGEST_RATE = 0.02, 0.8  # too small to converge in 20 epochs; the largest that converges
 
 
 class Weights(NamedTuple):
@@ -28,14 +28,14 @@ class Weights(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What training gives."""
+    """The result of a training."""
 
     weights: Weights
     losses: list[float]  # mean cross-entropy of each epoch's batches
 
 
 def learning_rates(count: int) -> tuple[float, ...]:
-    """So many learning rates, in equal ratios; a single one from the middle."""
+    """`count` learning rates in geometric progression; a single one is from the middle of the range."""
     if count == 1:
         return learning_rates(3)[1:2]
     ratio = (LARGEST_RATE / SMALLEST_RATE) ** (1 / (count - 1))
@@ -61,8 +61,8 @@ def train(
 ) -> Trained:
     """Mini-batch gradient descent on the cross-entropy of a softmax, from `start()`.
 
-    `images` are (n, 64), `labels` (n, 10) of zeros and ones, both float32 arrays of `xp`. The losses are read when
-    all is done: a read waits for its value. `after_epoch` is called when an epoch's ops have been given.
+    `images` are (n, 64), `labels` (n, 10) of zeros and ones, both float32 arrays of `xp`. The losses are read at the
+    end only, as each read waits for its value. `after_epoch` is called once the ops of an epoch are recorded.
     """
     w1, b1, w2, b2 = (xp.asarray(weight) for weight in start())
     losses = []
@@ -91,6 +91,6 @@ def train(
 
 
 def accuracy(xp: Any, weights: Weights, images: Any, labels: Any) -> float:
-    """The share of `images`, (n, 64), that the network reads as `labels`, (n,) of whole numbers, say."""
+    """The share of `images`, (n, 64), that the network classifies as `labels`, (n,) of integers."""
     scores = xp.tanh(images @ weights.first + weights.first_bias) @ weights.second + weights.second_bias
     return int((scores.argmax(axis=1) == labels).sum()) / len(labels)

@@ -1,4 +1,4 @@
-"""The loss curves as a picture. Needs matplotlib; draws into a file, so no display is asked for."""
+"""Draws the loss curves into a PNG file, with matplotlib. Needs no display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of the demo in words: two tables and a verdict, or JSON. Pure."""
+"""The report of the demo: two tables and a verdict, or JSON. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN = "–"
 
 
 class Table(NamedTuple):
-    """The first column is to be read from the left, the others are figures."""
+    """The first column is text, aligned left; the others are figures."""
 
     title: str
     columns: tuple[str, ...]
@@ -30,12 +30,12 @@ class Table(NamedTuple):
 
 
 def tables(figures: Figures) -> tuple[Table, Table]:
-    """What was learned, and what that took."""
+    """The table of accuracies, and that of the work that they took."""
     return _accuracy_table(figures), _work_table(figures)
 
 
 def closing_lines(figures: Figures) -> list[str]:
-    """What the tables leave to be said; the last line is the verdict."""
+    """The lines below the tables; the last one is the verdict."""
     lines = [f"server: {figures.server.backend} at {figures.server.target}: {figures.server.detail}"]
     if figures.is_op_by_op:
         lines.append("tier 0 only: the server has no compiler, so every program ran op by op")
@@ -48,7 +48,7 @@ def closing_lines(figures: Figures) -> list[str]:
 
 
 def as_json(figures: Figures) -> str:
-    """Everything measured, and the verdict."""
+    """All figures and the verdict, as JSON."""
     together = figures.together
     document: dict[str, Any] = {
         "passed": figures.has_passed,
@@ -142,7 +142,7 @@ def _programs_line(together: Phase) -> str:
     if together.are_programs_shared:
         return f"{count}, the same in all {_clients(len(together.clients))}"
     each = ", ".join(str(len(client.programs)) for client in together.clients)
-    return f"{count}, not the same in all clients (they sent {each}: one that pauses sends fewer turns of its loop)"
+    return f"{count}, not the same in all clients (they sent {each}: a client that pauses sends shorter programs)"
 
 
 def _verdict(figures: Figures) -> str:
@@ -160,13 +160,16 @@ def _shared_programs(together: Phase) -> str:
 def _shortcomings(figures: Figures) -> Iterator[str]:
     if not figures.agrees_with_numpy:
         worst = max(map(abs, figures.differences))
-        yield f"an accuracy is {worst:.4f} away from NumPy's, more than {LARGEST_DIFFERENCE}"
+        yield f"an accuracy differs by {worst:.4f} from NumPy's, more than {LARGEST_DIFFERENCE}"
     if not figures.has_learned:
         yield f"a learning rate from {LEAST_GOOD_RATE} on does not reach {GOOD_ACCURACY:.0%}"
     if not figures.has_few_programs:
         together = figures.together
         count, shared = len(together.programs), len(together.shared_programs)
-        yield f"of {count} distinct programs {shared} are sent by all clients: {MOST_PROGRAMS} at most, and most shared"
+        yield (
+            f"{count} distinct programs, {shared} of them sent by all clients; "
+            f"required: at most {MOST_PROGRAMS}, and more than half sent by all clients"
+        )
 
 
 def _clients(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Tables and progress bars: with rich in a terminal, plain lines and silence elsewhere."""
+"""Tables and progress bars with rich in a terminal; elsewhere plain tables and no progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show(table: Table) -> None:
 
 @contextmanager
 def progress(labels: Sequence[str], total: int) -> Iterator[Advance]:
-    """A bar of `total` steps for each label, on standard error; what it gives moves the bar of an index one step on."""
+    """Shows a progress bar of length `total` for each label, on standard error; yields a function to advance one."""
     if not (HAS_RICH and sys.stderr.isatty()):
         yield _ignore
         return
@@ -50,4 +50,4 @@ def _rich(table: Table) -> RichTable:
 
 
 def _ignore(index: int) -> None:
-    """Where nobody watches."""
+    """Advances nothing, as there are no bars."""

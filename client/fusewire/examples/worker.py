@@ -1,7 +1,7 @@
 """One client process of the demo: `python -m fusewire.examples.worker --target HOST:PORT --learning-rate RATE …`.
 
-It says `ready` when it is connected, trains when it is told to start, and tells each epoch and the outcome: one JSON
-object a line on standard output. The end of its standard input ends it.
+It writes one JSON object a line on standard output: `ready` when it is connected, `epoch` after each epoch, and `done`
+with the results. It trains once it reads `start`, and ends if its standard input ends before that.
 """
 
 from __future__ import annotations

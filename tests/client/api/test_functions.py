@@ -233,7 +233,7 @@ def test_var_and_std_take_a_correction_by_either_name(session: fw.Session) -> No
     for actual in (x.var(correction=1), x.var(ddof=1), fw.var(x, correction=1)):
         same(actual, A.var(ddof=1))
     same(x.std(axis=1, correction=1), A.std(axis=1, ddof=1))
-    with pytest.raises(fw.ArgumentError, match="two words for one number"):
+    with pytest.raises(fw.ArgumentError, match="two names of one number"):
         fw.std(x, correction=1, ddof=1)
 
 

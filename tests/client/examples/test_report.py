@@ -80,7 +80,7 @@ def test_the_last_line_is_the_verdict() -> None:
     passed = closing_lines(figures())[-1]
     assert passed == "PASSED: every accuracy is within 0.01 of NumPy's, and all clients sent the same 2 programs"
     failed = closing_lines(figures(accuracies=(0.94, 0.95)))[-1]
-    assert failed == "FAILED: an accuracy is 0.0200 away from NumPy's, more than 0.01"
+    assert failed == "FAILED: an accuracy differs by 0.0200 from NumPy's, more than 0.01"
 
 
 def test_the_verdict_says_how_many_programs_all_clients_sent_where_it_is_not_all() -> None:
@@ -92,9 +92,10 @@ def test_the_verdict_says_how_many_programs_all_clients_sent_where_it_is_not_all
 def test_the_verdict_names_everything_that_fails() -> None:
     measured = replace(figures(accuracies=(0.94, 0.94), others_programs=("cc",)), epochs=20)
     assert closing_lines(measured)[-1] == (
-        "FAILED: an accuracy is 0.0300 away from NumPy's, more than 0.01"
+        "FAILED: an accuracy differs by 0.0300 from NumPy's, more than 0.01"
         "; a learning rate from 0.03 on does not reach 95%"
-        "; of 3 distinct programs 0 are sent by all clients: 10 at most, and most shared"
+        "; 3 distinct programs, 0 of them sent by all clients; "
+        "required: at most 10, and more than half sent by all clients"
     )
 
 

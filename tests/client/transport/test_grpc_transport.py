@@ -310,7 +310,7 @@ def answering(raw: bytes) -> Iterator[str]:
     ("raw", "reason"),
     [
         (wire.ServerFrame(welcome=wire.Welcome(version=99)).SerializeToString(), "version 99"),
-        (b"\xff\xff\xff garbage", "no frame"),
+        (b"\xff\xff\xff garbage", "not a frame"),
     ],
 )
 def test_a_server_that_breaks_the_protocol_is_told_as_that(raw: bytes, reason: str) -> None:
