@@ -150,7 +150,7 @@ class Authenticator:
         return _permitted(self.recall(token), scope)
 
     def _look(self) -> _Fault | None:
-        """Reads the file if it has changed. Returns its fault, if any."""
+        """Reads the file if it has changed. Returns the file's fault, or None."""
         reason, before = self._read_if_changed(), self._fault
         fault = self._fault = _next_fault(before, reason, self._now()) if reason else None
         if before and not fault:
