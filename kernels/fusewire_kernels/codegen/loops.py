@@ -257,7 +257,7 @@ class _Columns:
         return stack
 
     def _write_values_at_hand(self, values: Iterable[int], made_here: set[int]) -> None:
-        """Declares the column values that `values` use and that are not made here, from their arrays."""
+        """Reads column values that `values` use, and that are not made here, from arrays."""
         body = self._body
         used = {value for value in values if value not in made_here}
         for value in values:

@@ -71,7 +71,7 @@ class LoopBody:
         return self.kernel.inputs[value].dtype if node is None else node.dtype
 
     def needed(self, targets: Iterable[int], is_at_hand: Callable[[int], bool] = lambda value: False) -> list[int]:
-        """Returns the values that `targets` depend on, and these, in order; ignores what values at hand depend on."""
+        """Returns `targets` and the values that they depend on, in order. Does not look behind values at hand."""
         found: set[int] = set()
         pending = list(targets)
         while pending:

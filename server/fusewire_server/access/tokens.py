@@ -27,8 +27,8 @@ from fusewire_server.config.config import Listen
 
 _log = logging.getLogger(__name__)
 
-# How long known tokens stay valid while the file cannot be read: long enough to mend a mistake, and no longer, because
-# the change that the server cannot read may be a revocation.
+# Known tokens stay valid for this time while the file cannot be read: long enough to mend a mistake, and no longer,
+# because the change that the server cannot read may be a revocation.
 OLD_RECORDS_S = 300.0
 FAULT_LOG_EVERY_S = 60.0
 
@@ -150,7 +150,7 @@ class Authenticator:
         return _permitted(self.recall(token), scope)
 
     def _look(self) -> _Fault | None:
-        """Reads the file if it has changed. Returns its fault, if any."""
+        """Reads the file if it has changed. Returns the file's fault, or None."""
         reason, before = self._read_if_changed(), self._fault
         fault = self._fault = _next_fault(before, reason, self._now()) if reason else None
         if before and not fault:

@@ -103,7 +103,7 @@ class Setting(NamedTuple):
 
     @property
     def is_switch(self) -> bool:
-        """Tells whether its flag turns it on without a value."""
+        """Tells whether the flag alone turns the setting on, without a value."""
         return self.reader is read_flag
 
 

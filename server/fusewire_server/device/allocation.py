@@ -93,7 +93,7 @@ def _largest_stand_in_bytes(submission: Submission) -> int:
 
 
 def _sizes_bytes(submission: Submission) -> list[int]:
-    """Returns the size of each block that `allocate` takes, leaving out rows that fail however much memory there is."""
+    """Returns the size of each block that `allocate` takes. Leaves out rows that fail whatever memory there is."""
     sizes_bytes = []
     stands_in = False
     for row, donated in zip(submission.rows, submission.donated, strict=True):

@@ -19,7 +19,7 @@ LOOK_NS = 50_000
 
 
 class Completion:
-    """Makes reports and passes them to `report`, which the device thread and the completion thread call.
+    """Makes reports. The device thread and the completion thread pass them to `report`.
 
     `is_idle` tells whether the device thread has no order to act on.
     """

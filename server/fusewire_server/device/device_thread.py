@@ -116,8 +116,8 @@ class DeviceThread:
         """Tells which kind of order waits. Takes one from the queue if none has been taken."""
         if not self._taken:
             try:
-                self._take(self._orders.get_nowait())  # up to CPython 3.12 one with a timeout may never return
-            except queue.Empty:  # without a timeout: up to CPython 3.12, `get` with a timeout may never return
+                self._take(self._orders.get_nowait())  # up to CPython 3.12, `get` with a timeout may never return
+            except queue.Empty:
                 return Waiting.NOTHING
         order = self._taken[0]
         return Waiting.BRIEF if order is not None and is_brief(order) else Waiting.ORDER

@@ -28,7 +28,7 @@ class LargeRead:
     """Copies a block to host memory. Device thread. Nobody may write or release the block meanwhile."""
 
     def __init__(self, device: Device, block: Block, size_bytes: int) -> None:
-        """Raises MemoryError."""
+        """Allocates the host memory. Raises MemoryError."""
         self._device = device
         self._block = block
         # A block whose memory is the host's is copied directly. (size_bytes,), of the block.

@@ -1,8 +1,8 @@
 """Counts and hands out device memory, and takes back reservations when memory is short.
 
 A row that runs op by op reserves memory for its intermediate values, which lie in no block. A reservation neither makes
-another order fail nor makes it wait: the row gives its reservation back and starts again (see `unfinished_orders`).
-Device thread, unless said otherwise.
+another order fail nor makes another order wait: the row gives its reservation back and starts again (see
+`unfinished_orders`). Device thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class DeviceMemory:
     # ---- blocks ----
 
     def may_hold(self, size_bytes: int) -> bool:
-        """Returns whether so many bytes fit beside all values, by their sizes alone."""
+        """Returns whether `size_bytes` fit beside all values, judged by sizes alone."""
         if self._exceeds(size_bytes):
             self._release_early()
         return not self._exceeds(size_bytes)
@@ -138,7 +138,7 @@ class DeviceMemory:
         self.unreserve(reservation)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """Reserves the memory of its demand. Returns False if there is none until other orders have ended.
+        """Reserves the memory of the demand. Returns False if there is none until other orders have ended.
 
         Raises OutOfMemory if that memory can never be had, or if the reservation has given way `MOST_RETREATS` times.
         """
@@ -165,11 +165,11 @@ class DeviceMemory:
         return not self._exceeds(self._reserved_bytes + size_bytes)
 
     def _exceeds(self, size_bytes: int) -> bool:
-        """Returns whether so many bytes do not fit beside all values."""
+        """Returns whether `size_bytes` do not fit beside all values."""
         return self._live_bytes + size_bytes > self._device.info.memory_bytes
 
     def _make(self, size_bytes: int, *, above_bytes: int = 0) -> None:
-        """Frees memory for so many bytes, if held-up releases and reservations of more than `above_bytes` suffice."""
+        """Frees memory for `size_bytes`, if held-up releases and reservations of more than `above_bytes` suffice."""
         if self._exceeds(size_bytes):
             self._release_early()
         self._reserve_closely()

@@ -72,7 +72,7 @@ Order = Run | Write | Read | Release | Load
 
 
 class FailedRow(NamedTuple):
-    """A row that did not run to its end. `case` is a name from the error table."""
+    """A row that failed. `case` is a name from the error table."""
 
     row: Row
     case: str

@@ -39,7 +39,7 @@ class Way(Protocol):
         """Runs one slice. Returns whether the row has ended."""
 
     def stop(self) -> None:
-        """Gives back what the row that is running, if any, took beside its blocks. Its writes so far stay written."""
+        """Gives back what a running row took beside its blocks. The row's writes so far stay written."""
 
     def leave(self) -> None:
         """Notes that no more rows will come."""
@@ -70,12 +70,12 @@ class SlicedRun:
 
     @property
     def is_under_way(self) -> bool:
-        """Tells whether one of its rows has begun and has not ended."""
+        """Tells whether a row of the submission has begun and has not ended."""
         return self._way.is_under_way
 
     @property
     def is_unwanted(self) -> bool:
-        """Tells whether all its sessions have ended."""
+        """Tells whether all sessions of the submission have ended."""
         return all(row.session.state is SessionState.CLOSED for row in self.order.submission.rows)
 
     @property
@@ -84,13 +84,13 @@ class SlicedRun:
         return (self._rows or self.order.submission.rows)[0].session.tenant
 
     def allocate(self, allocation: Allocation) -> None:
-        """Allocates the memory of its rows; rows that find none fail. Comes before `go_on`."""
+        """Allocates the results of the rows; a row without memory fails. Called before `go_on`."""
         rows, self.failed, self.spare = allocation.allocate(self.order.submission)
         self._rows.extend(rows)
         self.is_allocated = True
 
     def cancel(self) -> None:
-        """Fails its rows before they have any memory."""
+        """Fails all rows before they have any memory."""
         submission = self.order.submission
         self.failed = [_cancelled(row) for row in submission.rows]
         for row, donated in zip(submission.rows, submission.donated, strict=True):

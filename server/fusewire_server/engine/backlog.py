@@ -138,7 +138,7 @@ class Backlog:
 
 
 def _until(items: Items, ends_ns: int) -> Iterator[Item]:
-    """Takes items until that time, at least one."""
+    """Takes items until `ends_ns`, at least one."""
     while items:
         yield items.take()
         if items and time.monotonic_ns() >= ends_ns:

@@ -18,7 +18,7 @@ class DeviceOrders:
         self._orders: list[Order] = []
 
     def add(self, order: Order) -> None:
-        """Adds an order to those of this turn of the loop."""
+        """Adds an order to the orders of this turn of the loop."""
         if not self._orders:
             self._loop.call_soon(self.hand_over)  # in case this turn does not hand them over itself
         self._orders.append(order)

@@ -92,7 +92,7 @@ class Submissions:
             self.reads.end(read)
 
     def finish_read(self, report: Brought | Missing) -> None:
-        """Charges and answers a read that was ordered by itself."""
+        """Charges and answers a read that no submission carried."""
         session = report.fetching.session
         session.device_ns += report.device_ns
         self._coalescer.charge(session, report.device_ns)

@@ -48,7 +48,7 @@ class Uploads:
 
     @property
     def sessions(self) -> int:
-        """The number of sessions that have half uploads."""
+        """The number of sessions with uploads that lack a half."""
         return len(self._by_session)
 
     def declare(self, session: Session, value: Value) -> None:

@@ -4,8 +4,8 @@ A full collection walks every live container, those of all imports and of every 
 meanwhile, for 100 ms and more. Objects that have just survived one are no garbage, so they are frozen, and the next
 collection walks only newer ones. Reference counts still free frozen objects; cycles among them are found only when
 `tidy` walks everything. The server tidies when no session is open. It also tidies after `MOST_ENDED` sessions have
-ended, so that a server that is never idle does not collect their remains, but at most once in `LEAST_ROUNDS`: clients
-that open and close sessions must not decide how often all others stop.
+ended, so that the objects they leave stay bounded on a server that is never idle, but at most once in `LEAST_ROUNDS`:
+clients that open and close sessions must not decide how often all others stop.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FULL = 2  # the generation of a full collection
 
 
 class GarbageCollector:
-    """Bounds the pauses of the process's one collector. Used from one thread; there is one of these a process."""
+    """Bounds the pauses of Python's collector. A process has one such object and uses it from one thread."""
 
     def __init__(self) -> None:
         self._quiet_rounds = 0

@@ -14,7 +14,7 @@ _MMAP_THRESHOLD, _MAPPED_BYTES = -3, 16 << 20
 
 
 def keep_freed_memory() -> None:
-    """Sets this for the whole process. Does nothing if the C library has no such setting."""
+    """Makes malloc of the whole process keep freed chunks. Does nothing if the C library has no such setting."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)

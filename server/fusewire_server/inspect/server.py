@@ -79,7 +79,7 @@ class InspectionServer:
 
 
 class _AnnouncedServer(uvicorn.Server):
-    """Tells another thread that it has started, or will never start."""
+    """A uvicorn server that sets `settled` when it has started or will never start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

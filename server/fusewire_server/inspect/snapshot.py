@@ -171,7 +171,7 @@ class SourceView:
 
 @dataclass(frozen=True)
 class CompiledView:
-    """A plan, for people: its launches in order, what was fused with what and why not, and its kernels."""
+    """A plan as people see it: its launches in order, what was fused with what and why not, and its kernels."""
 
     groups: tuple[GroupView, ...]
     explanation: tuple[str, ...]
@@ -181,7 +181,7 @@ class CompiledView:
 
 @dataclass(frozen=True)
 class ProgramView:
-    """One program. `row_ns` is the estimate of a row's device time; `refusal` says why it will not be compiled."""
+    """One program. `row_ns` is the estimate of a row's device time; `refusal` tells why it will not be compiled."""
 
     digest: str
     is_fragment: bool
@@ -208,7 +208,7 @@ class ProgramDetail:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything inspection can show, of one moment."""
+    """Everything that inspection can show, at one moment."""
 
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
@@ -216,12 +216,12 @@ class Snapshot:
 
 
 def shown_id(session_id: bytes) -> str:
-    """The part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
+    """Returns the part of a session's id that people see: enough to tell sessions apart, too little to resume one."""
     return session_id.hex()[:_SHOWN_ID_DIGITS]
 
 
 def compiled_view(plan: Plan) -> CompiledView:
-    """A plan for people. Make it once, when the plan is loaded: snapshots share it."""
+    """Returns a plan as people see it. Called once, when the plan is loaded, because snapshots share the result."""
     return CompiledView(
         groups=tuple(
             GroupView(plan.kernels[launch.kernel].key, launch.sizes, len(launch.instances)) for launch in plan.launches

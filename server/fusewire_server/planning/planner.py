@@ -28,8 +28,8 @@ from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
-# How often a request is tried that ends the worker: the cause may be the machine, for which another attempt helps, or
-# the program.
+# A request that ends the worker is tried so often: if the cause is the machine and not the program, another attempt may
+# succeed.
 MOST_ATTEMPTS = 3
 GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 

@@ -49,7 +49,7 @@ class Counters:
         self.failures[case.name] += 1
 
     def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
-        """Counts a plan with so many kernels, of which `compiled` were compiled for it; the others existed already."""
+        """Counts a plan with `kernels` kernels. `compiled` of them were compiled for this plan; the others existed."""
         self.plans += 1
         self.kernels += compiled
         self.reused += kernels - compiled

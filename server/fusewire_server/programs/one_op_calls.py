@@ -14,7 +14,7 @@ from fusewire_protos.signatures import Signature, signature_of
 
 
 class OneOpCall(NamedTuple):
-    """An op on operands of these specs. A one-op plan is made for it."""
+    """An op with the specs of its operands. A one-op plan computes one such call."""
 
     op: Op
     operands: tuple[Spec, ...]

@@ -112,7 +112,7 @@ class ProgramEntry:
         self.changed.add(self)
 
     def ran(self, rows: int) -> None:
-        """Counts a submission of so many rows."""
+        """Counts a submission with this number of rows."""
         self.rows += rows
         self.submissions += 1
         self.rows_per_submission[bucket(rows)] += 1
@@ -156,7 +156,7 @@ class ProgramTable:
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the entry used last stands last
 
     def intern(self, raw: bytes, *, is_fragment: bool) -> ProgramEntry:
-        """Returns the entry of these canonical bytes; checks new ones. Raises CaseError."""
+        """Returns the entry of canonical program bytes. Decodes and checks new bytes. Raises CaseError."""
         name = digest(raw)
         entry = self.entries.get(name)
         if entry is None:

@@ -16,7 +16,7 @@ _OWN_SHARE = 0.5  # b / (a + b) before anything is known
 _FORGOTTEN = 1 / 64
 _LEAST_SHARE = 1 / 64
 _MOST_BELIEVED = 1.5  # the most that a measured time counts, as a multiple of the expected time
-# How much longer than its launches a submission may take, as a share of their time, however long they take.
+# A submission may take longer than its launches by this share of their time, however long they take.
 _WORTH_ITS_COMPANY = 0.5
 # Weight of the known share in a new fit, as a variance of the number of rows relative to its square.
 _PRIOR_WEIGHT = 0.1

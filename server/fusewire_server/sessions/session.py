@@ -85,7 +85,7 @@ class Value:
 
     @property
     def is_dead(self) -> bool:
-        """Tells whether nobody can read it any more."""
+        """Tells whether nobody can read the value any more."""
         return not self.is_named and self.readers == 0
 
 

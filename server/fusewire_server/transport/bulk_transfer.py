@@ -142,7 +142,7 @@ class Bulk:
         await refuse(context, case, text)
 
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
-        """Gathers an upload in one piece of host memory.
+        """Gathers an upload in one block of host memory.
 
         Raises MemoryError, or CaseError for wrong bytes or too few or many.
         """

@@ -11,7 +11,7 @@ _FILES = {
 
 @cache
 def prelude(dialect: str) -> str:
-    """The prelude's source for `dialect`, "c" or "cuda"; ValueError for any other."""
+    """Returns the prelude's source for `dialect`, "c" or "cuda". Raises ValueError for any other."""
     if dialect not in _FILES:
         raise ValueError(f"no prelude for dialect {dialect!r}; there is one for {', '.join(_FILES)}")
     return "\n".join(_read(name) for name in _FILES[dialect])
