@@ -2,8 +2,8 @@
 
 graph      casts, composites, views                  (graph, expand, views)
 fusion     which values share a kernel               (fuse, placement)
-tasks      each group as a kernel with its sizes     (lower)
-batches    equal independent tasks as one launch     (schedule)
+instances      each group as a kernel with its sizes     (lower)
+launches    equal independent instances as one launch     (schedule)
 arena      where interior buffers lie                (lifetimes, arena)
 plan       kernels as text, operands as columns      (here, codegen)
 
@@ -18,8 +18,8 @@ from typing import NamedTuple
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.explain import explain
-from fusewire_kernels.fusion.horizontal import Batch, schedule
-from fusewire_kernels.fusion.lowering import Task, lower
+from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
+from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.slicing import division
 from fusewire_kernels.fusion.vertical import Fusion, fuse
 from fusewire_kernels.graph.graph import CONSTANT, Graph, build_graph
@@ -53,8 +53,8 @@ class Design(NamedTuple):
 
     program: Program
     fusion: Fusion
-    tasks: list[Task]
-    batches: list[Batch]
+    instances: list[Instance]
+    launches: list[GroupedLaunch]
     lifetimes: dict[int, Lifetime]
     arena: Arena
 
@@ -65,7 +65,7 @@ class Design(NamedTuple):
     @property
     def kernels(self) -> dict[str, Kernel]:
         """The distinct kernels by key, in order of first launch."""
-        return {batch.lowered.kernel.key: batch.lowered.kernel for batch in self.batches}
+        return {launch.lowered.kernel.key: launch.lowered.kernel for launch in self.launches}
 
 
 def build_plan(program: Program, dialect: str) -> Plan:
@@ -84,31 +84,31 @@ def design(program: Program) -> Design:
     _show("graph", graph)
     fusion = fuse(graph)
     _show("fusion", fusion)
-    tasks = lower(fusion)
-    _show("tasks", fusion, tasks)
-    batches = schedule(fusion, tasks)
-    _show("batches", fusion, batches)
-    lives = lifetimes(graph, tasks, batches)
-    arena = arrange(graph, tasks, lives)
-    _show("arena", graph, tasks, lives, arena)
-    return Design(program, fusion, tasks, batches, lives, arena)
+    instances = lower(fusion)
+    _show("instances", fusion, instances)
+    launches = schedule(fusion, instances)
+    _show("launches", fusion, launches)
+    lives = lifetimes(graph, instances, launches)
+    arena = arrange(graph, instances, lives)
+    _show("arena", graph, instances, lives, arena)
+    return Design(program, fusion, instances, launches, lives, arena)
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
     """The plan as data; `sources` are the texts of its kernels in order."""
     columns = _Columns(plan)
     index_of = {source.key: index for index, source in enumerate(sources)}
-    tasks = plan.tasks
+    instances = plan.instances
     launches = [
         Launch(
             index_of[lowered.kernel.key],
             lowered.sizes,
-            tuple([columns.refs(tasks[group]) for group in groups]),
+            tuple([columns.refs(instances[group]) for group in groups]),
             division(lowered),
         )
-        for lowered, groups in plan.batches
+        for lowered, groups in plan.launches
     ]
-    donated = donations(plan.graph, plan.tasks, plan.lifetimes)
+    donated = donations(plan.graph, plan.instances, plan.lifetimes)
     _show("plan", plan, donated)
     return Plan(
         sources,
@@ -117,7 +117,7 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
         plan.arena.size_bytes,
         donated,
         _cost(plan),
-        explain(plan.program, plan.fusion, plan.batches, plan.lifetimes),
+        explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
     )
 
 
@@ -146,10 +146,10 @@ class _Columns:
         self._values = values
         self._views: dict[Column, int] = {}
 
-    def refs(self, task: Task) -> tuple[OperandRef, ...]:
-        """Where each operand of a task lies."""
+    def refs(self, instance: Instance) -> tuple[OperandRef, ...]:
+        """Where each operand of a instance lies."""
         refs = []
-        for value, (_, _, offset, moves) in task.operands:
+        for value, (_, _, offset, moves) in instance.operands:
             column = self._base.get(value, ARENA_COLUMN)
             offset_bytes = self._offset_of[value] if column == ARENA_COLUMN else 0
             if offset:
@@ -172,6 +172,6 @@ class _Columns:
 
 
 def _cost(plan: Design) -> Cost:
-    operations = sum([batch.lowered.operations * len(batch.groups) for batch in plan.batches])
-    moved_bytes = sum([batch.lowered.moved_bytes * len(batch.groups) for batch in plan.batches])
+    operations = sum([launch.lowered.operations * len(launch.groups) for launch in plan.launches])
+    moved_bytes = sum([launch.lowered.moved_bytes * len(launch.groups) for launch in plan.launches])
     return Cost(operations, moved_bytes)

@@ -5,7 +5,7 @@ read the same input are not one.
 from __future__ import annotations
 
 from fusewire_kernels.fusion.groups import Group
-from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph.graph import PRODUCT, Graph
 from fusewire_kernels.memory.lifetimes import Lifetime
@@ -14,20 +14,22 @@ from fusewire_protos.program import Program
 _MOST_LINES = 400
 
 
-def explain(program: Program, fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime]) -> tuple[str, ...]:
+def explain(
+    program: Program, fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime]
+) -> tuple[str, ...]:
     """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
 
     Ops are named as "name #index in the program".
     """
     names = [f"{op.name} #{index}" for index, (op, _, _) in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
-    lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
+    lines = [f"launch {number}: {_describe(launch, ops_of)}" for number, launch in enumerate(launches)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} launches more"]
     return (
         *lines,
         *_refusals(program, names, fusion),
-        *_apart(fusion, batches, lifetimes, len(program.inputs))[:_MOST_LINES],
+        *_apart(fusion, launches, lifetimes, len(program.inputs))[:_MOST_LINES],
     )
 
 
@@ -38,10 +40,10 @@ def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
     return " + ".join(dict.fromkeys([names[values[number].origin] for number, _ in members]))
 
 
-def _describe(batch: Batch, ops_of: list[str]) -> str:
-    if len(batch.groups) == 1:
-        return ops_of[batch.groups[0]]
-    return f"{len(batch.groups)} × ({'; '.join([ops_of[group] for group in batch.groups])})"
+def _describe(launch: GroupedLaunch, ops_of: list[str]) -> str:
+    if len(launch.groups) == 1:
+        return ops_of[launch.groups[0]]
+    return f"{len(launch.groups)} × ({'; '.join([ops_of[group] for group in launch.groups])})"
 
 
 def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
@@ -62,7 +64,7 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     ]
 
 
-def _apart(fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
+def _apart(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
     """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
     shared: dict[int, tuple[int, int]] = {}  # of a launch, the first that reads an input of it, and that input
     for value in range(inputs):  # inputs are the first values of a graph
@@ -73,27 +75,27 @@ def _apart(fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime],
                 shared[launch] = first
     lines = []
     for launch, (other, value) in sorted(shared.items()):
-        if not _waits(fusion, batches[launch], batches[other]):
+        if not _waits(fusion, launches[launch], launches[other]):
             number = fusion.graph.values[value].number
-            reason = _difference(batches[launch], batches[other])
+            reason = _difference(launches[launch], launches[other])
             lines.append(f"launch {launch} apart from launch {other}, which reads input {number} too: {reason}")
     return lines
 
 
-def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:
+def _waits(fusion: Fusion, launch: GroupedLaunch, other: GroupedLaunch) -> bool:
     """Whether a launch waits for another one, directly or not."""
     groups = fusion.groups
     ancestors = bits = 0
-    for group in batch.groups:
+    for group in launch.groups:
         ancestors |= groups[group].ancestors
     for group in other.groups:
         bits |= 1 << groups[group].number
     return ancestors & bits != 0
 
 
-def _difference(batch: Batch, other: Batch) -> str:
-    if batch.lowered.kernel.key != other.lowered.kernel.key:
+def _difference(launch: GroupedLaunch, other: GroupedLaunch) -> str:
+    if launch.lowered.kernel.key != other.lowered.kernel.key:
         return "only groups of one kernel become one launch"
-    if batch.lowered.sizes != other.lowered.sizes:
+    if launch.lowered.sizes != other.lowered.sizes:
         return "only groups of the same sizes become one launch"
     return "it waits for launches in between"

@@ -153,7 +153,7 @@ class Device(Protocol):
         for a file that is none.
         """
 
-    def as_function(self, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+    def as_function(self, loaded: Any, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
         """A loaded plan of one op as a function: of operand arrays in any order, giving a new array in C order.
 
         Whoever holds it holds the plan. It raises OutOfMemory, as does this.

@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusewire_kernels.fusion.lowering import Lowered, Task
+from fusewire_kernels.fusion.lowering import Instance, Lowered
 from fusewire_kernels.fusion.vertical import Fusion
 
 
-class Batch(NamedTuple):
+class GroupedLaunch(NamedTuple):
     """Groups that run in one launch, as indices into the fusion's groups."""
 
     lowered: Lowered
     groups: tuple[int, ...]
 
 
-def schedule(fusion: Fusion, tasks: list[Task]) -> list[Batch]:
+def schedule(fusion: Fusion, instances: list[Instance]) -> list[GroupedLaunch]:
     """All groups in as few launches as their levels allow."""
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
     levels = _levels(fusion)
-    for group, (lowered, _, _) in enumerate(tasks):
+    for group, (lowered, _, _) in enumerate(instances):
         members.setdefault((levels[group], lowered.kernel.key, lowered.sizes), []).append(group)
     ordered = sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
-    return [Batch(tasks[groups[0]].lowered, tuple(groups)) for groups in ordered]
+    return [GroupedLaunch(instances[groups[0]].lowered, tuple(groups)) for groups in ordered]
 
 
 def _levels(fusion: Fusion) -> list[int]:

@@ -23,7 +23,7 @@ from fusewire_kernels.codegen.kernel import (
 )
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.placement import Walk
-from fusewire_kernels.fusion.recipe import Recipe, Step, Walked, outline_of, recipe_of
+from fusewire_kernels.fusion.recipe import Recipe, RecipeArgument, RecipeNode, outline_of, recipe_of
 from fusewire_kernels.fusion.vertical import Fusion
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import Operand
@@ -50,7 +50,7 @@ class Lowered(NamedTuple):
     moved_bytes: int
 
 
-class Task(NamedTuple):
+class Instance(NamedTuple):
     """One instance of a kernel: what a group is when it runs.
 
     `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
@@ -67,9 +67,9 @@ class Task(NamedTuple):
         return self.operands[len(self.operands) - self.outputs :]
 
 
-def lower(fusion: Fusion) -> list[Task]:
-    """The task of each group."""
-    alike: dict[tuple[Any, ...], Task] = {}  # by outline, the first
+def lower(fusion: Fusion) -> list[Instance]:
+    """The instance of each group."""
+    alike: dict[tuple[Any, ...], Instance] = {}  # by outline, the first
     return [
         _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
@@ -79,12 +79,12 @@ def lower(fusion: Fusion) -> list[Task]:
 # ---- products ----
 
 
-def _lower_product(fusion: Fusion, group: Group) -> Task:
+def _lower_product(fusion: Fusion, group: Group) -> Instance:
     number = group.members[0].value
     value = fusion.graph.values[number]
     a, b = value.operands
     lowered = _lowered_product(a.layout, b.layout, value.dtype)
-    return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
+    return Instance(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
 
 
 @lru_cache(1024)
@@ -144,8 +144,8 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
 # ---- loops ----
 
 
-def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task]) -> Task:
-    """The task of a group of loops; a group of an outline that is known differs in its buffers alone."""
+def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instance]) -> Instance:
+    """The instance of a group of loops; a group of an outline that is known differs in its buffers alone."""
     outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
         return _lowered_by_recipe(fusion, index)
@@ -154,13 +154,13 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task])
     if first is None:
         first = alike[outline] = _lowered_by_recipe(fusion, index)
     lowered, _, outputs = first
-    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
 
 
-def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
+def _lowered_by_recipe(fusion: Fusion, index: int) -> Instance:
     recipe, buffers = recipe_of(fusion, index)
     lowered = _lowered_loops(recipe)
-    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
 
 
 class _Loop(NamedTuple):
@@ -183,7 +183,7 @@ class _KernelWriter:
         self._recipe = recipe
         self._inputs = _inputs_of(recipe)
         self._outputs = [target for _, target in recipe.stores]
-        axes = {step.axis for step in recipe.steps if step.axis is not None}
+        axes = {node.axis for node in recipe.nodes if node.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
         loops = _loops(recipe)
         merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
@@ -195,12 +195,12 @@ class _KernelWriter:
         if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
-        self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
+        self._number: dict[int | RecipeArgument, int] = {argument: i for i, argument in enumerate(self._inputs)}
         self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
 
     def written(self) -> Lowered:
-        for index, step in enumerate(self._recipe.steps):
-            self._number[index] = self._add_step(step)
+        for index, node in enumerate(self._recipe.nodes):
+            self._number[index] = self._add_node(node)
         stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
         has_inner = self._recipe.walk is not None
@@ -217,25 +217,25 @@ class _KernelWriter:
             sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
         )
 
-    def _add_step(self, step: Step) -> int:
-        if step.axis is not None:
-            dimension = self._dimension(step.axis)
+    def _add_node(self, node: RecipeNode) -> int:
+        if node.axis is not None:
+            dimension = self._dimension(node.axis)
             is_inner = dimension == len(self._outer)
-            return self._node("index", (), step, is_inner=is_inner, detail=dimension)
-        operands = tuple([self._number[operand] for operand in step.operands])
-        if step.body == "gather":
+            return self._node("index", (), node, is_inner=is_inner, detail=dimension)
+        operands = tuple([self._number[operand] for operand in node.operands])
+        if node.body == "gather":
             data, position = operands
             is_inner = self._is_inner[data] or self._is_inner[position]
-            return self._node("gather", (position,), step, is_inner=is_inner, detail=data)
-        if step.is_reduction:
-            inner = self._as_inner(operands[0], step.operand_dtype)
-            return self._node("reduce", (inner,), step, is_inner=False, detail=step.body)
-        return self._node(step.body, operands, step, is_inner=any(self._is_inner[number] for number in operands))
+            return self._node("gather", (position,), node, is_inner=is_inner, detail=data)
+        if node.is_reduction:
+            inner = self._as_inner(operands[0], node.operand_dtype)
+            return self._node("reduce", (inner,), node, is_inner=False, detail=node.body)
+        return self._node(node.body, operands, node, is_inner=any(self._is_inner[number] for number in operands))
 
     def _node(
-        self, op: str, operands: tuple[int, ...], step: Step, *, is_inner: bool, detail: str | int | None = None
+        self, op: str, operands: tuple[int, ...], node: RecipeNode, *, is_inner: bool, detail: str | int | None = None
     ) -> int:
-        self._nodes.append(Node(op, operands, step.operand_dtype, step.dtype, is_inner, detail))
+        self._nodes.append(Node(op, operands, node.operand_dtype, node.dtype, is_inner, detail))
         self._is_inner.append(is_inner)
         return len(self._is_inner) - 1
 
@@ -247,13 +247,13 @@ class _KernelWriter:
         self._is_inner.append(True)
         return len(self._is_inner) - 1
 
-    def _store(self, source: int | Walked, target: Walked) -> Store:
+    def _store(self, source: int | RecipeArgument, target: RecipeArgument) -> Store:
         number = self._number[source]
         if self._moves_inside(target):
             number = self._as_inner(number, target.dtype)
         return Store(number, self._argument(target))
 
-    def _moves_inside(self, argument: Walked) -> bool:
+    def _moves_inside(self, argument: RecipeArgument) -> bool:
         if not self._inner or argument.is_slot:
             return False
         return self._moves[argument][-1] != 0
@@ -264,13 +264,13 @@ class _KernelWriter:
                 return dimension
         raise AssertionError("an axis whose position is asked for is one loop")
 
-    def _argument(self, argument: Walked) -> Argument:
+    def _argument(self, argument: RecipeArgument) -> Argument:
         if argument.is_slot:
             return Argument(ArgumentKind.SCALAR, argument.dtype, ())
         kind = ArgumentKind.ARRAY if argument.gathered is None else ArgumentKind.GATHERED
         return Argument(kind, argument.dtype, self._classes(argument))
 
-    def _classes(self, argument: Walked) -> tuple[Stride, ...]:
+    def _classes(self, argument: RecipeArgument) -> tuple[Stride, ...]:
         first = self._first_classed
         moves = self._moves[argument]
         classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
@@ -297,15 +297,15 @@ class _Merged(NamedTuple):
     strides: list[list[int]]  # of each array, one for each loop
 
 
-def _inputs_of(recipe: Recipe) -> list[Walked]:
+def _inputs_of(recipe: Recipe) -> list[RecipeArgument]:
     """The arguments that are read, each once, in order of first use."""
-    found: dict[Walked, None] = {}
-    for step in recipe.steps:
-        for operand in step.operands:
-            if isinstance(operand, Walked):
+    found: dict[RecipeArgument, None] = {}
+    for node in recipe.nodes:
+        for operand in node.operands:
+            if isinstance(operand, RecipeArgument):
                 found[operand] = None
     for source, _ in recipe.stores:
-        if isinstance(source, Walked):
+        if isinstance(source, RecipeArgument):
             found[source] = None
     return list(found)
 
@@ -318,7 +318,7 @@ def _loops(recipe: Recipe) -> list[_Loop]:
     return loops[::-1]
 
 
-def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
+def _strides(argument: RecipeArgument, loops: list[_Loop]) -> list[int]:
     """By how many elements an argument moves in each loop."""
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []

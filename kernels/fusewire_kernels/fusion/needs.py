@@ -94,7 +94,7 @@ def _all_breaks(group: Group, needs: Needs) -> frozenset[int]:
     return group.breaks | needs.breaks | of_walk
 
 
-def meet(group: Group, needs: Needs) -> None:
+def add_needs(group: Group, needs: Needs) -> None:
     group.breaks = _all_breaks(group, needs)
     group.walk = needs.walk
     group.uncut |= needs.uncut

@@ -47,10 +47,10 @@ def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial 
         if stride == 0:
             found.append(0 if dim == 1 else None)
             continue
-        pieces = _pieces_along(axes, Walk(dim, stride))
-        if pieces is None or not _is_even(pieces):
+        parts = _parts_along(axes, Walk(dim, stride))
+        if parts is None or not _is_even(parts):
             return None
-        found.append(pieces[-1].stride)
+        found.append(parts[-1].stride)
     return tuple(found)
 
 
@@ -121,9 +121,9 @@ def is_uncut(axis: Walk, breaks: frozenset[int]) -> bool:
 @lru_cache(_CACHED)
 def walks_evenly(shape: Shape, placement: Placement, strides: Shape, walk: Walk) -> bool:
     """Whether an argument with these strides moves by one stride along the whole walk."""
-    pieces = _pieces_along(tuple(zip(shape, placement, strides, strict=True)), walk)
-    assert pieces is not None, "the breaks of a group are a chain"
-    return _is_even(pieces)
+    parts = _parts_along(tuple(zip(shape, placement, strides, strict=True)), walk)
+    assert parts is not None, "the breaks of a group are a chain"
+    return _is_even(parts)
 
 
 @lru_cache(_CACHED)
@@ -143,7 +143,7 @@ def _shows_everything(layout: Layout, shape: Shape) -> bool:
     return prod(dim for dim, stride in zip(layout.shape, layout.strides, strict=True) if stride) == prod(shape)
 
 
-class _Piece(NamedTuple):
+class _AxisPart(NamedTuple):
     """What one axis contributes to a walk: from which point, how many elements, and how far apart they are."""
 
     first: int
@@ -151,22 +151,22 @@ class _Piece(NamedTuple):
     stride: int
 
 
-def _pieces_along(axes: tuple[tuple[int, int, int], ...], walk: Walk) -> list[_Piece] | None:
-    """The pieces of (dim, place, stride) axes inside a walk, outermost first; None if it cuts through elements."""
+def _parts_along(axes: tuple[tuple[int, int, int], ...], walk: Walk) -> list[_AxisPart] | None:
+    """The parts of (dim, place, stride) axes inside a walk, outermost first; None if it cuts through elements."""
     begin, end = walk.stride, walk.stride * walk.extent
-    pieces: list[_Piece] = []
+    parts: list[_AxisPart] = []
     for dim, place, stride in axes:
         low, high = max(place, begin), min(place * dim, end)
         if dim == 1 or low >= high:
             continue
         if low % place or high % low:
             return None
-        pieces.append(_Piece(low, high // low, stride * (low // place)))
-    return sorted(pieces, reverse=True)
+        parts.append(_AxisPart(low, high // low, stride * (low // place)))
+    return sorted(parts, reverse=True)
 
 
-def _is_even(pieces: list[_Piece]) -> bool:
-    return views.is_one_walk(tuple([piece.extent for piece in pieces]), tuple([piece.stride for piece in pieces]))
+def _is_even(parts: list[_AxisPart]) -> bool:
+    return views.is_one_walk(tuple([part.extent for part in parts]), tuple([part.stride for part in parts]))
 
 
 def _along_walk(shape: Shape, partial: Partial, walk: Walk | None) -> Placement | None:

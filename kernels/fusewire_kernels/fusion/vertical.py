@@ -22,8 +22,8 @@ from fusewire_kernels.fusion import placement as places
 from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
 from fusewire_kernels.fusion.needs import (
     Needs,
+    add_needs,
     is_crowded,
-    meet,
     misfit,
     needs_of,
     positions_of,
@@ -88,13 +88,13 @@ def fuse(graph: Graph) -> Fusion:
     return _Fuser(graph).run()
 
 
-class _Links(NamedTuple):
+class _OperandGroups(NamedTuple):
     """How a value relates to the groups of its operands.
 
-    `partials[group]`: where the value would lie in a group that it may join. `blocked`: groups that must end first.
+    `joinable[group]`: where the value would lie in a group that it may join. `blocked`: groups that must end first.
     """
 
-    partials: dict[int, Partial]
+    joinable: dict[int, Partial]
     blocked: dict[int, str]
 
 
@@ -180,37 +180,37 @@ class _Fuser:
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
 
     def _place(self, number: int, value: Value) -> None:
-        links = self._links(value)
-        group = self._join_one(number, value, links) if links.partials else None
+        operand_groups = self._operand_groups(value)
+        group = self._join_one(number, value, operand_groups) if operand_groups.joinable else None
         if group is None:
             group = self._begin(number, value)
-        elif len(links.partials) > 1:
-            self._merge_others(group, number, links)
+        elif len(operand_groups.joinable) > 1:
+            self._merge_others(group, number, operand_groups)
         if value.target is not None:
             self._writers[value.target.value].append(number)
-        self._groups.wait(group, (*links.blocked, *links.partials))
-        for blocked, reason in links.blocked.items():
+        self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
+        for blocked, reason in operand_groups.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
-    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
+    def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
         """Makes the value a member of the latest group that takes it."""
-        for candidate in sorted(links.partials, reverse=True):
+        for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
-            placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
+            placement = places.complete(value.domain, operand_groups.joinable[candidate], group.elements, group.walk)
             if placement is None:
                 self._refuse(number, group, _OTHER_POINTS)
                 continue
-            needs = self._needs_in(group, number, placement, links)
+            needs = self._needs_in(group, number, placement, operand_groups)
             if isinstance(needs, Needs):
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
         return None
 
-    def _needs_in(self, group: Group, number: int, placement: Placement, links: _Links) -> Needs | str:
+    def _needs_in(self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups) -> Needs | str:
         """What a value would need in a group, or why it cannot be there."""
         value = self._values[number]
-        for other in (*links.partials, *links.blocked):
+        for other in (*operand_groups.joinable, *operand_groups.blocked):
             if self._groups[other].ancestors >> group.number & 1:
                 return "it needs what itself waits for that"
         needs = self._needs(group, value, placement)
@@ -239,8 +239,8 @@ class _Fuser:
         needs = self._needs(group, value, placement)
         if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
-            self._groups.wait(group, self._links(value).partials)
-            self._groups.wait(group, self._links(value).blocked)
+            self._groups.wait(group, self._operand_groups(value).joinable)
+            self._groups.wait(group, self._operand_groups(value).blocked)
             needs = self._needs(group, value, placement)
             assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
             assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
@@ -248,7 +248,7 @@ class _Fuser:
         return group
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
-        meet(group, needs)
+        add_needs(group, needs)
         group.exposed += self._outer_uses[number] > 0
         self._take_uses(group, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
@@ -266,8 +266,8 @@ class _Fuser:
             if not outer_uses[base]:
                 group.exposed -= 1
 
-    def _links(self, value: Value) -> _Links:
-        partials: dict[int, Partial] = {}
+    def _operand_groups(self, value: Value) -> _OperandGroups:
+        joinable: dict[int, Partial] = {}
         blocked: dict[int, str] = {}
         is_gather = value.form is GATHER
         for position, operand in enumerate(value.operands):
@@ -278,16 +278,16 @@ class _Fuser:
                 blocked[self._group(store).number] = "its operand is assembled from parts"
             group = self._groups.of[base]
             if group is not None:
-                reason = self._link(partials, group, operand, is_data=is_data)
+                reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = reason
         for store in value.after:
             blocked[self._group(store).number] = "it overwrites a part of what that stores"
         for number in blocked:
-            partials.pop(number, None)
-        return _Links(partials, blocked)
+            joinable.pop(number, None)
+        return _OperandGroups(joinable, blocked)
 
-    def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
+    def _try_join(self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
         if group.is_product:
             return _ALONE
@@ -297,11 +297,11 @@ class _Fuser:
         partial = places.through_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
             return "it reads a part of it, or in an order without common loops"
-        known = partials.get(group.number)
+        known = joinable.get(group.number)
         together = partial if known is None else places.agree(known, partial)
         if together is None:
             return "it reads it at two points at once"
-        partials[group.number] = together
+        joinable[group.number] = together
         return None
 
     # ---- what a value needs ----
@@ -338,19 +338,19 @@ class _Fuser:
 
     # ---- merging ----
 
-    def _merge_others(self, group: Group, number: int, links: _Links) -> None:
+    def _merge_others(self, group: Group, number: int, operand_groups: _OperandGroups) -> None:
         """Takes in the other groups in which value `number`, now a member, could have been."""
-        self._groups.wait(group, links.blocked)
-        waiting = [other for other in links.partials if other != group.number]
+        self._groups.wait(group, operand_groups.blocked)
+        waiting = [other for other in operand_groups.joinable if other != group.number]
         for candidate in sorted(waiting, reverse=True):
             other = self._groups[candidate]
-            reason = self._reason_not_to_merge(group, other, links.partials[candidate])
+            reason = self._reason_not_to_merge(group, other, operand_groups.joinable[candidate])
             if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
                 reason = "it needs what itself waits for that"
             if reason is None:
                 self._absorb(group, other, number)
                 waiting.remove(candidate)
-                del links.partials[candidate]
+                del operand_groups.joinable[candidate]
             else:
                 self._refuse(number, other, reason)
 
@@ -368,7 +368,7 @@ class _Fuser:
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Makes one group of two, for the sake of the member `number`."""
-        meet(group, needs_of(group, other))
+        add_needs(group, needs_of(group, other))
         group.exposed += other.exposed
         self._take_uses(group, self._read_of(other, self._values[number]))
         self._groups.merge(group, other)

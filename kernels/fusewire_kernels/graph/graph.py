@@ -48,7 +48,7 @@ class Form(Enum):
     STORE = "store"
 
 
-# Python 3.11 takes longer to look up a member of an enum than to make a tuple.
+# Python 3.11 takes longer to operand_type up a member of an enum than to make a tuple.
 INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
 
 SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
@@ -134,24 +134,24 @@ def needed_ops(program: Program) -> list[bool]:
     return needed
 
 
-class _Mould(NamedTuple):
+class _Template(NamedTuple):
     """An op that became one new value, to be made again of other operands.
 
     `layouts[i]` is how the value views operand i, None if as that comes; `constants` are its operands behind those.
-    `layout` is how the op's result views the value, and `look` what it looks like.
+    `layout` is how the op's result views the value, and `operand_type` what it looks like.
     """
 
     value: Value
     layouts: tuple[Layout | None, ...]
     constants: tuple[Operand, ...]
     layout: Layout
-    look: int
+    operand_type: int
 
 
 class _Builder:
     """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became.
 
-    Bodies of loops repeat a few ops over operands that *look* alike: equal in dtype, in layout, and in whether they are
+    Bodies of loops repeat a few ops over operands that *operand_type* alike: equal in dtype, in layout, and in whether they are
     slots. What such an op became once, it becomes again.
     """
 
@@ -165,31 +165,31 @@ class _Builder:
         self._stores_of: dict[int, list[int]] = {}  # of each assembly
         self._needed = needed
         self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
-        self._looks: dict[tuple[DType, Layout, bool], int] = {}
-        self._moulds: dict[tuple[Any, ...], _Mould] = {}  # by op, attributes and the looks of operands
+        self._operand_types: dict[tuple[DType, Layout, bool], int] = {}
+        self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and the looks of operands
         leaves = [Value(INPUT, spec.dtype, spec.shape, 0, number=number) for number, spec in enumerate(program.inputs)]
         leaves += [Value(SCALAR, dtype, (), 0, number=number) for number, dtype in enumerate(program.scalars)]
         self._numbered = {number: self._add(leaf) for number, leaf in enumerate(leaves)}
-        self._look_of = {number: self._look(operand) for number, operand in self._numbered.items()}
+        self._type_of = {number: self._operand_type(operand) for number, operand in self._numbered.items()}
 
     # ---- the ops of the program ----
 
     def add_ops(self) -> None:
         """Adds what each op becomes that something live needs."""
-        numbered, look_of = self._numbered, self._look_of
+        numbered, type_of = self._numbered, self._type_of
         number = self._program.first_result
         for index, op in enumerate(self._program.ops):
             if self._needed[index]:
                 self._origin = index
                 entry, read, attributes = op
                 operands = [numbered[operand] for operand in read]
-                likeness = (entry, attributes, *[look_of[operand] for operand in read])
-                mould = self._moulds.get(likeness)
-                if mould is None:
-                    self._first_alike(number, op, operands, likeness)
+                key = (entry, attributes, *[type_of[operand] for operand in read])
+                template = self._templates.get(key)
+                if template is None:
+                    self._add_first(number, op, operands, key)
                 else:
-                    numbered[number] = self._again(mould, operands)
-                    look_of[number] = mould.look
+                    numbered[number] = self._from_template(template, operands)
+                    type_of[number] = template.operand_type
             number += 1
             if op.op.has_region:
                 self._first_start += op.op.starts(op.attributes)
@@ -205,37 +205,41 @@ class _Builder:
             found.append(operand.value)
         return tuple(found)
 
-    def _first_alike(self, number: int, op: ProgramOp, operands: list[Operand], likeness: tuple[Any, ...]) -> None:
+    def _add_first(self, number: int, op: ProgramOp, operands: list[Operand], key: tuple[Any, ...]) -> None:
         """Adds what an op becomes. If that is one value, the next that are alike may be copies of it."""
         given, first = tuple(operands), len(self.values)
         result = self._numbered[number] = self._result(op, operands, self._program.specs[number])
-        look = self._look_of[number] = self._look(result)
+        operand_type = self._type_of[number] = self._operand_type(result)
         if result.value == first == len(self.values) - 1:
-            self._keep_mould(likeness, given, result, look)
+            self._keep_template(key, given, result, operand_type)
 
-    def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, look: int) -> None:
+    def _keep_template(
+        self, key: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, operand_type: int
+    ) -> None:
         """Remembers what an op became, one value, if that is made of its own operands."""
         value = self.values[result.value]
         viewed, constants = value.operands[: len(given)], value.operands[len(given) :]
         is_of_given = given and [base for base, _ in viewed] == [base for base, _ in given]
         is_of_constants = all(self.values[base].form is CONSTANT for base, _ in constants)
         if is_of_given and is_of_constants and value.body != "cast":  # casts of one operand are one value
-            value = self.values[result.value] = value._replace(kind=len(self._moulds))
+            value = self.values[result.value] = value._replace(kind=len(self._templates))
             views_of = zip(viewed, given, strict=True)
             layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
-            self._moulds[likeness] = _Mould(value, layouts, constants, result.layout, look)
+            self._templates[key] = _Template(value, layouts, constants, result.layout, operand_type)
 
-    def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
+    def _from_template(self, template: _Template, operands: list[Operand]) -> Operand:
         """What an op becomes that is like another one."""
-        for position, view in enumerate(mould.layouts):
+        for position, view in enumerate(template.layouts):
             if view is not None:
                 operands[position] = Operand(operands[position][0], view)
-        self.values.append(mould.value._replace(origin=self._origin, operands=(*operands, *mould.constants)))
-        return Operand(len(self.values) - 1, mould.layout)
+        self.values.append(template.value._replace(origin=self._origin, operands=(*operands, *template.constants)))
+        return Operand(len(self.values) - 1, template.layout)
 
-    def _look(self, operand: Operand) -> int:
+    def _operand_type(self, operand: Operand) -> int:
         value = self.values[operand.value]
-        return self._looks.setdefault((value.dtype, operand.layout, value.form in SLOTS), len(self._looks))
+        return self._operand_types.setdefault(
+            (value.dtype, operand.layout, value.form in SLOTS), len(self._operand_types)
+        )
 
     def _result(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         if 0 in spec.shape:
@@ -245,7 +249,7 @@ class _Builder:
     # ---- one kind of op each ----
 
     def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         name, shape = op.op.name, spec.shape
         if name == "astype":
             return self._cast(operands[0], result)
@@ -270,7 +274,7 @@ class _Builder:
 
     def reduction(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         axes: Shape = op.attributes[0]
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         operand = self._cast(operands[0], wanted[0])
         shape = operand.layout.shape
         if prod(shape) == 0:
@@ -284,7 +288,7 @@ class _Builder:
         return self._viewed(self._add(value), spec.shape)
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         a, b = [self._in_memory(self._cast(operand, wanted[i])) for i, operand in enumerate(operands)]
         walked_a, walked_b = _as_matrices(a.layout, b.layout)
         if walked_a.shape[-1] == 0:
@@ -308,7 +312,7 @@ class _Builder:
         position = 0
         for operand in operands:
             shape = operand.layout.shape
-            region = views.piece(result.layout, axis, position, shape)
+            region = views.region_along_axis(result.layout, axis, position, shape)
             self._store(self._cast(operand, spec.dtype), result.value, region)
             position += shape[axis]
         self._owner[result.value] = self._program.first_result + self._origin
@@ -316,7 +320,7 @@ class _Builder:
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         target, value = operands
-        result = target if self._is_ours_alone(target, op.operands[0]) else self._copy(target)
+        result = target if self._may_write_in_place(target, op.operands[0]) else self._copy(target)
         region = views.region(result.layout, catalogue.region_of(op.attributes), self._first_start)
         source = self._fit(value, spec.dtype, region.shape)
         self._store(source, result.value, region, after=tuple(self._stores_of[result.value]))
@@ -369,9 +373,9 @@ class _Builder:
     ) -> Operand:
         return self._add(Value(POINTWISE, dtype, shape, self._origin, operands, body, operand_dtype))
 
-    def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
+    def _dtype_signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
         values = self.values
-        return _signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
+        return _dtype_signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
 
     def _cast(self, operand: Operand, dtype: DType) -> Operand:
         source = self.values[operand.value].dtype
@@ -463,7 +467,7 @@ class _Builder:
         is_computed = value.form not in LEAVES
         return is_computed and operand.layout.is_dense and prod(value.shape) == prod(operand.layout.shape)
 
-    def _is_ours_alone(self, target: Operand, number: int) -> bool:
+    def _may_write_in_place(self, target: Operand, number: int) -> bool:
         """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
         return self._owner.get(target.value) == number and self._uses[number] == 1
 
@@ -500,7 +504,7 @@ def _needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tupl
 
 
 @lru_cache(1024)
-def _signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+def _dtype_signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
     return op.dtype_rule(operands, attributes)
 
 

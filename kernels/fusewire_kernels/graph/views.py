@@ -115,7 +115,7 @@ def region(layout: Layout, part: Region, first_start: int) -> Layout:
 
 
 @lru_cache(_CACHED)
-def piece(layout: Layout, axis: int, position: int, shape: Shape) -> Layout:
+def region_along_axis(layout: Layout, axis: int, position: int, shape: Shape) -> Layout:
     """The part of `shape` that begins at `position` along one axis of a dense layout."""
     strides = tuple([stride if dim != 1 else 0 for dim, stride in zip(shape, layout.strides, strict=True)])
     return Layout(shape, strides, position * prod(layout.shape[axis + 1 :]), ())
