@@ -14,7 +14,7 @@ def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
     assert plan_without_text(design(program)).explanation == (
         "launch 0: matmul #0",
         "launch 1: negative #1 + tanh #2",
-        "negative #1 not fused with matmul #0: a product stands alone",
+        "negative #1 not fused with matmul #0: a product has a kernel to itself",
     )
 
 
@@ -52,5 +52,5 @@ def test_instances_are_counted_and_equal_refusals_told_once() -> None:
     assert plan_without_text(design(program)).explanation == (
         "launch 0: 2 × (matmul #0; matmul #2)",
         "launch 1: 2 × (tanh #1; tanh #3)",
-        "tanh #1 not fused with matmul #0: a product stands alone (2 times)",
+        "tanh #1 not fused with matmul #0: a product has a kernel to itself (2 times)",
     )

@@ -1,7 +1,7 @@
-"""Horizontal fusion: equal groups that do not wait for one another become the instances of one launch.
+"""Fuses horizontally: equal groups that do not wait for one another become the instances of one launch.
 
-A group's level is the length of the longest chain of groups before it. Groups of one level are independent, so those
-with the same kernel and sizes go together. Launches run level by level.
+The level of a group is the length of the longest chain of groups that it waits for. Groups of one level are
+independent, so those with the same kernel and sizes share a launch. Launches run level by level.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from fusewire_kernels.fusion.vertical import Fusion
 
 
 class GroupedLaunch(NamedTuple):
-    """Groups that run in one launch, as indices into the fusion's groups."""
+    """The groups that run in one launch, as indices into the fusion's groups, and the kernel they share."""
 
     lowered: Lowered
     groups: tuple[int, ...]
 
 
 def schedule(fusion: Fusion, instances: list[Instance]) -> list[GroupedLaunch]:
-    """All groups in as few launches as their levels allow."""
+    """The launches that run all groups, as few as the levels allow, in the order in which they run."""
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
     levels = _levels(fusion)
     for group, (lowered, _, _) in enumerate(instances):

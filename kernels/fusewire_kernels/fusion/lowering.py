@@ -1,6 +1,6 @@
-"""A group as a kernel: loops found, dimensions merged, values numbered.
+"""Lowers each group to a kernel: finds its loops, merges dimensions and numbers its values.
 
-What decides the kernel of a group of loops is its recipe, so that groups of a repeated loop body are lowered once.
+A kernel of loops is made from the recipe of the group, so the groups of a repeated loop body are lowered once.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from fusewire_kernels.graph.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # of strides; any other is ANY
+_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # any other stride is Stride.ANY
 
 
 class Lowered(NamedTuple):
-    """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
+    """A kernel with its sizes.
 
-    `buffers`: of each argument, which of the recipe's buffers it is. `operations`, `moved_elements` (of each argument)
-    and `moved_bytes` (of all) are counts for one instance.
+    `strides[argument]`: by how many elements the argument moves in each dimension of the kernel. `buffers[argument]`:
+    the number of its buffer in the recipe. `operations`, `moved_elements` (one count an argument) and `moved_bytes`
+    (of all arguments) are counts for one instance.
     """
 
     kernel: Kernel
@@ -51,7 +52,7 @@ class Lowered(NamedTuple):
 
 
 class Instance(NamedTuple):
-    """One instance of a kernel: what a group is when it runs.
+    """One instance of a launch: a group with its kernel and operands.
 
     `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
     """
@@ -68,8 +69,8 @@ class Instance(NamedTuple):
 
 
 def lower(fusion: Fusion) -> list[Instance]:
-    """The instance of each group."""
-    alike: dict[tuple[Any, ...], Instance] = {}  # by outline, the first
+    """One instance for each group, in the order of the groups."""
+    alike: dict[tuple[Any, ...], Instance] = {}  # by outline: the first instance with that outline
     return [
         _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
@@ -103,7 +104,7 @@ def _product_kernel(
 ) -> tuple[ProductKernel, tuple[int, ...]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
-        # One matrix b for the whole batch: its products are the rows of one.
+        # The whole batch shares one matrix b, so it is one product whose rows are those of all matrices a.
         row_stride = a.strides[-2] if rows != 1 else batch[0][1]
         rows, batch = rows * batch[0][0], []
     else:
@@ -124,7 +125,7 @@ _BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
 
 
 def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
-    """The fewest batch dimensions."""
+    """The batch dimensions of a product, as few as strides allow."""
     merged: list[_BatchLoop] = []
     for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
         if extent == 1:
@@ -137,7 +138,7 @@ def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
 
 
 def _distinct_elements(shape: Shape, strides: Shape) -> int:
-    """How many elements a view shows, repeated ones counted once."""
+    """The number of elements that a view shows; a repeated element counts once."""
     return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
 
 
@@ -145,7 +146,7 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
 
 
 def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instance]) -> Instance:
-    """The instance of a group of loops; a group of an outline that is known differs in its buffers alone."""
+    """The instance of a group of loops. Groups of one outline differ in their buffers alone, so they share a kernel."""
     outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
         return _lowered_by_recipe(fusion, index)
@@ -164,7 +165,7 @@ def _lowered_by_recipe(fusion: Fusion, index: int) -> Instance:
 
 
 class _Loop(NamedTuple):
-    """One loop over a space: `extent` points, `stride` apart. `is_inner`: along the walk."""
+    """One loop over a space: `extent` points, `stride` apart. `is_inner`: it runs along the walk."""
 
     extent: int
     stride: int
@@ -177,7 +178,7 @@ def _lowered_loops(recipe: Recipe) -> Lowered:
 
 
 class _KernelWriter:
-    """Numbers arguments and nodes; loops are merged where every argument allows it."""
+    """Writes the kernel of a recipe: merges loops where every argument allows it, numbers arguments and nodes."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
@@ -189,9 +190,10 @@ class _KernelWriter:
         merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
-        assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
+        assert len(self._inner) <= 1, "every argument moves by one stride along the walk"
         self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
-        self._first_classed = max(len(self._outer) - 1, 0)  # dimension whose strides are told apart
+        # The kernel distinguishes classes of strides from this dimension on.
+        self._first_classed = max(len(self._outer) - 1, 0)
         if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
@@ -262,7 +264,7 @@ class _KernelWriter:
         for dimension, loop in enumerate((*self._outer, *self._inner)):
             if _axis(loop) == axis:
                 return dimension
-        raise AssertionError("an axis whose position is asked for is one loop")
+        raise AssertionError("the axis of an INDEX value is one loop")
 
     def _argument(self, argument: RecipeArgument) -> Argument:
         if argument.is_slot:
@@ -275,7 +277,7 @@ class _KernelWriter:
         moves = self._moves[argument]
         classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
         if self._recipe.walk is not None and not self._inner:
-            classes.append(Stride.ZERO)  # one element is reduced to one
+            classes.append(Stride.ZERO)  # the reduction is over one element
         return tuple(classes)
 
     def _sizes(self) -> tuple[int, ...]:
@@ -294,11 +296,11 @@ class _KernelWriter:
 
 class _Merged(NamedTuple):
     loops: list[_Loop]
-    strides: list[list[int]]  # of each array, one for each loop
+    strides: list[list[int]]  # [array][loop]
 
 
 def _inputs_of(recipe: Recipe) -> list[RecipeArgument]:
-    """The arguments that are read, each once, in order of first use."""
+    """The arguments that the recipe reads, each once, in order of first use."""
     found: dict[RecipeArgument, None] = {}
     for node in recipe.nodes:
         for operand in node.operands:
@@ -311,7 +313,7 @@ def _inputs_of(recipe: Recipe) -> list[RecipeArgument]:
 
 
 def _loops(recipe: Recipe) -> list[_Loop]:
-    """The loops between neighbouring breaks, outermost first."""
+    """One loop between each two neighbouring breaks, outermost first."""
     cuts = sorted(recipe.breaks | {1, recipe.elements})
     walk = recipe.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
@@ -319,7 +321,7 @@ def _loops(recipe: Recipe) -> list[_Loop]:
 
 
 def _strides(argument: RecipeArgument, loops: list[_Loop]) -> list[int]:
-    """By how many elements an argument moves in each loop."""
+    """The number of elements by which an argument moves in each loop."""
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
@@ -329,7 +331,7 @@ def _strides(argument: RecipeArgument, loops: list[_Loop]) -> list[int]:
 
 
 def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _Merged:
-    """Neighbouring loops as one wherever every array walks them as one."""
+    """Merges neighbouring loops wherever every array moves through both by one stride; `axes` must stay loops."""
     kept: list[_Loop] = []
     columns: list[list[int]] = []
     for loop, column in sorted(

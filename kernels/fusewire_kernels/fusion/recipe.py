@@ -1,7 +1,8 @@
-"""What decides the kernel of a group of loops and its sizes, written down without names of values or buffers.
+"""Describes a group of loops without naming its values and buffers, so that equal groups share a kernel.
 
-So the groups of a repeated loop body, which differ in buffers only, have one recipe. Most are known by less, without
-writing it: their outline.
+A *recipe* holds everything that decides the kernel of a group and its sizes. The groups of a repeated loop body differ
+in their buffers alone, so they have one recipe. An *outline* is a shorter key that decides the recipe: groups of equal
+outlines have equal recipes, and then the recipe need not be written again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from fusewire_protos.shapes import Shape
 
 
 class RecipeArgument(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
+    """An argument of a recipe: buffer number `buffer` of the group, and how the group moves through it.
+
+    A slot holds one value and has no shape.
+    """
 
     buffer: int
     dtype: DType
@@ -30,18 +34,18 @@ class RecipeArgument(NamedTuple):
 
 
 class RecipeNode(NamedTuple):
-    """A node of a recipe; an operand is a node's number or an argument."""
+    """One computed value of a recipe. An operand is the number of a node, or an argument."""
 
     body: str
     is_reduction: bool
     operand_dtype: DType
     dtype: DType
     operands: tuple[int | RecipeArgument, ...]
-    axis: Walk | None  # whose position an index is
+    axis: Walk | None  # of an INDEX value: the axis whose positions it gives
 
 
 class Recipe(NamedTuple):
-    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
+    """All that decides a loop kernel and its sizes. A store is a pair: its source, and the argument it writes."""
 
     elements: int
     walk: Walk | None
@@ -51,7 +55,7 @@ class Recipe(NamedTuple):
 
 
 def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
-    """The recipe of a group of loops, and the buffers that it numbers."""
+    """The recipe of group number `index`, a group of loops, and the buffers that the recipe numbers."""
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
     writer.write()
@@ -60,16 +64,16 @@ def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
 
 
 def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
-    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
+    """The outline of a group and the buffers that it numbers; None if a member has no `kind` or is inlined.
 
-    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
-    0 on) and buffers (from -1 down, as they are first used) it reads.
+    An outline holds the group's space and for each member: its kind, its placement, whether it is stored, and what it
+    reads. Members that are read are numbered from 0 up, buffers from -1 down in order of first use.
     """
     if group.inlined:
         return None
     values, is_stored = fusion.graph.values, fusion.is_stored
     outline: list[Any] = [group.elements, group.walk, group.breaks]
-    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
+    number_of: dict[object, int] = {}  # key: the value of a member; value, offset and moves of a buffer
     buffers: list[Operand] = []
     for position, (number, placement) in enumerate(group.members):
         value = values[number]
@@ -80,10 +84,10 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
             base, (_, _, offset, moves) = operand
             known = number_of.get(base)
             if known is None:
-                place = (base, offset, moves)
-                known = number_of.get(place)
+                address = (base, offset, moves)
+                known = number_of.get(address)
                 if known is None:
-                    known = number_of[place] = -1 - len(buffers)
+                    known = number_of[address] = -1 - len(buffers)
                     buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
             outline.append(known)
         number_of[number] = position
@@ -107,7 +111,7 @@ class _RecipeWriter:
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
     def write(self) -> None:
-        """Writes the nodes of all members, and a store of each that needs one."""
+        """Writes the nodes of all members, and a store for each member that needs one."""
         values, is_stored = self._values, self._is_stored
         for member in self._group.members:
             number, placement = member
@@ -150,7 +154,7 @@ class _RecipeWriter:
         return self._array_argument(operand, placement) if member is None else self._inlined(member)
 
     def _inlined(self, member: Member) -> int:
-        """The node of a value that is computed again; what it is made of is too, at its points."""
+        """The node of an inlined value; its operands are computed again too, at the same points."""
         known = self._node_of.get(member)
         if known is not None:
             return known
@@ -173,7 +177,7 @@ class _RecipeWriter:
         return RecipeArgument(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
-        """The number of a place in memory: a value's buffer from an offset on."""
+        """The number of an operand's buffer; operands of one value at other offsets count as other buffers."""
         value, (_, _, offset, moves) = operand
         key = (value, offset, moves)
         known = self._buffer_of.get(key)
