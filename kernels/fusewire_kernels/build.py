@@ -1,13 +1,13 @@
-"""From a program to a plan: the passes in order.
+"""Builds the plan of a program, by these passes in this order.
 
-graph      casts, composites, views                  (graph, expand, views)
-fusion     which values share a kernel               (fuse, placement)
-instances      each group as a kernel with its sizes     (lower)
-launches    equal independent instances as one launch     (schedule)
-arena      where interior buffers lie                (lifetimes, arena)
-plan       kernels as text, operands as columns      (here, codegen)
+graph      casts, composites, views                      (graph, expand, views)
+fusion     which values share a kernel                   (fuse, placement)
+instances  each group as a kernel with its sizes         (lower)
+launches   equal independent instances as one launch     (schedule)
+arena      where interior buffers lie                    (lifetimes, arena)
+plan       kernels as text, operands as columns          (here, codegen)
 
-Tests look at what each has made before the next begins: `after_pass`.
+`after_pass` lets tests check the output of each pass before the next begins.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from fusewire_kernels.plan.plan import (
 )
 from fusewire_protos.program import Program
 
-# Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the
-# process, and so does a planner's process that is told to verify; nothing else sets it.
+# Called after each pass with the name of the pass and its output, in the form that `verify` expects. Only tests and
+# planner processes that are told to verify set this, once for their process.
 after_pass: Callable[..., None] | None = None
 
 
 class Design(NamedTuple):
-    """Everything about a plan but its text."""
+    """Everything about a plan except the text of its kernels."""
 
     program: Program
     fusion: Fusion
@@ -69,17 +69,17 @@ class Design(NamedTuple):
 
 
 def build_plan(program: Program, dialect: str) -> Plan:
-    """The plan of a program, fused, in a dialect of the generator ("c", "cuda")."""
+    """The fused plan of a program, with kernels in the dialect "c" or "cuda"."""
     return written_in(dialect, design(program))
 
 
 def written_in(dialect: str, plan: Design) -> Plan:
-    """The plan as data, with the text of its kernels in a dialect of the generator."""
+    """The plan of a design, with kernels in the dialect "c" or "cuda"."""
     return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
 
 
 def design(program: Program) -> Design:
-    """What a plan computes and where, fused."""
+    """Runs all passes up to the arena."""
     graph = build_graph(program)
     _show("graph", graph)
     fusion = fuse(graph)
@@ -95,7 +95,7 @@ def design(program: Program) -> Design:
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
-    """The plan as data; `sources` are the texts of its kernels in order."""
+    """The plan of a design; `sources` are the texts of its kernels in the order of `kernels`."""
     columns = _Columns(plan)
     index_of = {source.key: index for index, source in enumerate(sources)}
     instances = plan.instances
@@ -127,7 +127,7 @@ def _show(name: str, *made: object) -> None:
 
 
 class _Columns:
-    """Gives every buffer and slot its column: the arena, inputs, scalars, live results; then constants and views."""
+    """Gives every buffer and slot its column, in this order: arena, inputs, scalars, live results, constants, views."""
 
     def __init__(self, plan: Design) -> None:
         program, values = plan.program, plan.graph.values
@@ -147,7 +147,7 @@ class _Columns:
         self._views: dict[Column, int] = {}
 
     def refs(self, instance: Instance) -> tuple[OperandRef, ...]:
-        """Where each operand of a instance lies."""
+        """The column and the byte offset of each operand of an instance."""
         refs = []
         for value, (_, _, offset, moves) in instance.operands:
             column = self._base.get(value, ARENA_COLUMN)

@@ -1,6 +1,4 @@
-"""A plan in words: which ops each launch computes, why ops that are neighbours were not fused, and why launches that
-read the same input are not one.
-"""
+"""Explains a plan in words: the ops of each launch, why ops were not fused, and why launches are separate."""
 
 from __future__ import annotations
 
@@ -17,9 +15,10 @@ _MOST_LINES = 400
 def explain(
     program: Program, fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime]
 ) -> tuple[str, ...]:
-    """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
+    """One line for each launch, then one for each kind of refusal, then one for each launch that reads an input which
+    an earlier launch reads too.
 
-    Ops are named as "name #index in the program".
+    Ops are named as "name #index in the program". The first and the last list have at most `_MOST_LINES` lines.
     """
     names = [f"{op.name} #{index}" for index, (op, _, _) in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
@@ -29,12 +28,12 @@ def explain(
     return (
         *lines,
         *_refusals(program, names, fusion),
-        *_apart(fusion, launches, lifetimes, len(program.inputs))[:_MOST_LINES],
+        *_separate(fusion, launches, lifetimes, len(program.inputs))[:_MOST_LINES],
     )
 
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
-    """The ops, each once, whose values a group computes."""
+    """The names of the ops whose values a group computes, each once."""
     members = [*sorted(group.inlined), *group.members] if group.inlined else group.members
     values = graph.values
     return " + ".join(dict.fromkeys([names[values[number].origin] for number, _ in members]))
@@ -47,7 +46,7 @@ def _describe(launch: GroupedLaunch, ops_of: list[str]) -> str:
 
 
 def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
-    """Refusals of the same ops for the same reason are one line, with the first as its example."""
+    """One line for all refusals of the same ops for the same reason; the first refusal is the example."""
     examples: dict[tuple[str, str, str], tuple[str, str]] = {}
     times: dict[tuple[str, str, str], int] = {}
     values = fusion.graph.values
@@ -64,9 +63,12 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     ]
 
 
-def _apart(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
-    """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
-    shared: dict[int, tuple[int, int]] = {}  # of a launch, the first that reads an input of it, and that input
+def _separate(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
+    """For each launch, why it is separate from the first launch that reads one of its inputs too.
+
+    Launches that wait for that first launch are left out.
+    """
+    shared: dict[int, tuple[int, int]] = {}  # by launch: the first launch that reads one of its inputs, and that input
     for value in range(inputs):  # inputs are the first values of a graph
         reads = lifetimes[value].reads if value in lifetimes else []
         for launch, _ in reads:
@@ -78,12 +80,12 @@ def _apart(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, L
         if not _waits(fusion, launches[launch], launches[other]):
             number = fusion.graph.values[value].number
             reason = _difference(launches[launch], launches[other])
-            lines.append(f"launch {launch} apart from launch {other}, which reads input {number} too: {reason}")
+            lines.append(f"launch {launch} separate from launch {other}, which reads input {number} too: {reason}")
     return lines
 
 
 def _waits(fusion: Fusion, launch: GroupedLaunch, other: GroupedLaunch) -> bool:
-    """Whether a launch waits for another one, directly or not."""
+    """Whether a launch waits for another, directly or indirectly."""
     groups = fusion.groups
     ancestors = bits = 0
     for group in launch.groups:

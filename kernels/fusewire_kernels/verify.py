@@ -1,7 +1,8 @@
-"""What must hold after every pass, whatever the program: run after each pass of every plan of a test run.
+"""Checks the rules that must hold after each pass of `build`, for every plan that is built during a test run.
 
 Each function raises ServerFault with the first rule that is broken. Tests set `verify_pass` as `build.after_pass`, and
-so do the planners of the servers that they start: a pass is judged before the next begins, and a failure names it.
+so do the planners of the servers that they start. The output of a pass is checked before the next pass begins, and the
+error names the pass.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
 
 
 def verify_pass(name: str, *made: Any) -> None:
-    """What a pass of `build` has made."""
+    """Checks the output of the pass `name` of `build`. Raises ServerFault."""
     try:
         _RULES[name](*made)
     except ServerFault as fault:
@@ -35,17 +36,17 @@ def verify_pass(name: str, *made: Any) -> None:
 
 
 def verify_graph(graph: Graph) -> None:
-    """Values come after what they need, and no view leaves its buffer."""
+    """Every value comes after the values it needs, and no view leaves its buffer."""
     for number, value in enumerate(graph.values):
         needs = [operand.value for operand in value.operands] + list(value.after)
         needs += [value.target.value] if value.target is not None else []
-        _require(all(need < number for need in needs), f"value {number} needs one that comes later")
+        _require(all(need < number for need in needs), f"value {number} needs a value that comes later")
         for operand in (*value.operands, *([value.target] if value.target is not None else [])):
             _require(_is_inside(graph, operand), f"value {number} reads or writes outside of value {operand.value}")
 
 
 def verify_fusion(fusion: Fusion) -> None:
-    """Every value is computed once, in its group after what it needs, and groups wait for earlier ones only."""
+    """Every value is computed once, after the values it needs, and groups wait for earlier groups only."""
     values = fusion.graph.values
     for index, group in enumerate(fusion.groups):
         _require(all(other < index for other in fusion.waits_for[index]), f"group {index} waits for a later one")
@@ -63,7 +64,7 @@ def verify_fusion(fusion: Fusion) -> None:
             for operand in values[number].operands:
                 is_inlined = inlined_as(values, group, operand, placement) is not None
                 is_slot = values[operand.value].form in SLOTS
-                _require(is_slot or is_inlined, f"group {index} computes value {number} again of what it lacks")
+                _require(is_slot or is_inlined, f"group {index} computes value {number} again, but not its operands")
     computed = Counter(number for group in fusion.groups for number, _ in group.members)
     _require(all(times == 1 for times in computed.values()), "a value is computed twice")
     for number in fusion.graph.outputs:
@@ -72,7 +73,7 @@ def verify_fusion(fusion: Fusion) -> None:
 
 
 def verify_launches(fusion: Fusion, launches: list[GroupedLaunch]) -> None:
-    """Every group runs once, after all for which it waits."""
+    """Every group runs once, after all groups for which it waits."""
     launch_of = {group: number for number, launch in enumerate(launches) for group in launch.groups}
     runs = sum(len(launch.groups) for launch in launches)
     _require(runs == len(launch_of) == len(fusion.groups), "a group does not run exactly once")
@@ -82,13 +83,13 @@ def verify_launches(fusion: Fusion, launches: list[GroupedLaunch]) -> None:
 
 
 def verify_lowering(fusion: Fusion, instances: list[Instance]) -> None:
-    """Tasks are sound, and together write all live results."""
+    """Instances are sound, and together write all live results."""
     verify_instances(fusion, instances)
     verify_results(fusion, instances)
 
 
 def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
-    """Reads and writes stay inside buffers, and an operand list fits its kernel."""
+    """Every instance has as many operands as its kernel has arguments, and stays inside their buffers."""
     for group, instance in enumerate(instances):
         _require(
             len(instance.operands) == len(instance.lowered.strides), f"group {group} has other operands than its kernel"
@@ -98,7 +99,7 @@ def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
 
 
 def verify_arena(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], arena: Arena) -> None:
-    """Buffers that are needed at once share no memory, but for a result on an operand that ends with it."""
+    """Buffers that are needed together share no memory, except where `may_overwrite` allows it."""
     placed = sorted(arena.offset_of.items(), key=lambda item: lifetimes[item[0]].first_write)
     for position, (later, offset) in enumerate(placed):
         end = offset + _size_bytes(graph, later)
@@ -114,7 +115,7 @@ def verify_arena(graph: Graph, instances: list[Instance], lifetimes: dict[int, L
 
 
 def verify_results(fusion: Fusion, instances: list[Instance]) -> None:
-    """Every element of a live result is written, and twice only where a store is to come after others."""
+    """Every element of a live result is written once, apart from stores that must come after others."""
     graph = fusion.graph
     written: dict[int, Counter[int]] = {}
     for number, value in enumerate(graph.values):
@@ -133,7 +134,7 @@ def verify_results(fusion: Fusion, instances: list[Instance]) -> None:
 
 
 def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
-    """Nothing reads an input after a result written over it has begun, but the instance that writes it, point by point."""
+    """Once a result is written over an input, only the instance that writes it reads the input, point by point."""
     inputs = {value.number: number for number, value in enumerate(plan.graph.values) if value.form is Form.INPUT}
     launch_of = {group: number for number, launch in enumerate(plan.launches) for group in launch.groups}
     for given, position in donated:
@@ -171,7 +172,7 @@ def _using(instances: list[Instance], number: int, operands_of: Callable[[Instan
 
 
 def _replaces(instance: Instance, source: int, result: int) -> bool:
-    """Whether a instance reads each element of `source` just where it writes that of `result`."""
+    """Whether an instance reads each element of `source` at the point where it writes that element of `result`."""
     kernel = instance.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner:
         return False
@@ -189,7 +190,7 @@ def _replaces(instance: Instance, source: int, result: int) -> bool:
 
 
 def _is_inside(graph: Graph, operand: Operand) -> bool:
-    """Whether the view lies in its buffer. One that slice starts move must fit in size; starts are checked apart."""
+    """Whether the view lies in its buffer. A view that slice starts move must fit in size; intake checks the starts."""
     value, layout = graph.values[operand.value], operand.layout
     if 0 in layout.shape or value.form in SLOTS:
         return True

@@ -1,9 +1,9 @@
-"""A program as a graph of primitive values: casts written out, composites expanded, views turned into addressing.
+"""Builds the graph of a program: primitive values, with casts written out, composites expanded, views as addressing.
 
-Every value is computed once from values before it. What a user's op becomes:
+Every value is computed once, from values before it. Each op of the program becomes:
 
     pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape; the numbers
-                   among its attributes are CONSTANT operands behind these
+                   among its attributes are CONSTANT operands behind the others
     composite      its expansion
     reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
                    dimension are first copied, so the order of elements is row-major whatever the view
@@ -12,7 +12,7 @@ Every value is computed once from values before it. What a user's op becomes:
     concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
     take           a GATHER;   one_hot, arange, eye …: pointwise work on INDEX values
 
-Ops that nothing live needs are left out. Every live result is a whole buffer in C order.
+Ops that no live result depends on are left out. Every live result is a whole buffer in C order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from fusewire_protos.shapes import Shape, Spec
 
 
 class Form(Enum):
-    """What a value is."""
+    """The kinds of primitive values; the table at the top of this file says which op becomes which."""
 
     INPUT = "input"
     SCALAR = "scalar"
@@ -51,8 +51,8 @@ class Form(Enum):
 # Python 3.11 takes longer to operand_type up a member of an enum than to make a tuple.
 INPUT, SCALAR, CONSTANT, POINTWISE, INDEX, GATHER, REDUCTION, PRODUCT, ASSEMBLY, STORE = Form
 
-SLOTS = (SCALAR, CONSTANT)  # what stands in the slot table itself
-LEAVES = (INPUT, *SLOTS)  # what is not computed
+SLOTS = (SCALAR, CONSTANT)  # values that stand in the slot table itself
+LEAVES = (INPUT, *SLOTS)  # values that are not computed
 
 
 class Operand(NamedTuple):
@@ -63,19 +63,19 @@ class Operand(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """The axis of a gather's data that the index picks from, in elements."""
+    """The axis of a gather's data along which the index picks: its length, and its stride in elements."""
 
     extent: int
     stride: int
 
 
 class Value(NamedTuple):
-    """One primitive value; `shape` is that of its dense buffer, if it gets one.
+    """One primitive value; `shape` is the shape of its dense buffer, if it gets one.
 
     Operands of POINTWISE and GATHER values are views of the value's own shape; `body` names the scalar body, the
-    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the index of the program's op.
-    Values of one `kind` differ in their origin and in the values that they view alone, and these are alike in dtype and
-    in whether they are slots; None: nothing is known of that.
+    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the op's index in the program.
+    Values of equal `kind` differ only in their origin and in the values that their operands view; those viewed values
+    are equal in dtype and in whether they are slots. A `kind` of None says nothing.
     """
 
     form: Form
@@ -87,9 +87,9 @@ class Value(NamedTuple):
     operand_dtype: DType = dtypes.bool_
     number: int = 0  # of an input or scalar, in the program
     constant: int | float = 0
-    axes: Shape = ()  # that a reduction reduces
+    axes: Shape = ()  # the axes that a reduction reduces
     gathered: Gathered | None = None
-    target: Operand | None = None  # what a store fills
+    target: Operand | None = None  # the region that a store fills
     after: tuple[int, ...] = ()  # stores that must come before this one
     kind: int | None = None
 
@@ -102,8 +102,8 @@ class Value(NamedTuple):
 class Graph(NamedTuple):
     """The values of a program. `outputs[position]` is the value whose buffer is that live result.
 
-    `is_needed[value]`: some output depends on it. (The others are casts that turned out to be of nothing.)
-    `uses[value]`: how often needed values read it; being live is one more use.
+    `is_needed[value]`: an output depends on the value. (Values that are not needed are casts without elements.)
+    `uses[value]`: how often needed values read the value; being live counts as one use more.
     """
 
     values: tuple[Value, ...]
@@ -113,7 +113,6 @@ class Graph(NamedTuple):
 
 
 def build_graph(program: Program) -> Graph:
-    """The graph of a program."""
     builder = _Builder(program, needed_ops(program))
     builder.add_ops()
     outputs = builder.outputs()
@@ -121,7 +120,7 @@ def build_graph(program: Program) -> Graph:
 
 
 def needed_ops(program: Program) -> list[bool]:
-    """Of each op, whether a live result depends on it."""
+    """For each op, whether a live result depends on it."""
     first = program.first_result
     needed = [False] * len(program.ops)
     for index in program.live:
@@ -135,38 +134,39 @@ def needed_ops(program: Program) -> list[bool]:
 
 
 class _Template(NamedTuple):
-    """An op that became one new value, to be made again of other operands.
+    """The one value that an op became, to be copied for equal ops over operands of equal types.
 
-    `layouts[i]` is how the value views operand i, None if as that comes; `constants` are its operands behind those.
-    `layout` is how the op's result views the value, and `operand_type` what it looks like.
+    `layouts[i]` is the value's layout over operand i, or None if it uses the operand's own layout; `constants` are the
+    value's operands behind these. `layout` is the layout of the op's result over the value, and `result_type` the
+    number of the result's operand type.
     """
 
     value: Value
     layouts: tuple[Layout | None, ...]
     constants: tuple[Operand, ...]
     layout: Layout
-    operand_type: int
+    result_type: int
 
 
 class _Builder:
-    """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became.
+    """Appends the values of one op after another. `_numbered[n]` is the view that stands for the program's operand n.
 
-    Bodies of loops repeat a few ops over operands that *operand_type* alike: equal in dtype, in layout, and in whether they are
-    slots. What such an op became once, it becomes again.
+    The *type* of an operand is its dtype, its layout, and whether it is a slot. Loop bodies repeat a few ops over
+    operands of equal types; the value that such an op becomes is copied from a template.
     """
 
     def __init__(self, program: Program, needed: list[bool]) -> None:
         self.values: list[Value] = []
         self._program = program
         self._origin = 0
-        self._first_start = 0  # of the op that is being added
+        self._first_start = 0  # the number of the first slice start of the op that is being added
         self._casts: dict[tuple[Operand, DType], Operand] = {}
         self._leaves: dict[tuple[Form, int | float, type, DType], Operand] = {}
-        self._stores_of: dict[int, list[int]] = {}  # of each assembly
+        self._stores_of: dict[int, list[int]] = {}  # by assembly
         self._needed = needed
-        self._owner: dict[int, int] = {}  # of an assembly that may be changed: its one name among operand numbers
+        self._owner: dict[int, int] = {}  # by assembly: the one operand number that stands for all of it
         self._operand_types: dict[tuple[DType, Layout, bool], int] = {}
-        self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and the looks of operands
+        self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and operand types
         leaves = [Value(INPUT, spec.dtype, spec.shape, 0, number=number) for number, spec in enumerate(program.inputs)]
         leaves += [Value(SCALAR, dtype, (), 0, number=number) for number, dtype in enumerate(program.scalars)]
         self._numbered = {number: self._add(leaf) for number, leaf in enumerate(leaves)}
@@ -175,7 +175,7 @@ class _Builder:
     # ---- the ops of the program ----
 
     def add_ops(self) -> None:
-        """Adds what each op becomes that something live needs."""
+        """Adds the values of each op that a live result depends on."""
         numbered, type_of = self._numbered, self._type_of
         number = self._program.first_result
         for index, op in enumerate(self._program.ops):
@@ -189,13 +189,13 @@ class _Builder:
                     self._add_first(number, op, operands, key)
                 else:
                     numbered[number] = self._from_template(template, operands)
-                    type_of[number] = template.operand_type
+                    type_of[number] = template.result_type
             number += 1
             if op.op.has_region:
                 self._first_start += op.op.starts(op.attributes)
 
     def outputs(self) -> tuple[int, ...]:
-        """The value of each live result: the one that holds it if that is a whole buffer, otherwise a copy."""
+        """One value for each live result. A result that is not a whole buffer, or is live twice, is copied."""
         found: list[int] = []
         for index in self._program.live:
             self._origin = index
@@ -206,29 +206,31 @@ class _Builder:
         return tuple(found)
 
     def _add_first(self, number: int, op: ProgramOp, operands: list[Operand], key: tuple[Any, ...]) -> None:
-        """Adds what an op becomes. If that is one value, the next that are alike may be copies of it."""
+        """Adds the values of an op for which there is no template, and keeps a template if they are one value."""
         given, first = tuple(operands), len(self.values)
         result = self._numbered[number] = self._result(op, operands, self._program.specs[number])
-        operand_type = self._type_of[number] = self._operand_type(result)
+        result_type = self._type_of[number] = self._operand_type(result)
         if result.value == first == len(self.values) - 1:
-            self._keep_template(key, given, result, operand_type)
+            self._keep_template(key, given, result, result_type)
 
     def _keep_template(
-        self, key: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, operand_type: int
+        self, key: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, result_type: int
     ) -> None:
-        """Remembers what an op became, one value, if that is made of its own operands."""
+        """Keeps the one value that an op became as a template, if it reads the op's operands and constants alone."""
         value = self.values[result.value]
         viewed, constants = value.operands[: len(given)], value.operands[len(given) :]
         is_of_given = given and [base for base, _ in viewed] == [base for base, _ in given]
         is_of_constants = all(self.values[base].form is CONSTANT for base, _ in constants)
-        if is_of_given and is_of_constants and value.body != "cast":  # casts of one operand are one value
+        if (
+            is_of_given and is_of_constants and value.body != "cast"
+        ):  # two casts of one operand are one value, so none is copied
             value = self.values[result.value] = value._replace(kind=len(self._templates))
             views_of = zip(viewed, given, strict=True)
             layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
-            self._templates[key] = _Template(value, layouts, constants, result.layout, operand_type)
+            self._templates[key] = _Template(value, layouts, constants, result.layout, result_type)
 
     def _from_template(self, template: _Template, operands: list[Operand]) -> Operand:
-        """What an op becomes that is like another one."""
+        """Adds a copy of a template over other operands of the same types."""
         for position, view in enumerate(template.layouts):
             if view is not None:
                 operands[position] = Operand(operands[position][0], view)
@@ -236,6 +238,7 @@ class _Builder:
         return Operand(len(self.values) - 1, template.layout)
 
     def _operand_type(self, operand: Operand) -> int:
+        """The number of the operand's type; equal types have equal numbers."""
         value = self.values[operand.value]
         return self._operand_types.setdefault(
             (value.dtype, operand.layout, value.form in SLOTS), len(self._operand_types)
@@ -362,7 +365,7 @@ class _Builder:
         shifted = self._point("add", (row, diagonal), dtypes.int64, dtypes.int64, spec.shape)
         return self._matches(shifted, self._index(spec.shape, 1), spec)
 
-    # ---- what ops are made of ----
+    # ---- the values that ops become ----
 
     def _add(self, value: Value) -> Operand:
         self.values.append(value)
@@ -391,7 +394,8 @@ class _Builder:
     def _fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
         """The operand cast to a dtype and broadcast to a shape.
 
-        A slot is cast before; an array after, so that the cast has the points of what needs it and fuses with it.
+        A slot is cast before it is broadcast. An array is cast afterwards: the cast is then computed at the points of
+        the value that needs it, and fuses with that value.
         """
         number, layout = operand
         if self._is_slot(operand):
@@ -413,7 +417,7 @@ class _Builder:
         return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
 
     def _leaf(self, value: Value, name: int | float) -> Operand:
-        key = (value.form, name, type(name), value.dtype)  # 300 and 300.0 are other bytes
+        key = (value.form, name, type(name), value.dtype)  # 300 and 300.0 are equal in Python and differ in bytes
         known = self._leaves.get(key)
         if known is None:
             known = self._leaves[key] = self._add(value)
@@ -424,7 +428,7 @@ class _Builder:
         return self._cast(hits, spec.dtype)
 
     def _progression(self, scalars: list[Operand], spec: Spec, given: DType) -> Operand:
-        """start + position · step, the scalars in the `given` dtype and the work in its accumulator; then cast."""
+        """start + position · step: the scalars cast to `given`, the work in its accumulator dtype, the result cast."""
         computed = given.accumulator
         start, step = [self._fit(self._cast(scalar, given), computed, spec.shape) for scalar in scalars]
         position = self._cast(self._index(spec.shape, 0), computed)
@@ -451,7 +455,7 @@ class _Builder:
         self._add(Value(STORE, dtype, region.shape, self._origin, (source,), target=target, after=after))
 
     def _copy(self, operand: Operand) -> Operand:
-        """A buffer of its own that holds the elements of a view in C order."""
+        """A new buffer that holds the elements of a view in C order."""
         result = self._assembly(self.values[operand.value].dtype, operand.layout.shape)
         self._store(operand, result.value, result.layout)
         return result
@@ -468,7 +472,7 @@ class _Builder:
         return is_computed and operand.layout.is_dense and prod(value.shape) == prod(operand.layout.shape)
 
     def _may_write_in_place(self, target: Operand, number: int) -> bool:
-        """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
+        """Whether an assembly may be written in place: operand `number` is all of it, and this op is its one reader."""
         return self._owner.get(target.value) == number and self._uses[number] == 1
 
     @cached_property
@@ -477,7 +481,7 @@ class _Builder:
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
-    """How often each operand number is used by needed ops, or is live."""
+    """For each operand number, how often needed ops read it; being live counts as one use more."""
     uses = [0] * len(program.specs)
     for op, is_needed in zip(program.ops, needed, strict=True):
         if is_needed:
@@ -489,7 +493,7 @@ def _count_uses(program: Program, needed: list[bool]) -> list[int]:
 
 
 def _needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
-    """Of each value, whether an output depends on it, and how often it is used then."""
+    """`Graph.is_needed` and `Graph.uses`."""
     is_needed = [False] * len(values)
     uses = [0] * len(values)
     for number in outputs:
@@ -520,7 +524,7 @@ def _reduces_one_walk(layout: Layout, axes: Shape) -> bool:
 
 @lru_cache(1024)
 def _as_matrices(a: Layout, b: Layout) -> tuple[Layout, Layout]:
-    """The operands of a product as batches of matrices: a lone vector is one row of a, one column of b."""
+    """The operands of a product as batches of matrices: a vector a becomes one row, a vector b one column."""
     rows = a if len(a.shape) > 1 else Layout((1, *a.shape), (0, *a.strides), a.offset, a.moves)
     columns = b if len(b.shape) > 1 else Layout((*b.shape, 1), (*b.strides, 0), b.offset, b.moves)
     batch = shapes.broadcast(rows.shape[:-2], columns.shape[:-2])

@@ -1,8 +1,9 @@
-"""The arena: every interior buffer at a fixed offset, so that buffers which are never needed at once share memory.
+"""Lays out the arena: a fixed offset for every interior buffer, so that buffers never needed together share memory.
 
-A buffer's memory is taken at the launch that first writes it and given back after the launch that last uses it. Within
-a launch all instances run at once, so nothing is given back in between; but a result may lie on an operand that ends
-with the same instance, if each element is written at the point that reads it.
+A buffer takes memory at the launch that first writes it, and frees it after the launch that last uses it. All instances
+of a launch run at the same time, so no memory is freed within a launch. One exception: a result may be written over an
+operand of the same instance if nothing else reads that operand, and if each element is written at the point that reads
+it.
 """
 
 from __future__ import annotations
@@ -19,24 +20,24 @@ from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES
 
 
 class Arena(NamedTuple):
-    """`offset_of[value]`: where a buffer begins, in bytes."""
+    """The size of the arena, and the offset in bytes of each value's buffer."""
 
     size_bytes: int
     offset_of: dict[int, int]
 
 
 class _Range(NamedTuple):
-    """A piece of the arena."""
+    """A range of bytes of the arena."""
 
     offset: int
     size_bytes: int
 
 
 def arrange(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]) -> Arena:
-    """Offsets for all buffers that are neither inputs nor live results."""
+    """Gives an offset to every buffer that is neither an input nor a live result."""
     outputs = set(graph.outputs)
     arranger = _Arranger(graph, instances, lifetimes)
-    for value, lifetime in lifetimes.items():  # in order of first use, which of these is the first write
+    for value, lifetime in lifetimes.items():  # in order of first use, which for these buffers is the first write
         if value not in outputs and graph.values[value].form is not INPUT:
             arranger.place(value, lifetime)
     return Arena(arranger.size_bytes, arranger.offset_of)
@@ -48,12 +49,12 @@ class _Arranger:
         self.offset_of: dict[int, int] = {}
         self._graph, self._instances, self._lifetimes = graph, instances, lifetimes
         self._free: list[_Range] = []  # by offset, never adjacent
-        # What lies in the arena, by the last launch that uses it.
+        # Buffers in the arena, by the launch that uses them last.
         self._ending: defaultdict[int, dict[int, _Range]] = defaultdict(dict)
-        self._launch = 0  # what ended before this one has been given back
+        self._launch = 0  # buffers last used before this launch have been freed
 
     def place(self, value: int, lifetime: Lifetime) -> None:
-        """Gives a buffer its offset. Buffers come in the order in which they are first written."""
+        """Gives a buffer its offset. Call it for the buffers in the order in which they are first written."""
         launch, group = lifetime.writes[0]
         self._give_back_before(launch)
         source = self._source_to_overwrite(value, launch, self._instances[group])
@@ -65,7 +66,7 @@ class _Arranger:
         self._ending[lifetime.last_use][value] = reserved
 
     def _source_to_overwrite(self, value: int, launch: int, instance: Instance) -> int | None:
-        """What ends in the launch that first writes a value, where the value may lie."""
+        """A buffer that the value may overwrite, because its last use is the launch that first writes the value."""
         ending = self._ending.get(launch)
         if not ending:
             return None
@@ -75,15 +76,15 @@ class _Arranger:
         return None
 
     def _take(self, size_bytes: int) -> _Range:
-        """The smallest free range that is large enough, or new memory at the end."""
-        fitting = [reserved for reserved in self._free if reserved.size_bytes >= size_bytes]
+        """Takes the smallest free range that is large enough, or extends the arena."""
+        fitting = [free for free in self._free if free.size_bytes >= size_bytes]
         if not fitting:
             return self._extend(size_bytes)
-        reserved = min(fitting, key=lambda reserved: reserved.size_bytes)
-        self._free.remove(reserved)
-        if reserved.size_bytes > size_bytes:
-            insort(self._free, _Range(reserved.offset + size_bytes, reserved.size_bytes - size_bytes))
-        return _Range(reserved.offset, size_bytes)
+        smallest = min(fitting, key=lambda free: free.size_bytes)
+        self._free.remove(smallest)
+        if smallest.size_bytes > size_bytes:
+            insort(self._free, _Range(smallest.offset + size_bytes, smallest.size_bytes - size_bytes))
+        return _Range(smallest.offset, size_bytes)
 
     def _extend(self, size_bytes: int) -> _Range:
         offset = self.size_bytes
@@ -94,15 +95,15 @@ class _Arranger:
 
     def _give_back_before(self, launch: int) -> None:
         for ended in range(self._launch, launch):
-            for reserved in self._ending.pop(ended, {}).values():
-                self._give_back(reserved)
+            for unused in self._ending.pop(ended, {}).values():
+                self._give_back(unused)
         self._launch = launch
 
-    def _give_back(self, reserved: _Range) -> None:
-        for other in [other for other in self._free if _touch(other, reserved)]:
+    def _give_back(self, unused: _Range) -> None:
+        for other in [other for other in self._free if _touch(other, unused)]:
             self._free.remove(other)
-            reserved = _Range(min(other.offset, reserved.offset), other.size_bytes + reserved.size_bytes)
-        insort(self._free, reserved)
+            unused = _Range(min(other.offset, unused.offset), other.size_bytes + unused.size_bytes)
+        insort(self._free, unused)
 
 
 def _size_bytes(value: Value) -> int:

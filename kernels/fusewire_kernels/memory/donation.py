@@ -1,7 +1,7 @@
-"""Which live results may be written over which inputs, as far as the program alone can tell.
+"""Decides which live results may be written over which inputs, as far as the program alone tells.
 
-A result may lie on an input of its size if nothing reads the input after the result is first written. In the launch
-that first writes it, the one instance that reads the input must be the one that writes the result, and at the same points.
+A result may be written over an input of its size if nothing reads the input after the result is first written. In the
+launch that first writes the result, only the instance that writes it may read the input, and at the same points.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_FOR_A_RESULT = 4
 
 
 def donations(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]) -> tuple[Donation, ...]:
-    """The legal pairs, at most a few for each result: those that are read last come first."""
+    """The legal pairs, at most `MOST_FOR_A_RESULT` for each result; inputs that are read late come first."""
     inputs = [value for value in lifetimes if graph.values[value].form is INPUT]
     inputs.sort(key=lambda value: lifetimes[value].last_use, reverse=True)
     rank_of = {value: rank for rank, value in enumerate(inputs)}

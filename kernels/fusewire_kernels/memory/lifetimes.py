@@ -1,4 +1,4 @@
-"""When each buffer of a plan is first written and last used, in launches: what memory may be shared by whom."""
+"""Finds the first write and the last use of each buffer, in launches, and decides which buffers may share memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Graph
 
-_ARRAY = ArgumentKind.ARRAY  # Python 3.11 takes long to look up a member of an enum
+_ARRAY = ArgumentKind.ARRAY  # Python 3.11 is slow to look up a member of an enum
 
 
 class Use(NamedTuple):
-    """That a instance (a group's index) uses a buffer in a launch."""
+    """One use of a buffer: the launch, and the group whose instance uses it."""
 
     launch: int
     group: int
@@ -23,7 +23,7 @@ class Use(NamedTuple):
 
 @dataclass(slots=True)
 class Lifetime:
-    """Of one buffer, the uses in launch order."""
+    """The uses of one buffer, in launch order."""
 
     reads: list[Use] = field(default_factory=list)
     writes: list[Use] = field(default_factory=list)
@@ -61,17 +61,18 @@ def lifetimes(graph: Graph, instances: list[Instance], launches: list[GroupedLau
 def may_overwrite(
     graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], source: int, target: int
 ) -> bool:
-    """Whether `target` may lie on `source`, which ends in the launch that begins to write `target`.
+    """Whether `target` may be written over `source`, whose last use is the launch that first writes `target`.
 
-    The one instance that reads the source then must write each element at the point that reads it: both are whole buffers
-    that move alike, read through one argument, and no point is visited twice, as reductions do.
+    In that launch only the instance that writes the target may read the source, and it must write each element at the
+    point that reads it. So both are whole buffers with equal strides, the source is read through one argument, and the
+    kernel visits no point twice, as a kernel with reductions does.
     """
     write_launch, writer = lifetimes[target].writes[0]
     instance = instances[writer]
     kernel = instance.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner or not have_equal_items(graph, source, target):
         return False
-    # Launches are in order, so that the reads of this one are the last.
+    # Reads are in launch order, so those of this launch are the last.
     for launch, reader in reversed(lifetimes[source].reads):
         if launch != write_launch:
             break
@@ -89,7 +90,7 @@ def may_overwrite(
 
 
 def have_equal_items(graph: Graph, a: int, b: int) -> bool:
-    """Whether two buffers are equal in number and size of elements."""
+    """Whether two buffers have the same number of elements, each of the same size."""
     one, other = graph.values[a], graph.values[b]
     if one.shape == other.shape and one.dtype is other.dtype:
         return True
