@@ -1,13 +1,13 @@
-"""From a program to a plan: the passes in order.
+"""Builds the plan of a program, by these passes in this order.
 
-graph      casts, composites, views                  (graph, expand, views)
-fusion     which values share a kernel               (fuse, placement)
-tasks      each group as a kernel with its sizes     (lower)
-batches    equal independent tasks as one launch     (schedule)
-arena      where interior buffers lie                (lifetimes, arena)
-plan       kernels as text, operands as columns      (here, codegen)
+graph      casts, composites, views                      (graph, expand, views)
+fusion     which values share a kernel                   (fuse, placement)
+instances  each group as a kernel with its sizes         (lower)
+launches   equal independent instances as one launch     (schedule)
+arena      where interior buffers lie                    (lifetimes, arena)
+plan       kernels as text, operands as columns          (here, codegen)
 
-Tests look at what each has made before the next begins: `after_pass`.
+`after_pass` lets tests check the output of each pass before the next begins.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.kernel import Kernel
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
-from fusewire_kernels.fusion.horizontal import Batch, schedule
-from fusewire_kernels.fusion.lowering import Task, lower
+from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
+from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_kernels.fusion.slicing import division
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
@@ -45,18 +45,18 @@ from fusewire_kernels.plan.plan import (
 )
 from fusewire_protos.program import Program
 
-# Called with the name of a pass, as above, and what it is to be judged by. Tests set the verifier here, once for the
-# process, and so does a planner's process that is told to verify; nothing else sets it.
+# Called after each pass with the name of the pass and its output, in the form that `verify` expects. Only tests and
+# planner processes that are told to verify set this, once for their process.
 after_pass: Callable[..., None] | None = None
 
 
 class Design(NamedTuple):
-    """Everything about a plan but its text."""
+    """Everything about a plan except the text of its kernels."""
 
     program: Program
     fusion: Fusion
-    tasks: list[Task]
-    batches: list[Batch]
+    instances: list[Instance]
+    launches: list[GroupedLaunch]
     lifetimes: dict[int, Lifetime]
     arena: Arena
 
@@ -67,50 +67,50 @@ class Design(NamedTuple):
     @property
     def kernels(self) -> dict[str, Kernel]:
         """The distinct kernels by key, in order of first launch."""
-        return {batch.lowered.kernel.key: batch.lowered.kernel for batch in self.batches}
+        return {launch.lowered.kernel.key: launch.lowered.kernel for launch in self.launches}
 
 
 def build_plan(program: Program, dialect: str) -> Plan:
-    """The plan of a program, fused, in a dialect of the generator ("c", "cuda")."""
+    """The fused plan of a program, with kernels in the dialect "c" or "cuda"."""
     return written_in(dialect, design(program))
 
 
 def written_in(dialect: str, plan: Design) -> Plan:
-    """The plan as data, with the text of its kernels in a dialect of the generator."""
+    """The plan of a design, with kernels in the dialect "c" or "cuda"."""
     return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
 
 
 def design(program: Program) -> Design:
-    """What a plan computes and where, fused."""
+    """Runs all passes up to the arena."""
     graph = build_graph(program)
     _show("graph", graph)
     fusion = fuse(graph)
     _show("fusion", fusion)
-    tasks = lower(fusion)
-    _show("tasks", fusion, tasks)
-    batches = schedule(fusion, tasks)
-    _show("batches", fusion, batches)
-    lives = lifetimes(graph, tasks, batches)
-    arena = arrange(graph, tasks, lives)
-    _show("arena", graph, tasks, lives, arena)
-    return Design(program, fusion, tasks, batches, lives, arena)
+    instances = lower(fusion)
+    _show("instances", fusion, instances)
+    launches = schedule(fusion, instances)
+    _show("launches", fusion, launches)
+    lives = lifetimes(graph, instances, launches)
+    arena = arrange(graph, instances, lives)
+    _show("arena", graph, instances, lives, arena)
+    return Design(program, fusion, instances, launches, lives, arena)
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
-    """The plan as data; `sources` are the texts of its kernels in order."""
+    """The plan of a design; `sources` are the texts of its kernels in the order of `kernels`."""
     columns = _Columns(plan)
     index_of = {source.key: index for index, source in enumerate(sources)}
-    tasks = plan.tasks
+    instances = plan.instances
     launches = [
         Launch(
             index_of[lowered.kernel.key],
             lowered.sizes,
-            tuple([columns.refs(tasks[group]) for group in groups]),
+            tuple([columns.refs(instances[group]) for group in groups]),
             division(lowered),
         )
-        for lowered, groups in plan.batches
+        for lowered, groups in plan.launches
     ]
-    donated = donations(plan.graph, plan.tasks, plan.lifetimes)
+    donated = donations(plan.graph, plan.instances, plan.lifetimes)
     _show("plan", plan, donated)
     return Plan(
         sources,
@@ -119,7 +119,7 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
         plan.arena.size_bytes,
         donated,
         _cost(plan),
-        explain(plan.program, plan.fusion, plan.batches, plan.lifetimes),
+        explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
     )
 
 
@@ -129,7 +129,7 @@ def _show(name: str, *made: object) -> None:
 
 
 class _Columns:
-    """Gives every buffer and slot its column: the arena, inputs, scalars, live results; then constants and views."""
+    """Gives every buffer and slot its column, in this order: arena, inputs, scalars, live results, constants, views."""
 
     def __init__(self, plan: Design) -> None:
         program, values = plan.program, plan.graph.values
@@ -148,10 +148,10 @@ class _Columns:
         self._values = values
         self._views: dict[Column, int] = {}
 
-    def refs(self, task: Task) -> tuple[OperandRef, ...]:
-        """Where each operand of a task lies."""
+    def refs(self, instance: Instance) -> tuple[OperandRef, ...]:
+        """The column and the byte offset of each operand of an instance."""
         refs = []
-        for value, (_, _, offset, moves) in task.operands:
+        for value, (_, _, offset, moves) in instance.operands:
             column = self._base.get(value, ARENA_COLUMN)
             offset_bytes = self._offset_of[value] if column == ARENA_COLUMN else 0
             if offset:
@@ -174,6 +174,6 @@ class _Columns:
 
 
 def _cost(plan: Design) -> Cost:
-    operations = sum([batch.lowered.operations * len(batch.groups) for batch in plan.batches])
-    moved_bytes = sum([batch.lowered.moved_bytes * len(batch.groups) for batch in plan.batches])
+    operations = sum([launch.lowered.operations * len(launch.groups) for launch in plan.launches])
+    moved_bytes = sum([launch.lowered.moved_bytes * len(launch.groups) for launch in plan.launches])
     return Cost(operations, moved_bytes)

@@ -1,12 +1,10 @@
-"""A plan in words: which ops each launch computes, why ops that are neighbours were not fused, and why launches that
-read the same input are not one.
-"""
+"""Explains a plan in words: the ops of each launch, why ops were not fused, and why launches are separate."""
 
 from __future__ import annotations
 
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
-from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.graph.graph import PRODUCT, Graph
 from fusewire_kernels.memory.lifetimes import Lifetime
 from fusewire_protos.program import Program
@@ -14,38 +12,41 @@ from fusewire_protos.program import Program
 _MOST_LINES = 400
 
 
-def explain(program: Program, fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime]) -> tuple[str, ...]:
-    """One line a launch, then one for each kind of refusal, then one for each launch that is apart from another one.
+def explain(
+    program: Program, fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime]
+) -> tuple[str, ...]:
+    """One line for each launch, then one for each kind of refusal, then one for each launch that reads an input which
+    an earlier launch reads too.
 
-    Ops are named as "name #index in the program".
+    Ops are named as "name #index in the program". The first and the last list have at most `_MOST_LINES` lines.
     """
     names = [f"{op.name} #{index}" for index, (op, _, _) in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
-    lines = [f"launch {number}: {_describe(batch, ops_of)}" for number, batch in enumerate(batches)]
+    lines = [f"launch {number}: {_describe(launch, ops_of)}" for number, launch in enumerate(launches)]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… and {len(lines) - _MOST_LINES} launches more"]
     return (
         *lines,
         *_refusals(program, names, fusion),
-        *_apart(fusion, batches, lifetimes, len(program.inputs))[:_MOST_LINES],
+        *_separate(fusion, launches, lifetimes, len(program.inputs))[:_MOST_LINES],
     )
 
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
-    """The ops, each once, whose values a group computes."""
+    """The names of the ops whose values a group computes, each once."""
     members = [*sorted(group.inlined), *group.members] if group.inlined else group.members
     values = graph.values
     return " + ".join(dict.fromkeys([names[values[number].origin] for number, _ in members]))
 
 
-def _describe(batch: Batch, ops_of: list[str]) -> str:
-    if len(batch.groups) == 1:
-        return ops_of[batch.groups[0]]
-    return f"{len(batch.groups)} × ({'; '.join([ops_of[group] for group in batch.groups])})"
+def _describe(launch: GroupedLaunch, ops_of: list[str]) -> str:
+    if len(launch.groups) == 1:
+        return ops_of[launch.groups[0]]
+    return f"{len(launch.groups)} × ({'; '.join([ops_of[group] for group in launch.groups])})"
 
 
 def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
-    """Refusals of the same ops for the same reason are one line, with the first as its example."""
+    """One line for all refusals of the same ops for the same reason; the first refusal is the example."""
     examples: dict[tuple[str, str, str], tuple[str, str]] = {}
     times: dict[tuple[str, str, str], int] = {}
     values = fusion.graph.values
@@ -62,9 +63,12 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
     ]
 
 
-def _apart(fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
-    """Of each launch, why it is not one with the first that reads its input too, if it does not wait for that one."""
-    shared: dict[int, tuple[int, int]] = {}  # of a launch, the first that reads an input of it, and that input
+def _separate(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
+    """For each launch, why it is separate from the first launch that reads one of its inputs too.
+
+    Launches that wait for that first launch are left out.
+    """
+    shared: dict[int, tuple[int, int]] = {}  # by launch: the first launch that reads one of its inputs, and that input
     for value in range(inputs):  # inputs are the first values of a graph
         reads = lifetimes[value].reads if value in lifetimes else []
         for launch, _ in reads:
@@ -73,27 +77,27 @@ def _apart(fusion: Fusion, batches: list[Batch], lifetimes: dict[int, Lifetime],
                 shared[launch] = first
     lines = []
     for launch, (other, value) in sorted(shared.items()):
-        if not _waits(fusion, batches[launch], batches[other]):
+        if not _waits(fusion, launches[launch], launches[other]):
             number = fusion.graph.values[value].number
-            reason = _difference(batches[launch], batches[other])
-            lines.append(f"launch {launch} apart from launch {other}, which reads input {number} too: {reason}")
+            reason = _difference(launches[launch], launches[other])
+            lines.append(f"launch {launch} separate from launch {other}, which reads input {number} too: {reason}")
     return lines
 
 
-def _waits(fusion: Fusion, batch: Batch, other: Batch) -> bool:
-    """Whether a launch waits for another one, directly or not."""
+def _waits(fusion: Fusion, launch: GroupedLaunch, other: GroupedLaunch) -> bool:
+    """Whether a launch waits for another, directly or indirectly."""
     groups = fusion.groups
     ancestors = bits = 0
-    for group in batch.groups:
+    for group in launch.groups:
         ancestors |= groups[group].ancestors
     for group in other.groups:
         bits |= 1 << groups[group].number
     return ancestors & bits != 0
 
 
-def _difference(batch: Batch, other: Batch) -> str:
-    if batch.lowered.kernel.key != other.lowered.kernel.key:
+def _difference(launch: GroupedLaunch, other: GroupedLaunch) -> str:
+    if launch.lowered.kernel.key != other.lowered.kernel.key:
         return "only groups of one kernel become one launch"
-    if batch.lowered.sizes != other.lowered.sizes:
+    if launch.lowered.sizes != other.lowered.sizes:
         return "only groups of the same sizes become one launch"
     return "it waits for launches in between"

@@ -1,7 +1,8 @@
-"""What must hold after every pass, whatever the program: run after each pass of every plan of a test run.
+"""Checks the rules that must hold after each pass of `build`, for every plan that is built during a test run.
 
 Each function raises ServerFault with the first rule that is broken. Tests set `verify_pass` as `build.after_pass`, and
-so do the planners of the servers that they start: a pass is judged before the next begins, and a failure names it.
+so do the planners of the servers that they start. The output of a pass is checked before the next pass begins, and the
+error names the pass.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 from fusewire_kernels.build import Design
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
 from fusewire_kernels.fusion.fusion import Fusion, inlined_as
-from fusewire_kernels.fusion.horizontal import Batch
-from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
+from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Form, Graph, Operand
 from fusewire_kernels.memory.arena import Arena
 from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite
@@ -27,7 +28,7 @@ _MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
 
 
 def verify_pass(name: str, *made: Any) -> None:
-    """What a pass of `build` has made."""
+    """Checks the output of the pass `name` of `build`. Raises ServerFault."""
     try:
         _RULES[name](*made)
     except ServerFault as fault:
@@ -35,17 +36,17 @@ def verify_pass(name: str, *made: Any) -> None:
 
 
 def verify_graph(graph: Graph) -> None:
-    """Values come after what they need, and no view leaves its buffer."""
+    """Every value comes after the values it needs, and no view leaves its buffer."""
     for number, value in enumerate(graph.values):
         needs = [operand.value for operand in value.operands] + list(value.after)
         needs += [value.target.value] if value.target is not None else []
-        _require(all(need < number for need in needs), f"value {number} needs one that comes later")
+        _require(all(need < number for need in needs), f"value {number} needs a value that comes later")
         for operand in (*value.operands, *([value.target] if value.target is not None else [])):
             _require(_is_inside(graph, operand), f"value {number} reads or writes outside of value {operand.value}")
 
 
 def verify_fusion(fusion: Fusion) -> None:
-    """Every value is computed once, in its group after what it needs, and groups wait for earlier ones only."""
+    """Every value is computed once, after the values it needs, and groups wait for earlier groups only."""
     values = fusion.graph.values
     for index, group in enumerate(fusion.groups):
         _require(all(other < index for other in fusion.waits_for[index]), f"group {index} waits for a later one")
@@ -63,7 +64,7 @@ def verify_fusion(fusion: Fusion) -> None:
             for operand in values[number].operands:
                 is_inlined = inlined_as(values, group, operand, placement) is not None
                 is_slot = values[operand.value].form in SLOTS
-                _require(is_slot or is_inlined, f"group {index} computes value {number} again of what it lacks")
+                _require(is_slot or is_inlined, f"group {index} computes value {number} again, but not its operands")
     computed = Counter(number for group in fusion.groups for number, _ in group.members)
     _require(all(times == 1 for times in computed.values()), "a value is computed twice")
     for number in fusion.graph.outputs:
@@ -71,32 +72,34 @@ def verify_fusion(fusion: Fusion) -> None:
         _require(computed[number] == 1 or writers is not None, f"live value {number} is not computed")
 
 
-def verify_batches(fusion: Fusion, batches: list[Batch]) -> None:
-    """Every group runs once, after all for which it waits."""
-    launch_of = {group: launch for launch, batch in enumerate(batches) for group in batch.groups}
-    runs = sum(len(batch.groups) for batch in batches)
+def verify_launches(fusion: Fusion, launches: list[GroupedLaunch]) -> None:
+    """Every group runs once, after all groups for which it waits."""
+    launch_of = {group: number for number, launch in enumerate(launches) for group in launch.groups}
+    runs = sum(len(launch.groups) for launch in launches)
     _require(runs == len(launch_of) == len(fusion.groups), "a group does not run exactly once")
     for group, waits_for in enumerate(fusion.waits_for):
         for other in waits_for:
             _require(launch_of[other] < launch_of[group], f"group {group} runs before group {other} has ended")
 
 
-def verify_lowering(fusion: Fusion, tasks: list[Task]) -> None:
-    """Tasks are sound, and together write all live results."""
-    verify_tasks(fusion, tasks)
-    verify_results(fusion, tasks)
+def verify_lowering(fusion: Fusion, instances: list[Instance]) -> None:
+    """Instances are sound, and together write all live results."""
+    verify_instances(fusion, instances)
+    verify_results(fusion, instances)
 
 
-def verify_tasks(fusion: Fusion, tasks: list[Task]) -> None:
-    """Reads and writes stay inside buffers, and an operand list fits its kernel."""
-    for group, task in enumerate(tasks):
-        _require(len(task.operands) == len(task.lowered.strides), f"group {group} has other operands than its kernel")
-        for operand in task.operands:
+def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
+    """Every instance has as many operands as its kernel has arguments, and stays inside their buffers."""
+    for group, instance in enumerate(instances):
+        _require(
+            len(instance.operands) == len(instance.lowered.strides), f"group {group} has other operands than its kernel"
+        )
+        for operand in instance.operands:
             _require(_is_inside(fusion.graph, operand), f"group {group} leaves the buffer of value {operand.value}")
 
 
-def verify_arena(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime], arena: Arena) -> None:
-    """Buffers that are needed at once share no memory, but for a result on an operand that ends with it."""
+def verify_arena(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], arena: Arena) -> None:
+    """Buffers that are needed together share no memory, except where `may_overwrite` allows it."""
     placed = sorted(arena.offset_of.items(), key=lambda item: lifetimes[item[0]].first_write)
     for position, (later, offset) in enumerate(placed):
         end = offset + _size_bytes(graph, later)
@@ -107,12 +110,12 @@ def verify_arena(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]
             if is_apart or lifetimes[earlier].last_use < lifetimes[later].first_write:
                 continue
             is_successor = lifetimes[earlier].last_use == lifetimes[later].first_write and other == offset
-            is_legal = is_successor and may_overwrite(graph, tasks, lifetimes, earlier, later)
+            is_legal = is_successor and may_overwrite(graph, instances, lifetimes, earlier, later)
             _require(is_legal, f"values {earlier} and {later} are needed at once and share memory")
 
 
-def verify_results(fusion: Fusion, tasks: list[Task]) -> None:
-    """Every element of a live result is written, and twice only where a store is to come after others."""
+def verify_results(fusion: Fusion, instances: list[Instance]) -> None:
+    """Every element of a live result is written once, apart from stores that must come after others."""
     graph = fusion.graph
     written: dict[int, Counter[int]] = {}
     for number, value in enumerate(graph.values):
@@ -125,23 +128,23 @@ def verify_results(fusion: Fusion, tasks: list[Task]) -> None:
         counted = written.get(number, Counter())
         is_whole = len(counted) == elements and all(times == 1 for times in counted.values())
         _require(is_whole, f"live value {number} is not written exactly once everywhere")
-    stored = {operand.value for task in tasks for operand in task.written()}
+    stored = {operand.value for instance in instances for operand in instance.written()}
     for number in graph.outputs:
-        _require(number in stored or _count(graph, number) == 0, f"live value {number} is stored by no task")
+        _require(number in stored or _count(graph, number) == 0, f"live value {number} is stored by no instance")
 
 
 def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
-    """Nothing reads an input after a result written over it has begun, but the task that writes it, point by point."""
+    """Once a result is written over an input, only the instance that writes it reads the input, point by point."""
     inputs = {value.number: number for number, value in enumerate(plan.graph.values) if value.form is Form.INPUT}
-    launch_of = {group: launch for launch, batch in enumerate(plan.batches) for group in batch.groups}
+    launch_of = {group: number for number, launch in enumerate(plan.launches) for group in launch.groups}
     for given, position in donated:
         source, result = inputs[given], plan.graph.outputs[position]
         is_fitting = _size_bytes(plan.graph, source) == _size_bytes(plan.graph, result)
         _require(is_fitting, f"result {position} has another size than input {given}, over which it is written")
-        first_write = min(launch_of[group] for group in _using(plan.tasks, result, Task.written))
-        for group in _using(plan.tasks, source, Task.read):
+        first_write = min(launch_of[group] for group in _using(plan.instances, result, Instance.written))
+        for group in _using(plan.instances, source, Instance.read):
             is_over = launch_of[group] < first_write
-            is_at_once = launch_of[group] == first_write and _replaces(plan.tasks[group], source, result)
+            is_at_once = launch_of[group] == first_write and _replaces(plan.instances[group], source, result)
             _require(
                 is_over or is_at_once, f"group {group} reads input {given} after result {position} is written over it"
             )
@@ -150,8 +153,8 @@ def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
 _RULES: dict[str, Callable[..., None]] = {
     "graph": verify_graph,
     "fusion": verify_fusion,
-    "tasks": verify_lowering,
-    "batches": verify_batches,
+    "instances": verify_lowering,
+    "launches": verify_launches,
     "arena": verify_arena,
     "plan": verify_donations,
 }
@@ -162,26 +165,32 @@ def _require(holds: bool, text: str) -> None:  # noqa: FBT001 - reads as a sente
         raise ServerFault(f"planning went wrong: {text}")
 
 
-def _using(tasks: list[Task], number: int, operands_of: Callable[[Task], tuple[Operand, ...]]) -> list[int]:
-    return [group for group, task in enumerate(tasks) if any(base == number for base, _ in operands_of(task))]
+def _using(instances: list[Instance], number: int, operands_of: Callable[[Instance], tuple[Operand, ...]]) -> list[int]:
+    return [
+        group for group, instance in enumerate(instances) if any(base == number for base, _ in operands_of(instance))
+    ]
 
 
-def _replaces(task: Task, source: int, result: int) -> bool:
-    """Whether a task reads each element of `source` just where it writes that of `result`."""
-    kernel = task.lowered.kernel
+def _replaces(instance: Instance, source: int, result: int) -> bool:
+    """Whether an instance reads each element of `source` at the point where it writes that element of `result`."""
+    kernel = instance.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner:
         return False
-    is_gathered = [argument.kind is ArgumentKind.GATHERED for argument in kernel.inputs] + [False] * task.outputs
+    is_gathered = [argument.kind is ArgumentKind.GATHERED for argument in kernel.inputs] + [False] * instance.outputs
     walks = {
         (operand.layout.offset, operand.layout.moves, strides, gathered)
-        for operand, strides, gathered in zip(task.operands, task.lowered.strides, is_gathered, strict=True)
+        for operand, strides, gathered in zip(instance.operands, instance.lowered.strides, is_gathered, strict=True)
         if operand.value in (source, result)
     }
-    return any(base == result for base, _ in task.written()) and len(walks) == 1 and not any(walk[-1] for walk in walks)
+    return (
+        any(base == result for base, _ in instance.written())
+        and len(walks) == 1
+        and not any(walk[-1] for walk in walks)
+    )
 
 
 def _is_inside(graph: Graph, operand: Operand) -> bool:
-    """Whether the view lies in its buffer. One that slice starts move must fit in size; starts are checked apart."""
+    """Whether the view lies in its buffer. A view that slice starts move must fit in size; intake checks the starts."""
     value, layout = graph.values[operand.value], operand.layout
     if 0 in layout.shape or value.form in SLOTS:
         return True

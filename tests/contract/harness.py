@@ -73,7 +73,7 @@ class _Ready(NamedTuple):
     """A plan that is loaded."""
 
     loaded: LoadedPlan
-    layout: SlotLayout
+    slot_layout: SlotLayout
 
     @property
     def plan(self) -> Plan:
@@ -188,7 +188,7 @@ class Runner:
         plan = ready.plan
         table = np.zeros((len(rows), len(plan.columns)), np.int64)
         for number, row in enumerate(rows):
-            ready.layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
+            ready.slot_layout.fill(table[number], self.device.arena_address(plan.arena_bytes, number), *row)
         self.device.launch(ready.loaded, table)
 
     def _launch_in_slices(self, ready: _Ready, rows: Sequence[_Addresses]) -> None:
@@ -197,7 +197,7 @@ class Runner:
         assert slices is not None, "the device runs no plans in slices"
         for row in rows:
             slots = np.zeros(len(ready.plan.columns), np.int64)
-            ready.layout.fill(slots, slices.arena_address(ready.plan.arena_bytes), *row)
+            ready.slot_layout.fill(slots, slices.arena_address(ready.plan.arena_bytes), *row)
             under_way = slices.begin(ready.loaded, slots)
             while not under_way.go_on(0):
                 pass
@@ -205,7 +205,7 @@ class Runner:
     def _run_one_op(self, op: Op, operands: Sequence[Spec], attributes: Attributes, arrays: Sequence[Any]) -> Any:
         call = OneOpCall(op, tuple(operands), attributes)
         ready = self._plan(_one_op_program(call), is_fused=True)
-        return self.device.as_function(ready.loaded, ready.layout, call.result())(*arrays)
+        return self.device.as_function(ready.loaded, ready.slot_layout, call.result())(*arrays)
 
     def _to_host(self, result: Any, buffers: _Buffers) -> Array:
         spec = Spec(dtypes.from_numpy(result.dtype), tuple(result.shape))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusewire_kernels.ops.interpreter import Kernel, Repertoire, ended, execute
+from fusewire_kernels.ops.interpreter import Kernel, OpCache, execute, run_to_end
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
@@ -33,10 +33,10 @@ def run_op_by_op(
     without a compiler; `is_library_exact` is the device's.
     """
     kernel_of = None if run_inexact is None else partial(_of_dense, library, run_inexact)
-    repertoire = Repertoire(library, is_library_exact=is_library_exact)
-    steps = ended(repertoire.prepare(program, kernel_of))
+    op_cache = OpCache(library, is_library_exact=is_library_exact)
+    prepared = run_to_end(op_cache.prepare(program, kernel_of))
     with np.errstate(all="ignore"):
-        return ended(execute(steps, inputs, scalars, starts))
+        return run_to_end(execute(prepared, inputs, scalars, starts))
 
 
 def _of_dense(library: Any, run_inexact: RunInexact, op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Kernel:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fusewire_kernels.build import Design
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
-from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import lower
-from fusewire_kernels.fusion.vertical import _Fuser, _Links
+from fusewire_kernels.fusion.vertical import _Fuser, _OperandGroups
 from fusewire_kernels.graph.construction import build_graph
 from fusewire_kernels.graph.graph import Graph, Value
 from fusewire_kernels.memory.arena import arrange
@@ -20,10 +20,10 @@ def design_separately(program: Program) -> Design:
     """What a plan computes and where, one value a launch. Raises ServerFault if a rule of plans is broken."""
     graph = build_graph(program)
     fusion = separate(graph)
-    tasks = lower(fusion)
-    batches = [Batch(task.lowered, (group,)) for group, task in enumerate(tasks)]
-    lives = lifetimes(graph, tasks, batches)
-    made = Design(program, fusion, tasks, batches, lives, arrange(graph, tasks, lives))
+    instances = lower(fusion)
+    launches = [GroupedLaunch(instance.lowered, (group,)) for group, instance in enumerate(instances)]
+    lives = lifetimes(graph, instances, launches)
+    made = Design(program, fusion, instances, launches, lives, arrange(graph, instances, lives))
     verify(made)
     return made
 
@@ -36,7 +36,7 @@ def separate(graph: Graph) -> Fusion:
 class _Separator(_Fuser):
     """Fusion in which no value joins the group of another, and none is computed again."""
 
-    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
+    def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
         return None
 
     def _can_inline(self, value: Value) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
-from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program
@@ -41,7 +41,7 @@ def _rnn(steps: int) -> Program:
 def _launches(plan: Design) -> list[str]:
     """Of each launch, the kind of its kernel and how many instances it has."""
     kinds = {LoopKernel: "loops", ProductKernel: "product"}
-    return [f"{len(batch.groups)} {kinds[type(batch.lowered.kernel)]}" for batch in plan.batches]
+    return [f"{len(launch.groups)} {kinds[type(launch.lowered.kernel)]}" for launch in plan.launches]
 
 
 def _assert_same(got: Sequence[Array], wanted: Sequence[Array]) -> None:
@@ -145,9 +145,9 @@ def test_an_optimiser_step_of_which_one_result_is_dead_stores_the_others_in_one_
     new_v = writer.add(writer.multiply(v, decay), writer.square(g))
     new_p = writer.subtract(p, writer.divide(writer.multiply(rate, new_m), writer.sqrt(new_v)))
     program = writer.program(new_p, new_m)
-    (batch,) = design(program).batches
-    assert isinstance(batch.lowered.kernel, LoopKernel)
-    assert len(batch.lowered.kernel.stores) == 2
+    (launch,) = design(program).launches
+    assert isinstance(launch.lowered.kernel, LoopKernel)
+    assert len(launch.lowered.kernel.stores) == 2
     _assert_means_the_same(program, [np.abs(array) + 1 for array in random_inputs(program)], [0.1, 0.9])
 
 
@@ -242,7 +242,7 @@ def test_an_array_that_is_read_after_an_assignment_to_it_keeps_its_elements() ->
 def test_reductions_of_nothing_are_constants(name: str) -> None:
     writer = Writer()
     program = writer.program(writer.op(name, writer.input(3, 0), attributes=((1,), False)))
-    assert len(design(program).batches) == 1
+    assert len(design(program).launches) == 1
     with np.errstate(all="ignore"):
         _assert_means_the_same(program, random_inputs(program))
 
@@ -250,7 +250,7 @@ def test_reductions_of_nothing_are_constants(name: str) -> None:
 def test_arrays_without_elements_need_no_launch() -> None:
     writer = Writer()
     program = writer.program(writer.tanh(writer.input(3, 0)))
-    assert design(program).batches == []
+    assert design(program).launches == []
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -272,11 +272,11 @@ def test_a_kernel_stays_within_its_limits() -> None:
 
 def _widest(program: Program) -> int:
     """The arrays of the kernel that has most of them."""
-    return max(len(task.operands) - _scalars(task) for task in design(program).tasks)
+    return max(len(instance.operands) - _scalars(instance) for instance in design(program).instances)
 
 
-def _scalars(task: Task) -> int:
-    kernel = task.lowered.kernel
+def _scalars(instance: Instance) -> int:
+    kernel = instance.lowered.kernel
     assert isinstance(kernel, LoopKernel)
     return sum(argument.kind is ArgumentKind.SCALAR for argument in kernel.inputs)
 
@@ -305,7 +305,7 @@ def test_a_chain_of_many_temporaries_stays_one_kernel() -> None:
     y = writer.negative(writer.input(7))
     for _ in range(50):
         y = writer.multiply(writer.tanh(y), writer.add(y, y))
-    assert len(design(writer.program(y)).batches) == 1
+    assert len(design(writer.program(y)).launches) == 1
 
 
 def test_the_reductions_of_a_kernel_are_bounded() -> None:
@@ -345,7 +345,7 @@ def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
 
 
 def test_without_fusion_every_op_is_a_launch() -> None:
-    assert len(design_separately(_rnn(2)).batches) == 12
+    assert len(design_separately(_rnn(2)).launches) == 12
 
 
 @_FUZZING

@@ -14,7 +14,7 @@ def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
     assert plan_without_text(design(program)).explanation == (
         "launch 0: matmul #0",
         "launch 1: negative #1 + tanh #2",
-        "negative #1 not fused with matmul #0: a product stands alone",
+        "negative #1 not fused with matmul #0: a product has a kernel to itself",
     )
 
 
@@ -23,7 +23,7 @@ def test_a_launch_says_why_it_is_apart_from_one_that_reads_its_input_too() -> No
     x = writer.input(3, 4)
     program = writer.program(writer.tanh(x), writer.exp(x), writer.exp(writer.slice(x, (1,), (3,))))
     lines = plan_without_text(design(program)).explanation
-    apart = "apart from launch 0, which reads input 0 too: only groups of one kernel become one launch"
+    apart = "separate from launch 0, which reads input 0 too: only groups of one kernel become one launch"
     assert f"launch 1 {apart}" in lines
     assert f"launch 2 {apart}" in lines
 
@@ -33,7 +33,7 @@ def test_launches_of_one_kernel_are_apart_by_their_sizes() -> None:
     x = writer.input(8)
     program = writer.program(writer.exp(x), writer.exp(writer.slice(x, (0,), (3,))))
     assert plan_without_text(design(program)).explanation[-1] == (
-        "launch 1 apart from launch 0, which reads input 0 too: only groups of the same sizes become one launch"
+        "launch 1 separate from launch 0, which reads input 0 too: only groups of the same sizes become one launch"
     )
 
 
@@ -52,5 +52,5 @@ def test_instances_are_counted_and_equal_refusals_told_once() -> None:
     assert plan_without_text(design(program)).explanation == (
         "launch 0: 2 × (matmul #0; matmul #2)",
         "launch 1: 2 × (tanh #1; tanh #3)",
-        "tanh #1 not fused with matmul #0: a product stands alone (2 times)",
+        "tanh #1 not fused with matmul #0: a product has a kernel to itself (2 times)",
     )

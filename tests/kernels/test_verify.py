@@ -10,7 +10,7 @@ import pytest
 from fusewire_kernels import build
 from fusewire_kernels.build import Design, design, written_in
 from fusewire_kernels.fusion.fusion import Fusion
-from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.graph.graph import Form, Graph, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.memory.arena import Arena
@@ -36,20 +36,20 @@ def test_a_sound_plan_passes() -> None:
 def test_a_group_before_what_it_waits_for_is_found() -> None:
     plan = _sound()
     with pytest.raises(ServerFault, match="runs before group"):
-        verify(plan._replace(batches=plan.batches[::-1]))
+        verify(plan._replace(launches=plan.launches[::-1]))
 
 
 def test_a_group_that_does_not_run_is_found() -> None:
     plan = _sound()
     with pytest.raises(ServerFault, match="does not run exactly once"):
-        verify(plan._replace(batches=plan.batches[:-1]))
+        verify(plan._replace(launches=plan.launches[:-1]))
 
 
 def test_a_group_that_runs_twice_is_found() -> None:
     plan = _sound()
-    twice = [*plan.batches, Batch(plan.batches[0].lowered, plan.batches[0].groups)]
+    twice = [*plan.launches, GroupedLaunch(plan.launches[0].lowered, plan.launches[0].groups)]
     with pytest.raises(ServerFault, match="does not run exactly once"):
-        verify(plan._replace(batches=twice))
+        verify(plan._replace(launches=twice))
 
 
 def test_buffers_that_overlap_while_both_are_needed_are_found() -> None:
@@ -67,10 +67,14 @@ def test_a_buffer_outside_the_arena_is_found() -> None:
 
 def test_a_view_that_leaves_its_buffer_is_found() -> None:
     plan = _sound()
-    task = plan.tasks[0]
-    outside = Operand(task.operands[0].value, Layout((8, 8), (8, 1), 1, ()))
+    instance = plan.instances[0]
+    outside = Operand(instance.operands[0].value, Layout((8, 8), (8, 1), 1, ()))
     with pytest.raises(ServerFault, match="leaves the buffer"):
-        verify(plan._replace(tasks=[task._replace(operands=(outside, *task.operands[1:])), *plan.tasks[1:]]))
+        verify(
+            plan._replace(
+                instances=[instance._replace(operands=(outside, *instance.operands[1:])), *plan.instances[1:]]
+            )
+        )
 
 
 def _changed(plan: Design, number: int, **fields: Any) -> Design:
@@ -85,7 +89,7 @@ def test_a_value_before_its_operand_is_found() -> None:
     plan = _sound()
     product = next(number for number, value in enumerate(plan.graph.values) if value.form is Form.PRODUCT)
     own = Operand(product, plan.graph.values[product].operands[0].layout)
-    with pytest.raises(ServerFault, match="needs one that comes later"):
+    with pytest.raises(ServerFault, match="needs a value that comes later"):
         verify(_changed(plan, product, operands=(own, own)))
 
 
@@ -126,7 +130,7 @@ def test_a_value_that_is_computed_again_of_what_its_group_lacks_is_found() -> No
     verify(plan)
     (group,) = plan.fusion.groups
     group.inlined = frozenset(sorted(group.inlined)[1:])
-    with pytest.raises(ServerFault, match="again of what it lacks"):
+    with pytest.raises(ServerFault, match="again, but not its operands"):
         verify(plan)
 
 
@@ -182,10 +186,10 @@ def test_a_result_that_is_written_over_an_input_at_other_points_is_found() -> No
 
 def test_a_result_that_no_task_stores_is_found() -> None:
     plan = _sound()
-    last = plan.tasks[-1]
+    last = plan.instances[-1]
     elsewhere = (*last.operands[:-1], last.operands[0])
-    with pytest.raises(ServerFault, match="stored by no task"):
-        verify(plan._replace(tasks=[*plan.tasks[:-1], last._replace(operands=elsewhere)]))
+    with pytest.raises(ServerFault, match="stored by no instance"):
+        verify(plan._replace(instances=[*plan.instances[:-1], last._replace(operands=elsewhere)]))
 
 
 # ---- after each pass ----
@@ -218,8 +222,8 @@ def _of_other_sizes(_: tuple[Donation, ...]) -> tuple[Donation, ...]:
     [
         ("build_graph", _outside, "graph"),
         ("fuse", _waiting_for_nothing, "fusion"),
-        ("lower", _without_the_last, "tasks"),
-        ("schedule", _without_the_last, "batches"),
+        ("lower", _without_the_last, "instances"),
+        ("schedule", _without_the_last, "launches"),
         ("arrange", _without_room, "arena"),
         ("donations", _of_other_sizes, "plan"),
     ],

@@ -50,7 +50,7 @@ class World:
         self.tier1 = entry_of(chain())
         plan = build_plan(self.tier1.program, "c")
         self.tier1.loaded = self.device.load(plan, ())
-        self.tier1.layout = SlotLayout(plan)
+        self.tier1.slot_layout = SlotLayout(plan)
 
     def run_op_by_op(self, _device: object, _steps: object, row: Row) -> Generator[None, None, None]:
         self.rows_begun.append(row)

@@ -158,7 +158,7 @@ class Device(Protocol):
         for a file that is not a compiled file.
         """
 
-    def as_function(self, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+    def as_function(self, loaded: Any, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
         """Returns a loaded plan of one op as a function of operand arrays.
 
         The operands may lie in any order in memory; the result is a new array in C order. The function keeps the plan

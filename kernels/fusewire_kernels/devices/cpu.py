@@ -199,9 +199,9 @@ class CpuDevice:
         self._libraries.hold(loaded, binaries)
         return loaded
 
-    def as_function(self, loaded: CpuPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+    def as_function(self, loaded: CpuPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
         """Is on a hot path: tier 0 calls the function for most ops. So it uses only C code to inspect arrays."""
-        as_any_array_needs = as_function(self, loaded, layout, result)
+        as_any_array_needs = as_function(self, loaded, slot_layout, result)
         shape, dtype = result.shape, dtypes.to_numpy(result.dtype)
         table = np.zeros((1, len(loaded.plan.columns)), np.int64)
         table_row = table[0]
@@ -216,7 +216,7 @@ class CpuDevice:
                 created_address = _addressof(_view(created))
             except (MemoryError, TypeError, ValueError):  # TypeError: an operand is read-only or not in C order
                 return as_any_array_needs(*operands)
-            layout.fill(table_row, arena_address, addresses, (created_address,), (), ())
+            slot_layout.fill(table_row, arena_address, addresses, (created_address,), (), ())
             launch()
             return created
 

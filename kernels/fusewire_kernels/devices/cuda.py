@@ -205,8 +205,8 @@ class CudaDevice:
         self._modules.hold(loaded, binaries)
         return loaded
 
-    def as_function(self, loaded: CudaPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        return as_function(self, loaded, layout, result)
+    def as_function(self, loaded: CudaPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        return as_function(self, loaded, slot_layout, result)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         if row >= self.rows_that_fit(arena_bytes):

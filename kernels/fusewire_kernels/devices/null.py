@@ -127,8 +127,8 @@ class NullDevice:
     def load(self, plan: Plan, binaries: Sequence[str]) -> NullPlan:
         return NullPlan(plan)
 
-    def as_function(self, loaded: NullPlan, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        return as_function(self, loaded, layout, result)
+    def as_function(self, loaded: NullPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+        return as_function(self, loaded, slot_layout, result)
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
         return row * arena_bytes

@@ -13,7 +13,7 @@ from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.shapes import Spec
 
 
-def as_function(device: Device, loaded: Any, layout: SlotLayout, result: Spec) -> Callable[..., Any]:
+def as_function(device: Device, loaded: Any, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
     """Implements `Device.as_function` with methods that every device has."""
     arena_address = device.arena_address(loaded.plan.arena_bytes, 0)
     table = np.zeros((1, len(loaded.plan.columns)), np.int64)
@@ -23,7 +23,7 @@ def as_function(device: Device, loaded: Any, layout: SlotLayout, result: Spec) -
     def run(*operands: Any) -> Any:
         arrays = [*map(dense, operands)]  # keeps copies alive until the device has been told to use them
         created = device.empty(result)
-        layout.fill(table_row, arena_address, [*map(device.address, arrays)], [device.address(created)], (), ())
+        slot_layout.fill(table_row, arena_address, [*map(device.address, arrays)], [device.address(created)], (), ())
         device.launch(loaded, table)
         return created
 

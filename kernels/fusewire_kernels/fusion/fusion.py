@@ -23,9 +23,9 @@ class Refusal(NamedTuple):
 class Fusion(NamedTuple):
     """The groups of a graph in an order in which they may run.
 
-    `group_of[value]` indexes `groups`; None for what belongs to none: leaves, assemblies and what is inlined.
-    `writers[assembly]` are its stores. `is_stored[value]`: the value needs a buffer, because another group reads it or
-    because it is live. `waits_for[group]` indexes the groups that must end before it begins.
+    `group_of[value]` is an index into `groups`, or None: leaves, assemblies and inlined values belong to no group.
+    `writers[assembly]` are the stores into that assembly. `is_stored[value]`: the value needs a buffer, because another
+    group reads it or because it is live. `waits_for[group]` are indices of the groups that must end before it begins.
     """
 
     graph: Graph
@@ -38,14 +38,14 @@ class Fusion(NamedTuple):
 
 
 def placement_of_result(value: Value, placement: Placement) -> Placement:
-    """Where the elements of a value lie whose work is done at the points of `placement`."""
+    """The placement of a value's result, given that of its work; they differ in the axes that the value reduces."""
     if not value.axes:
         return placement
     return tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
 
 
 def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
-    """The member that stands for an operand computed again in this group, or None if it is not."""
+    """The member that computes an inlined operand in this group, or None if the group does not compute it."""
     value = values[operand.value]
     if not group.inlined or value.form not in INLINED_FORMS:
         return None

@@ -1,7 +1,7 @@
-"""Groups while fusion forms them: which value is in which, and which must end before which begins.
+"""Records the groups that fusion forms: their values, and the groups that each of them waits for.
 
-Groups wait for one another as a whole, so what must not happen is a circle. Each group keeps the set of groups it waits
-for, directly or not, as the bits of an integer.
+A group as a whole waits for another group as a whole, so two groups must never wait for each other. To find that out at
+once each group keeps the numbers of all groups it waits for, directly or indirectly, as the bits of one integer.
 """
 
 from __future__ import annotations
@@ -14,46 +14,49 @@ from fusewire_kernels.graph.graph import Operand
 
 
 class Member(NamedTuple):
-    """A value of a group; `placement` is that of the points at which its work is done."""
+    """A value of a group, computed at the points of `placement`."""
 
     value: int
     placement: Placement
 
 
 class Access(NamedTuple):
-    """An operand that a group reads from memory, or writes, at the points of `placement`."""
+    """An operand that a group reads from memory or writes to memory, at the points of `placement`."""
 
     operand: Operand
     placement: Placement
 
 
 class Group:
-    """Values computed in one kernel. Members are in order of computation; the rest is what joining asks for."""
+    """Values that one kernel computes.
+
+    `members` are in order of computation. Fusion consults the other attributes before it lets a value join.
+    """
 
     is_product: bool = False
     walk: Walk | None = None
     breaks: frozenset[int] = frozenset()
-    uncut: frozenset[Walk] = frozenset()  # axes whose position is asked for: each must be one loop
-    turned: frozenset[Access] = frozenset()  # to members that lie in another order than the space
+    uncut: frozenset[Walk] = frozenset()  # axes whose positions an INDEX value gives: each must be one loop
+    turned: frozenset[Access] = frozenset()  # stores of members whose order differs from that of the space
     inlined: frozenset[Member] = frozenset()
-    exposed: int = 0  # members that others may read, so that each may be stored
+    exposed: int = 0  # how many members other groups may read: each of these may need a store
     reductions: int = 0
-    has_waiting: bool = False  # whether a group waits for it
-    ancestors: int = 0  # the bits of the groups that must end before it begins, and of all that these wait for
+    has_waiting: bool = False  # whether another group waits for this one
+    ancestors: int = 0  # bits: the groups in `waits_for` and all groups that these wait for
 
     def __init__(self, number: int, elements: int) -> None:
         self.number = number
         self.elements = elements
         self.members: list[Member] = []
         self.accesses: set[Access] = set()
-        self.waits_for: set[int] = set()  # groups that must end before it begins
+        self.waits_for: set[int] = set()  # numbers of the groups that must end before this one begins
 
 
 class Groups:
-    """The groups of a graph of so many values, by number.
+    """The groups of a graph with `values` values, by number.
 
-    `of[value]`: the group that computes a value, None if none does. `root[number]`: the number of the group that a
-    group now is, another one's if it was merged into that.
+    `of[value]` is the group that computes the value, or None. `root[number]` is the group's own number, or the number
+    of the group into which it was merged.
     """
 
     def __init__(self, values: int) -> None:
@@ -75,7 +78,7 @@ class Groups:
         self.of[member[0]] = group
 
     def wait(self, group: Group, others: Iterable[int]) -> None:
-        """Lets a group begin only after others have ended."""
+        """Makes a group wait for others: it begins after they have ended."""
         added = 0
         for number in others:
             if number != group.number:
@@ -92,7 +95,7 @@ class Groups:
                     third.ancestors |= added
 
     def merge(self, group: Group, other: Group) -> None:
-        """Makes the members of another group, and what waits for it or for which it waits, those of a group."""
+        """Merges `other` into `group`: its members, the groups it waits for, and the groups that wait for it."""
         group.members = sorted(group.members + other.members)
         for member in other.members:
             self.of[member.value] = group
@@ -106,8 +109,8 @@ class Groups:
                 third.ancestors |= both | group.ancestors
 
     def in_order(self) -> list[Group]:
-        """Those that were not merged into others, in an order in which they may run."""
+        """The groups that were not merged into others, in an order in which they may run."""
         alive = [group for group in self._groups if self.root[group.number] == group.number and group.members]
-        # Whatever waits has more ancestors than what it waits for.
+        # A group has more ancestors than any group it waits for, so this order puts it behind them.
         alive.sort(key=lambda group: (group.ancestors.bit_count(), group.members[0].value))
         return alive

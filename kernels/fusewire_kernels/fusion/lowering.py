@@ -1,6 +1,6 @@
-"""A group as a kernel: loops found, dimensions merged, values numbered.
+"""Lowers each group to a kernel: finds its loops, merges dimensions and numbers its values.
 
-What decides the kernel of a group of loops is its recipe, so that groups of a repeated loop body are lowered once.
+A kernel of loops is made from the recipe of the group, so the groups of a repeated loop body are lowered once.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ from fusewire_kernels.codegen.kernel import (
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
 from fusewire_kernels.fusion.placement import Walk
-from fusewire_kernels.fusion.recipe import Recipe, Step, Walked, outline_of, recipe_of
+from fusewire_kernels.fusion.recipe import Recipe, RecipeArgument, RecipeNode, outline_of, recipe_of
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # of strides; any other is ANY
+_CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # any other stride is Stride.ANY
 
 
 class Lowered(NamedTuple):
-    """A kernel with its sizes. `strides`: of each argument, the elements it moves in each dimension of the kernel.
+    """A kernel with its sizes.
 
-    `buffers`: of each argument, which of the recipe's buffers it is. `operations`, `moved_elements` (of each argument)
-    and `moved_bytes` (of all) are counts for one instance.
+    `strides[argument]`: by how many elements the argument moves in each dimension of the kernel. `buffers[argument]`:
+    the number of its buffer in the recipe. `operations`, `moved_elements` (one count an argument) and `moved_bytes`
+    (of all arguments) are counts for one instance.
     """
 
     kernel: Kernel
@@ -50,8 +51,8 @@ class Lowered(NamedTuple):
     moved_bytes: int
 
 
-class Task(NamedTuple):
-    """One instance of a kernel: what a group is when it runs.
+class Instance(NamedTuple):
+    """One instance of a launch: a group with its kernel and operands.
 
     `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
     """
@@ -67,9 +68,9 @@ class Task(NamedTuple):
         return self.operands[len(self.operands) - self.outputs :]
 
 
-def lower(fusion: Fusion) -> list[Task]:
-    """The task of each group."""
-    alike: dict[tuple[Any, ...], Task] = {}  # by outline, the first
+def lower(fusion: Fusion) -> list[Instance]:
+    """One instance for each group, in the order of the groups."""
+    alike: dict[tuple[Any, ...], Instance] = {}  # by outline: the first instance with that outline
     return [
         _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
@@ -79,12 +80,12 @@ def lower(fusion: Fusion) -> list[Task]:
 # ---- products ----
 
 
-def _lower_product(fusion: Fusion, group: Group) -> Task:
+def _lower_product(fusion: Fusion, group: Group) -> Instance:
     number = group.members[0].value
     value = fusion.graph.values[number]
     a, b = value.operands
     lowered = _lowered_product(a.layout, b.layout, value.dtype)
-    return Task(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
+    return Instance(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
 
 
 @lru_cache(1024)
@@ -103,7 +104,7 @@ def _product_kernel(
 ) -> tuple[ProductKernel, tuple[int, ...]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
-        # One matrix b for the whole batch: its products are the rows of one.
+        # The whole batch shares one matrix b, so it is one product whose rows are those of all matrices a.
         row_stride = a.strides[-2] if rows != 1 else batch[0][1]
         rows, batch = rows * batch[0][0], []
     else:
@@ -124,7 +125,7 @@ _BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
 
 
 def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
-    """The fewest batch dimensions."""
+    """The batch dimensions of a product, as few as strides allow."""
     merged: list[_BatchLoop] = []
     for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
         if extent == 1:
@@ -137,15 +138,15 @@ def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
 
 
 def _distinct_elements(shape: Shape, strides: Shape) -> int:
-    """How many elements a view shows, repeated ones counted once."""
+    """The number of elements that a view shows; a repeated element counts once."""
     return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
 
 
 # ---- loops ----
 
 
-def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task]) -> Task:
-    """The task of a group of loops; a group of an outline that is known differs in its buffers alone."""
+def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instance]) -> Instance:
+    """The instance of a group of loops. Groups of one outline differ in their buffers alone, so they share a kernel."""
     outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
         return _lowered_by_recipe(fusion, index)
@@ -154,17 +155,17 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Task])
     if first is None:
         first = alike[outline] = _lowered_by_recipe(fusion, index)
     lowered, _, outputs = first
-    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
 
 
-def _lowered_by_recipe(fusion: Fusion, index: int) -> Task:
+def _lowered_by_recipe(fusion: Fusion, index: int) -> Instance:
     recipe, buffers = recipe_of(fusion, index)
     lowered = _lowered_loops(recipe)
-    return Task(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
 
 
 class _Loop(NamedTuple):
-    """One loop over a space: `extent` points, `stride` apart. `is_inner`: along the walk."""
+    """One loop over a space: `extent` points, `stride` apart. `is_inner`: it runs along the walk."""
 
     extent: int
     stride: int
@@ -177,30 +178,31 @@ def _lowered_loops(recipe: Recipe) -> Lowered:
 
 
 class _KernelWriter:
-    """Numbers arguments and nodes; loops are merged where every argument allows it."""
+    """Writes the kernel of a recipe: merges loops where every argument allows it, numbers arguments and nodes."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         self._inputs = _inputs_of(recipe)
         self._outputs = [target for _, target in recipe.stores]
-        axes = {step.axis for step in recipe.steps if step.axis is not None}
+        axes = {node.axis for node in recipe.nodes if node.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
         loops = _loops(recipe)
         merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
-        assert len(self._inner) <= 1, "arguments move evenly along what is reduced"
+        assert len(self._inner) <= 1, "every argument moves by one stride along the walk"
         self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
-        self._first_classed = max(len(self._outer) - 1, 0)  # dimension whose strides are told apart
+        # The kernel distinguishes classes of strides from this dimension on.
+        self._first_classed = max(len(self._outer) - 1, 0)
         if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
-        self._number: dict[int | Walked, int] = {argument: i for i, argument in enumerate(self._inputs)}
+        self._number: dict[int | RecipeArgument, int] = {argument: i for i, argument in enumerate(self._inputs)}
         self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
 
     def written(self) -> Lowered:
-        for index, step in enumerate(self._recipe.steps):
-            self._number[index] = self._add_step(step)
+        for index, node in enumerate(self._recipe.nodes):
+            self._number[index] = self._add_node(node)
         stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
         has_inner = self._recipe.walk is not None
@@ -217,25 +219,25 @@ class _KernelWriter:
             sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
         )
 
-    def _add_step(self, step: Step) -> int:
-        if step.axis is not None:
-            dimension = self._dimension(step.axis)
+    def _add_node(self, node: RecipeNode) -> int:
+        if node.axis is not None:
+            dimension = self._dimension(node.axis)
             is_inner = dimension == len(self._outer)
-            return self._node("index", (), step, is_inner=is_inner, detail=dimension)
-        operands = tuple([self._number[operand] for operand in step.operands])
-        if step.body == "gather":
+            return self._node("index", (), node, is_inner=is_inner, detail=dimension)
+        operands = tuple([self._number[operand] for operand in node.operands])
+        if node.body == "gather":
             data, position = operands
             is_inner = self._is_inner[data] or self._is_inner[position]
-            return self._node("gather", (position,), step, is_inner=is_inner, detail=data)
-        if step.is_reduction:
-            inner = self._as_inner(operands[0], step.operand_dtype)
-            return self._node("reduce", (inner,), step, is_inner=False, detail=step.body)
-        return self._node(step.body, operands, step, is_inner=any(self._is_inner[number] for number in operands))
+            return self._node("gather", (position,), node, is_inner=is_inner, detail=data)
+        if node.is_reduction:
+            inner = self._as_inner(operands[0], node.operand_dtype)
+            return self._node("reduce", (inner,), node, is_inner=False, detail=node.body)
+        return self._node(node.body, operands, node, is_inner=any(self._is_inner[number] for number in operands))
 
     def _node(
-        self, op: str, operands: tuple[int, ...], step: Step, *, is_inner: bool, detail: str | int | None = None
+        self, op: str, operands: tuple[int, ...], node: RecipeNode, *, is_inner: bool, detail: str | int | None = None
     ) -> int:
-        self._nodes.append(Node(op, operands, step.operand_dtype, step.dtype, is_inner, detail))
+        self._nodes.append(Node(op, operands, node.operand_dtype, node.dtype, is_inner, detail))
         self._is_inner.append(is_inner)
         return len(self._is_inner) - 1
 
@@ -247,13 +249,13 @@ class _KernelWriter:
         self._is_inner.append(True)
         return len(self._is_inner) - 1
 
-    def _store(self, source: int | Walked, target: Walked) -> Store:
+    def _store(self, source: int | RecipeArgument, target: RecipeArgument) -> Store:
         number = self._number[source]
         if self._moves_inside(target):
             number = self._as_inner(number, target.dtype)
         return Store(number, self._argument(target))
 
-    def _moves_inside(self, argument: Walked) -> bool:
+    def _moves_inside(self, argument: RecipeArgument) -> bool:
         if not self._inner or argument.is_slot:
             return False
         return self._moves[argument][-1] != 0
@@ -262,20 +264,20 @@ class _KernelWriter:
         for dimension, loop in enumerate((*self._outer, *self._inner)):
             if _axis(loop) == axis:
                 return dimension
-        raise AssertionError("an axis whose position is asked for is one loop")
+        raise AssertionError("the axis of an INDEX value is one loop")
 
-    def _argument(self, argument: Walked) -> Argument:
+    def _argument(self, argument: RecipeArgument) -> Argument:
         if argument.is_slot:
             return Argument(ArgumentKind.SCALAR, argument.dtype, ())
         kind = ArgumentKind.ARRAY if argument.gathered is None else ArgumentKind.GATHERED
         return Argument(kind, argument.dtype, self._classes(argument))
 
-    def _classes(self, argument: Walked) -> tuple[Stride, ...]:
+    def _classes(self, argument: RecipeArgument) -> tuple[Stride, ...]:
         first = self._first_classed
         moves = self._moves[argument]
         classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
         if self._recipe.walk is not None and not self._inner:
-            classes.append(Stride.ZERO)  # one element is reduced to one
+            classes.append(Stride.ZERO)  # the reduction is over one element
         return tuple(classes)
 
     def _sizes(self) -> tuple[int, ...]:
@@ -294,32 +296,32 @@ class _KernelWriter:
 
 class _Merged(NamedTuple):
     loops: list[_Loop]
-    strides: list[list[int]]  # of each array, one for each loop
+    strides: list[list[int]]  # [array][loop]
 
 
-def _inputs_of(recipe: Recipe) -> list[Walked]:
-    """The arguments that are read, each once, in order of first use."""
-    found: dict[Walked, None] = {}
-    for step in recipe.steps:
-        for operand in step.operands:
-            if isinstance(operand, Walked):
+def _inputs_of(recipe: Recipe) -> list[RecipeArgument]:
+    """The arguments that the recipe reads, each once, in order of first use."""
+    found: dict[RecipeArgument, None] = {}
+    for node in recipe.nodes:
+        for operand in node.operands:
+            if isinstance(operand, RecipeArgument):
                 found[operand] = None
     for source, _ in recipe.stores:
-        if isinstance(source, Walked):
+        if isinstance(source, RecipeArgument):
             found[source] = None
     return list(found)
 
 
 def _loops(recipe: Recipe) -> list[_Loop]:
-    """The loops between neighbouring breaks, outermost first."""
+    """One loop between each two neighbouring breaks, outermost first."""
     cuts = sorted(recipe.breaks | {1, recipe.elements})
     walk = recipe.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
     return loops[::-1]
 
 
-def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
-    """By how many elements an argument moves in each loop."""
+def _strides(argument: RecipeArgument, loops: list[_Loop]) -> list[int]:
+    """The number of elements by which an argument moves in each loop."""
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
@@ -329,7 +331,7 @@ def _strides(argument: Walked, loops: list[_Loop]) -> list[int]:
 
 
 def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _Merged:
-    """Neighbouring loops as one wherever every array walks them as one."""
+    """Merges neighbouring loops wherever every array moves through both by one stride; `axes` must stay loops."""
     kept: list[_Loop] = []
     columns: list[list[int]] = []
     for loop, column in sorted(

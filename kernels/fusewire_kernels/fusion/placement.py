@@ -1,12 +1,12 @@
-"""Where the elements of values lie in the iteration space of a group: the arithmetic behind "the same point".
+"""Computes at which points of a group's iteration space the elements of a value lie.
 
-The space of a group has `elements` points, numbered. A *placement* gives, for each axis of a shape, by how much the
-number of the point grows a step; 0 along axes of length 1. So a value in C order is placed by its dense strides, its
-transpose by those strides permuted, a reshape of it by finer or coarser ones: all without naming loops. Loops come
-last: `breaks` are the strides at which some axis begins or ends, and between two neighbouring breaks lies one loop.
-That works as long as each break divides the next.
+The space of a group has `elements` points, numbered from 0. A *placement* has one number for each axis of a shape: the
+distance between the points of two neighbouring elements along that axis; 0 along axes of length 1. A value in C order
+is placed by its dense strides, its transpose by the same strides permuted, and its reshape by finer or coarser strides.
+None of these names a loop. Loops follow at the end: `breaks` are the strides at which some axis begins or ends, and one
+loop lies between two neighbouring breaks. Such loops exist if each break divides the next.
 
-Reduced elements of a space with reductions are one strided run of it, the *walk*.
+In a space with reductions, the points that are reduced to one are evenly apart. They are called the *walk*.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fusewire_protos.shapes import Shape
 _CACHED = 1 << 14
 
 Placement = tuple[int, ...]
-Partial = tuple[int | None, ...]  # a placement of which axes along which a view repeats are not known
+Partial = tuple[int | None, ...]  # a placement with None for each axis along which a view repeats: it may be any
 
 
 class Walk(NamedTuple):
-    """Points of a space `stride` apart, `extent` of them: what is reduced to one."""
+    """`extent` points of a space, `stride` apart: those that a reduction reduces to one, or those of one axis."""
 
     extent: int
     stride: int
@@ -35,9 +35,9 @@ class Walk(NamedTuple):
 
 @lru_cache(_CACHED)
 def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial | None:
-    """The placement of a view of a value of `shape` that is placed so.
+    """The placement of a view, given the `shape` and the `placement` of the viewed value.
 
-    None if the view does not show every element of the value: then it cannot be met at the same point.
+    None if the view does not show every element of the value, because view and value then have no common points.
     """
     if not _shows_everything(layout, shape):
         return None
@@ -47,16 +47,16 @@ def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial 
         if stride == 0:
             found.append(0 if dim == 1 else None)
             continue
-        pieces = _pieces_along(axes, Walk(dim, stride))
-        if pieces is None or not _is_even(pieces):
+        parts = _parts_along(axes, Walk(dim, stride))
+        if parts is None or not _is_even(parts):
             return None
-        found.append(pieces[-1].stride)
+        found.append(parts[-1].stride)
     return tuple(found)
 
 
 @lru_cache(_CACHED)
 def behind_view(layout: Layout, shape: Shape, placement: Placement) -> Placement | None:
-    """The placement of a value of `shape` whose view is placed so: the inverse of `through_view`.
+    """The placement of a value of `shape`, given the `placement` of its view: the inverse of `through_view`.
 
     None if the view hides elements or splits an axis of the value.
     """
@@ -73,7 +73,7 @@ def behind_view(layout: Layout, shape: Shape, placement: Placement) -> Placement
 
 
 def agree(a: Partial, b: Partial) -> Partial | None:
-    """What both say together, or None if they differ."""
+    """The placement that agrees with both, or None if they contradict each other."""
     if a == b:
         return a
     if any(x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None):
@@ -83,10 +83,10 @@ def agree(a: Partial, b: Partial) -> Partial | None:
 
 @lru_cache(_CACHED)
 def complete(shape: Shape, partial: Partial, elements: int, walk: Walk | None) -> Placement | None:
-    """The placement of a shape of which a part is known, in a space of `elements` points with this walk.
+    """The full placement of a shape in a space of `elements` points with this walk, given a partial one.
 
-    Axes that are not known lie along the walk. The result covers the space once, or, where there is a walk, once but
-    for the walk; None if that cannot be.
+    The unknown axes are laid along the walk. The result visits each point of the space once, or, if it leaves out a
+    walk, one point of each walk. None if there is no such placement.
     """
     placement = _along_walk(shape, partial, walk)
     if placement is None:
@@ -108,7 +108,7 @@ def breaks_of(shape: Shape, placement: Placement) -> frozenset[int]:
 
 @lru_cache(_CACHED)
 def is_chain(breaks: frozenset[int]) -> bool:
-    """Whether each break divides the next, so that loops exist that respect them all."""
+    """Whether each break divides the next, so that loops between the breaks exist."""
     return all(large % small == 0 for small, large in pairwise(sorted(breaks)))
 
 
@@ -120,15 +120,15 @@ def is_uncut(axis: Walk, breaks: frozenset[int]) -> bool:
 
 @lru_cache(_CACHED)
 def walks_evenly(shape: Shape, placement: Placement, strides: Shape, walk: Walk) -> bool:
-    """Whether an argument with these strides moves by one stride along the whole walk."""
-    pieces = _pieces_along(tuple(zip(shape, placement, strides, strict=True)), walk)
-    assert pieces is not None, "the breaks of a group are a chain"
-    return _is_even(pieces)
+    """Whether an argument with these memory strides moves by one stride along the whole walk."""
+    parts = _parts_along(tuple(zip(shape, placement, strides, strict=True)), walk)
+    assert parts is not None, "the breaks of a group are a chain"
+    return _is_even(parts)
 
 
 @lru_cache(_CACHED)
 def walk_of_axes(shape: Shape, placement: Placement, axes: Shape) -> Walk | None:
-    """The walk in row-major order over `axes`, or None if their elements are not evenly apart."""
+    """The walk that visits `axes` in row-major order, or None if their points are not evenly apart."""
     dims = tuple([shape[axis] for axis in axes])
     places = tuple([placement[axis] for axis in axes])
     if not views.is_one_walk(dims, places):
@@ -143,30 +143,33 @@ def _shows_everything(layout: Layout, shape: Shape) -> bool:
     return prod(dim for dim, stride in zip(layout.shape, layout.strides, strict=True) if stride) == prod(shape)
 
 
-class _Piece(NamedTuple):
-    """What one axis contributes to a walk: from which point, how many elements, and how far apart they are."""
+class _AxisPart(NamedTuple):
+    """The elements of one axis on a walk: the distance of their points, their number, their distance in memory."""
 
     first: int
     extent: int
     stride: int
 
 
-def _pieces_along(axes: tuple[tuple[int, int, int], ...], walk: Walk) -> list[_Piece] | None:
-    """The pieces of (dim, place, stride) axes inside a walk, outermost first; None if it cuts through elements."""
+def _parts_along(axes: tuple[tuple[int, int, int], ...], walk: Walk) -> list[_AxisPart] | None:
+    """The parts of axes (dim, place, stride) on a walk, outermost first; None if an end of the walk splits an axis.
+
+    `place` is the distance of neighbouring elements in points, `stride` in memory.
+    """
     begin, end = walk.stride, walk.stride * walk.extent
-    pieces: list[_Piece] = []
+    parts: list[_AxisPart] = []
     for dim, place, stride in axes:
         low, high = max(place, begin), min(place * dim, end)
         if dim == 1 or low >= high:
             continue
         if low % place or high % low:
             return None
-        pieces.append(_Piece(low, high // low, stride * (low // place)))
-    return sorted(pieces, reverse=True)
+        parts.append(_AxisPart(low, high // low, stride * (low // place)))
+    return sorted(parts, reverse=True)
 
 
-def _is_even(pieces: list[_Piece]) -> bool:
-    return views.is_one_walk(tuple([piece.extent for piece in pieces]), tuple([piece.stride for piece in pieces]))
+def _is_even(parts: list[_AxisPart]) -> bool:
+    return views.is_one_walk(tuple([part.extent for part in parts]), tuple([part.stride for part in parts]))
 
 
 def _along_walk(shape: Shape, partial: Partial, walk: Walk | None) -> Placement | None:
@@ -186,7 +189,7 @@ def _along_walk(shape: Shape, partial: Partial, walk: Walk | None) -> Placement 
 
 
 def _is_bijection(shape: Shape, placement: Placement, elements: int) -> bool:
-    """Whether a shape so placed meets each of `elements` points once."""
+    """Whether a shape with this placement visits each of `elements` points once."""
     reached = 1
     for place, dim in sorted(zip(placement, shape, strict=True)):
         if dim == 1:

@@ -1,7 +1,8 @@
-"""What decides the kernel of a group of loops and its sizes, written down without names of values or buffers.
+"""Describes a group of loops without naming its values and buffers, so that equal groups share a kernel.
 
-So the groups of a repeated loop body, which differ in buffers only, have one recipe. Most are known by less, without
-writing it: their outline.
+A *recipe* holds everything that decides the kernel of a group and its sizes. The groups of a repeated loop body differ
+in their buffers alone, so they have one recipe. An *outline* is a shorter key that decides the recipe: groups of equal
+outlines have equal recipes, and then the recipe need not be written again.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
 
-class Walked(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, walked so; a slot has no shape."""
+class RecipeArgument(NamedTuple):
+    """An argument of a recipe: buffer number `buffer` of the group, and how the group moves through it.
+
+    A slot holds one value and has no shape.
+    """
 
     buffer: int
     dtype: DType
@@ -29,47 +33,47 @@ class Walked(NamedTuple):
     gathered: Gathered | None = None
 
 
-class Step(NamedTuple):
-    """A node of a recipe; an operand is a step's number or an argument."""
+class RecipeNode(NamedTuple):
+    """One computed value of a recipe. An operand is the number of a node, or an argument."""
 
     body: str
     is_reduction: bool
     operand_dtype: DType
     dtype: DType
-    operands: tuple[int | Walked, ...]
-    axis: Walk | None  # whose position an index is
+    operands: tuple[int | RecipeArgument, ...]
+    axis: Walk | None  # of an INDEX value: the axis whose positions it gives
 
 
 class Recipe(NamedTuple):
-    """All that decides a loop kernel and its sizes. A store is what is stored and where."""
+    """All that decides a loop kernel and its sizes. A store is a pair: its source, and the argument it writes."""
 
     elements: int
     walk: Walk | None
     breaks: frozenset[int]
-    steps: tuple[Step, ...]
-    stores: tuple[tuple[int | Walked, Walked], ...]
+    nodes: tuple[RecipeNode, ...]
+    stores: tuple[tuple[int | RecipeArgument, RecipeArgument], ...]
 
 
 def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
-    """The recipe of a group of loops, and the buffers that it numbers."""
+    """The recipe of group number `index`, a group of loops, and the buffers that the recipe numbers."""
     group = fusion.groups[index]
     writer = _RecipeWriter(fusion, index)
     writer.write()
-    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.steps), tuple(writer.stores))
+    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.nodes), tuple(writer.stores))
     return recipe, writer.buffers
 
 
 def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
-    """What decides the recipe of a group, and the buffers that this numbers; None if that is not easily said.
+    """The outline of a group and the buffers that it numbers; None if a member has no `kind` or is inlined.
 
-    It is the group's space and, of each member, its kind, its placement, whether it is stored, and which members (from
-    0 on) and buffers (from -1 down, as they are first used) it reads.
+    An outline holds the group's space and for each member: its kind, its placement, whether it is stored, and what it
+    reads. Members that are read are numbered from 0 up, buffers from -1 down in order of first use.
     """
     if group.inlined:
         return None
     values, is_stored = fusion.graph.values, fusion.is_stored
     outline: list[Any] = [group.elements, group.walk, group.breaks]
-    number_of: dict[object, int] = {}  # of a member by value, of a buffer by value, offset and moves
+    number_of: dict[object, int] = {}  # key: the value of a member; value, offset and moves of a buffer
     buffers: list[Operand] = []
     for position, (number, placement) in enumerate(group.members):
         value = values[number]
@@ -80,10 +84,10 @@ def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Oper
             base, (_, _, offset, moves) = operand
             known = number_of.get(base)
             if known is None:
-                place = (base, offset, moves)
-                known = number_of.get(place)
+                address = (base, offset, moves)
+                known = number_of.get(address)
                 if known is None:
-                    known = number_of[place] = -1 - len(buffers)
+                    known = number_of[address] = -1 - len(buffers)
                     buffers.append(_whole_slot(base) if values[base].form in SLOTS else operand)
             outline.append(known)
         number_of[number] = position
@@ -98,80 +102,82 @@ def _whole_slot(value: int) -> Operand:
 
 class _RecipeWriter:
     def __init__(self, fusion: Fusion, index: int) -> None:
-        self.steps: list[Step] = []
-        self.stores: list[tuple[int | Walked, Walked]] = []
+        self.nodes: list[RecipeNode] = []
+        self.stores: list[tuple[int | RecipeArgument, RecipeArgument]] = []
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
         self._group = fusion.groups[index]
-        self._step_of: dict[object, int] = {}  # of a member's value, or of an inlined member
+        self._node_of: dict[object, int] = {}  # of a member's value, or of an inlined member
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
     def write(self) -> None:
-        """Writes the steps of all members, and a store of each that needs one."""
+        """Writes the nodes of all members, and a store for each member that needs one."""
         values, is_stored = self._values, self._is_stored
         for member in self._group.members:
             number, placement = member
             value = values[number]
             if value.target is not None:
-                target = self._walked(value.target, placement)
+                target = self._array_argument(value.target, placement)
                 self.stores.append((self._operand(value.operands[0], placement), target))
                 continue
-            step = self._step_of[number] = self._step_of[member] = self._step(value, placement)
+            node = self._node_of[number] = self._node_of[member] = self._node(value, placement)
             if is_stored[number]:
                 kept = placement_of_result(value, placement)
-                self.stores.append((step, self._walked(Operand(number, views.dense(value.shape)), kept)))
+                self.stores.append((node, self._array_argument(Operand(number, views.dense(value.shape)), kept)))
 
-    def _step(self, value: Value, placement: Placement) -> int:
+    def _node(self, value: Value, placement: Placement) -> int:
         if value.form is GATHER:
             data, position = value.operands
-            read: list[int | Walked] = [
-                self._walked(data, placement, value.gathered),
+            read: list[int | RecipeArgument] = [
+                self._array_argument(data, placement, value.gathered),
                 self._operand(position, placement),
             ]
         else:
             read = [self._operand(operand, placement) for operand in value.operands]
-        return self._add_step(value, placement, read)
+        return self._add_node(value, placement, read)
 
-    def _add_step(self, value: Value, placement: Placement, read: list[int | Walked]) -> int:
+    def _add_node(self, value: Value, placement: Placement, read: list[int | RecipeArgument]) -> int:
         axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
         is_reduction = value.form is REDUCTION
-        self.steps.append(Step(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
-        return len(self.steps) - 1
+        self.nodes.append(RecipeNode(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
+        return len(self.nodes) - 1
 
-    def _operand(self, operand: Operand, placement: Placement) -> int | Walked:
-        own = self._step_of.get(operand[0])
+    def _operand(self, operand: Operand, placement: Placement) -> int | RecipeArgument:
+        own = self._node_of.get(operand[0])
         if own is not None:
             return own
         if self._values[operand[0]].form in SLOTS:
             return self._slot(operand)
         if not self._group.inlined:
-            return self._walked(operand, placement)
+            return self._array_argument(operand, placement)
         member = inlined_as(self._values, self._group, operand, placement)
-        return self._walked(operand, placement) if member is None else self._inlined(member)
+        return self._array_argument(operand, placement) if member is None else self._inlined(member)
 
     def _inlined(self, member: Member) -> int:
-        """The step of a value that is computed again; what it is made of is too, at its points."""
-        known = self._step_of.get(member)
+        """The node of an inlined value; its operands are computed again too, at the same points."""
+        known = self._node_of.get(member)
         if known is not None:
             return known
         value, read = self._values[member.value], []
         for operand in value.operands:
             inner = inlined_as(self._values, self._group, operand, member.placement)
             read.append(self._slot(operand) if inner is None else self._inlined(inner))
-        self._step_of[member] = self._add_step(value, member.placement, read)
-        return self._step_of[member]
+        self._node_of[member] = self._add_node(value, member.placement, read)
+        return self._node_of[member]
 
-    def _slot(self, operand: Operand) -> Walked:
-        return Walked(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
+    def _slot(self, operand: Operand) -> RecipeArgument:
+        return RecipeArgument(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
 
-    def _walked(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> Walked:
+    def _array_argument(
+        self, operand: Operand, placement: Placement, gathered: Gathered | None = None
+    ) -> RecipeArgument:
         number, layout = operand
         value = self._values[number]
         shape, strides, _, _ = layout
-        return Walked(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
+        return RecipeArgument(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
-        """The number of a place in memory: a value's buffer from an offset on."""
+        """The number of an operand's buffer; operands of one value at other offsets count as other buffers."""
         value, (_, _, offset, moves) = operand
         key = (value, offset, moves)
         known = self._buffer_of.get(key)

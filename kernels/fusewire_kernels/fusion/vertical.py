@@ -1,13 +1,13 @@
-"""Vertical fusion: which values are computed in one kernel.
+"""Fuses vertically: decides which values are computed in one kernel.
 
-Values are placed in groups in program order, greedily. A value joins the group of an operand if it can meet that
-operand at the same point of the group's space, if every other need is met before the group begins, and if the space
-still has loops (see `placement`). If several operands come from groups that could be one, they become one. Otherwise it
-begins a group of its own, and operands are read from memory.
+Values are added to groups greedily, in program order. A value joins the group of one of its operands under three
+conditions: it can use that operand at the same point of the group's space, everything else it needs is done before the
+group begins, and the space still has loops (see `placement`). If the operands of a value come from several groups that
+can be merged, they are merged. A value that can join no group begins one of its own and reads its operands from memory.
 
-A group has at most one walk along which it reduces, so that its kernel has one inner dimension; values before a
-reduction and after it may be in one group. Values made of scalars and positions alone are *inlined*: computed again in
-each group that uses them, which costs less than memory.
+A group has at most one walk along which it reduces, so its kernel has one inner dimension. Values before a reduction
+and after it may be in one group. A value made of scalars and positions alone is *inlined*: each group that uses it
+computes it again, which costs less than reading it from memory.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fusewire_kernels.fusion.fusion import INLINED_FORMS, Fusion, Refusal, place
 from fusewire_kernels.fusion.groups import Access, Group, Groups, Member
 from fusewire_kernels.fusion.needs import (
     Needs,
+    add_needs,
     is_crowded,
-    meet,
     misfit,
     needs_of,
     positions_of,
@@ -47,26 +47,28 @@ from fusewire_kernels.graph.graph import (
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.shapes import Shape
 
-MOST_INLINED = 8  # nodes of a value that is computed again wherever it is used
+MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 
-_ALONE = "a product stands alone"
-_OTHER_POINTS = "it has other points"
-_CROWDED = "a reduction of so much to so little has a kernel to itself"
-_REPEATED = "its kernel would compute too much again for each reduction"
+_ALONE = "a product has a kernel to itself"
+_OTHER_POINTS = "the two are computed at different points"
+_CROWDED = "a reduction of so many elements to so few results has a kernel to itself"
+_REPEATED = "their kernel would repeat too much work for each reduction"
+_CIRCLE = "the consumer needs a third kernel, which waits for the producer"
 
 
 def fuse(graph: Graph) -> Fusion:
-    """The graph's values in as few groups as the rules allow."""
+    """Groups the values of a graph; see the rules at the top of this file."""
     return _Fuser(graph).run()
 
 
-class _Links(NamedTuple):
-    """How a value relates to the groups of its operands.
+class _OperandGroups(NamedTuple):
+    """The groups that compute the operands of a value, by number.
 
-    `partials[group]`: where the value would lie in a group that it may join. `blocked`: groups that must end first.
+    `joinable[group]`: the placement that the value would have in a group that it may join. `blocked[group]`: the reason
+    why the value cannot join the group, which must end before the value is computed.
     """
 
-    partials: dict[int, Partial]
+    joinable: dict[int, Partial]
     blocked: dict[int, str]
 
 
@@ -74,9 +76,9 @@ class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self._graph, self._values = graph, graph.values
         self._groups = Groups(len(graph.values))
-        self._placement: list[Placement] = [()] * len(graph.values)  # of the result, in its group's space
-        self._nodes_inside: list[int] = [0] * len(graph.values)  # of an inlined value; 0: it is not inlined
-        self._outer_uses = list(graph.uses)  # of each value, by others than members of its own group
+        self._placement: list[Placement] = [()] * len(graph.values)  # of each value's result, in the space of its group
+        self._nodes_inside: list[int] = [0] * len(graph.values)  # of each inlined value; 0 if the value is not inlined
+        self._outer_uses = list(graph.uses)  # of each value: uses outside its own group
         self._writers: dict[int, list[int]] = {}
         self._refusals: list[Refusal] = []
 
@@ -128,13 +130,13 @@ class _Fuser:
                 self._materialise(operand.value)
 
     def _inlined(self, operand: Operand, placement: Placement) -> Iterator[Member]:
-        """The members that an inlined operand brings into a group, met at the points of `placement`.
+        """The members that an inlined operand adds to a group that uses it at the points of `placement`.
 
-        What it is made of comes with it, even if that has a buffer by now.
+        Its own operands are among them, even those that have got a buffer since.
         """
         value = self._values[operand.value]
         place = places.behind_view(operand.layout, value.shape, placement)
-        assert place is not None, "only what can be placed is inlined"
+        assert place is not None, "a value is inlined only if it has a placement behind its views"
         for inner in value.operands:
             if self._values[inner.value].form not in SLOTS:
                 yield from self._inlined(inner, place)
@@ -152,39 +154,39 @@ class _Fuser:
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
 
     def _place(self, number: int, value: Value) -> None:
-        links = self._links(value)
-        group = self._join_one(number, value, links) if links.partials else None
+        operand_groups = self._operand_groups(value)
+        group = self._join_one(number, value, operand_groups) if operand_groups.joinable else None
         if group is None:
             group = self._begin(number, value)
-        elif len(links.partials) > 1:
-            self._merge_others(group, number, links)
+        elif len(operand_groups.joinable) > 1:
+            self._merge_others(group, number, operand_groups)
         if value.target is not None:
             self._writers[value.target.value].append(number)
-        self._groups.wait(group, (*links.blocked, *links.partials))
-        for blocked, reason in links.blocked.items():
+        self._groups.wait(group, (*operand_groups.blocked, *operand_groups.joinable))
+        for blocked, reason in operand_groups.blocked.items():
             self._refuse(number, self._groups[blocked], reason)
 
-    def _join_one(self, number: int, value: Value, links: _Links) -> Group | None:
-        """Makes the value a member of the latest group that takes it."""
-        for candidate in sorted(links.partials, reverse=True):
+    def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
+        """Adds the value to the latest group that can take it, and returns that group; None if no group can."""
+        for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
-            placement = places.complete(value.domain, links.partials[candidate], group.elements, group.walk)
+            placement = places.complete(value.domain, operand_groups.joinable[candidate], group.elements, group.walk)
             if placement is None:
                 self._refuse(number, group, _OTHER_POINTS)
                 continue
-            needs = self._needs_in(group, number, placement, links)
+            needs = self._needs_in(group, number, placement, operand_groups)
             if isinstance(needs, Needs):
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
         return None
 
-    def _needs_in(self, group: Group, number: int, placement: Placement, links: _Links) -> Needs | str:
-        """What a value would need in a group, or why it cannot be there."""
+    def _needs_in(self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups) -> Needs | str:
+        """The needs of a value in a group, or the reason why it cannot join."""
         value = self._values[number]
-        for other in (*links.partials, *links.blocked):
+        for other in (*operand_groups.joinable, *operand_groups.blocked):
             if self._groups[other].ancestors >> group.number & 1:
-                return "it needs what itself waits for that"
+                return _CIRCLE
         needs = self._needs(group, value, placement)
         if isinstance(needs, str):
             return needs
@@ -193,7 +195,7 @@ class _Fuser:
         return misfit(group, needs) or (_REPEATED if self._repeats_much(group, number, needs) else needs)
 
     def _repeats_much(self, group: Group, number: int, needs: Needs) -> bool:
-        """Whether a group with one more value would compute much again."""
+        """Whether the kernel of a group with this value would repeat more work than `MOST_RECOMPUTED`."""
         if not group.reductions + needs.reductions:
             return False
         own_uses = Counter(self._read_of(group, self._values[number]))
@@ -205,14 +207,14 @@ class _Fuser:
         return recomputed_weight(self._values, members, group.elements, is_stored) > MOST_RECOMPUTED
 
     def _begin(self, number: int, value: Value) -> Group:
-        """A new group for a value. What cannot be computed again there is read from memory."""
+        """Makes a group for a value; inlined operands that the group cannot compute are stored and read from memory."""
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
         if isinstance(needs, str) or misfit(group, needs) is not None:
             self._materialise_operands(value)
-            self._groups.wait(group, self._links(value).partials)
-            self._groups.wait(group, self._links(value).blocked)
+            self._groups.wait(group, self._operand_groups(value).joinable)
+            self._groups.wait(group, self._operand_groups(value).blocked)
             needs = self._needs(group, value, placement)
             assert isinstance(needs, Needs), f"an empty group takes any {value.form}"
             assert misfit(group, needs) is None, f"an empty group takes any {value.form}"
@@ -220,7 +222,7 @@ class _Fuser:
         return group
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
-        meet(group, needs)
+        add_needs(group, needs)
         group.exposed += self._outer_uses[number] > 0
         self._take_uses(group, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
@@ -231,15 +233,16 @@ class _Fuser:
         return [base for base, _ in value.operands if self._groups.of[base] is group]
 
     def _take_uses(self, group: Group, inside: list[int]) -> None:
-        """A use of each of the members `inside` of a group is now one of its own."""
+        """Counts one use of each of the members `inside` as a use within their group."""
         outer_uses = self._outer_uses
         for base in inside:
             outer_uses[base] -= 1
             if not outer_uses[base]:
                 group.exposed -= 1
 
-    def _links(self, value: Value) -> _Links:
-        partials: dict[int, Partial] = {}
+    def _operand_groups(self, value: Value) -> _OperandGroups:
+        """The groups of a value's operands. Inlined operands that no group can compute at its points are stored."""
+        joinable: dict[int, Partial] = {}
         blocked: dict[int, str] = {}
         is_gather = value.form is GATHER
         for position, operand in enumerate(value.operands):
@@ -247,33 +250,33 @@ class _Fuser:
             if self._nodes_inside[base] and (is_data or not _is_invertible(operand.layout, self._values[base].shape)):
                 self._materialise(base)
             for store in self._writers.get(base, ()):
-                blocked[self._group(store).number] = "its operand is assembled from parts"
+                blocked[self._group(store).number] = "the operand is assembled by several stores"
             group = self._groups.of[base]
             if group is not None:
-                reason = self._link(partials, group, operand, is_data=is_data)
+                reason = self._try_join(joinable, group, operand, is_data=is_data)
                 if reason is not None:
                     blocked[group.number] = reason
         for store in value.after:
-            blocked[self._group(store).number] = "it overwrites a part of what that stores"
+            blocked[self._group(store).number] = "the consumer overwrites a part of what the producer stores"
         for number in blocked:
-            partials.pop(number, None)
-        return _Links(partials, blocked)
+            joinable.pop(number, None)
+        return _OperandGroups(joinable, blocked)
 
-    def _link(self, partials: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
-        """Enters where a value would lie in the group of this operand. Returns why it cannot, or None."""
+    def _try_join(self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
+        """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""
         if group.is_product:
             return _ALONE
         if is_data:
-            return "it gathers from anywhere in it"
+            return "the consumer gathers elements from anywhere in the operand"
         shape = self._values[operand.value].shape
         partial = places.through_view(operand.layout, shape, self._placement[operand.value])
         if partial is None:
-            return "it reads a part of it, or in an order without common loops"
-        known = partials.get(group.number)
+            return "the consumer reads a part of the operand, or reads it in an order without common loops"
+        known = joinable.get(group.number)
         together = partial if known is None else places.agree(known, partial)
         if together is None:
-            return "it reads it at two points at once"
-        partials[group.number] = together
+            return "the consumer needs two elements of the operand at one point"
+        joinable[group.number] = together
         return None
 
     # ---- what a value needs ----
@@ -283,9 +286,9 @@ class _Fuser:
         if value.form is REDUCTION:
             walk = places.walk_of_axes(value.domain, placement, value.axes)
             if walk is None:
-                return "what it reduces is not evenly apart"
+                return "the elements to reduce are not evenly apart"
             if group.walk not in (None, walk):
-                return "it reduces along other axes"
+                return "the two reduce along different axes"
         inlined: set[Member] = set()
         accesses = set() if value.target is None else {Access(value.target, placement)}
         for operand in value.operands:
@@ -302,7 +305,7 @@ class _Fuser:
         return Needs(walk, breaks, uncut, accesses, turned, inlined, 1, exposed, reductions)
 
     def _is_memory(self, operand: Operand, group: Group) -> bool:
-        """Whether the group reads the operand from memory: neither from a slot, nor as one of its own values."""
+        """Whether the group reads the operand from memory: it is no slot and no value of the group itself."""
         own = self._groups.of[operand.value]
         if own is not None:
             return own is not group
@@ -310,37 +313,37 @@ class _Fuser:
 
     # ---- merging ----
 
-    def _merge_others(self, group: Group, number: int, links: _Links) -> None:
-        """Takes in the other groups in which value `number`, now a member, could have been."""
-        self._groups.wait(group, links.blocked)
-        waiting = [other for other in links.partials if other != group.number]
+    def _merge_others(self, group: Group, number: int, operand_groups: _OperandGroups) -> None:
+        """Merges into `group`, where value `number` now is, the other groups that this value could have joined."""
+        self._groups.wait(group, operand_groups.blocked)
+        waiting = [other for other in operand_groups.joinable if other != group.number]
         for candidate in sorted(waiting, reverse=True):
             other = self._groups[candidate]
-            reason = self._reason_not_to_merge(group, other, links.partials[candidate])
+            reason = self._reason_not_to_merge(group, other, operand_groups.joinable[candidate])
             if any(self._groups[third].ancestors >> candidate & 1 for third in waiting):
-                reason = "it needs what itself waits for that"
+                reason = _CIRCLE
             if reason is None:
                 self._absorb(group, other, number)
                 waiting.remove(candidate)
-                del links.partials[candidate]
+                del operand_groups.joinable[candidate]
             else:
                 self._refuse(number, other, reason)
 
     def _reason_not_to_merge(self, group: Group, other: Group, partial: Partial) -> str | None:
-        """`partial` is where the last member of `group` would lie in `other`."""
+        """The reason, or None. `partial` is the placement that the last member of `group` would have in `other`."""
         have_one_walk = group.walk is None or other.walk is None or group.walk == other.walk
         if group.elements != other.elements or not have_one_walk:
             return _OTHER_POINTS
         if places.agree(partial, group.members[-1].placement) is None:
             return _OTHER_POINTS
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
-            return "it needs what itself waits for that"
+            return _CIRCLE
         needs = needs_of(group, other)
         return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
-        """Makes one group of two, for the sake of the member `number`."""
-        meet(group, needs_of(group, other))
+        """Merges `other` into `group`; the member `number` of `group` uses values of both."""
+        add_needs(group, needs_of(group, other))
         group.exposed += other.exposed
         self._take_uses(group, self._read_of(other, self._values[number]))
         self._groups.merge(group, other)
@@ -373,7 +376,7 @@ class _Fuser:
 
 @lru_cache(1 << 14)
 def _is_invertible(layout: Layout, shape: Shape) -> bool:
-    """Whether a value seen through this view can be computed at the points of the view."""
+    """Whether a value can be computed at the points of this view of it."""
     return places.behind_view(layout, shape, (0,) * len(layout.shape)) is not None
 
 
@@ -389,7 +392,7 @@ def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tu
 
 
 def _read_from_memory(graph: Graph, group: Group) -> list[int]:
-    """What a group reads from memory; after a merge that may be its own."""
+    """The values that a group reads from memory; after a merge some of them may be its own."""
     if group.is_product:
         return [base for base, _ in graph.values[group.members[0].value].operands]
     return [operand.value for operand, _ in group.accesses]

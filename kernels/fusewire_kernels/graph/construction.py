@@ -24,7 +24,7 @@ def build_graph(program: Program) -> Graph:
 
 
 def needed_ops(program: Program) -> list[bool]:
-    """Of each op, whether a live result depends on it."""
+    """For each op, whether a live result depends on it."""
     first = program.first_result
     needed = [False] * len(program.ops)
     for index in program.live:
@@ -37,60 +37,61 @@ def needed_ops(program: Program) -> list[bool]:
     return needed
 
 
-class _Mould(NamedTuple):
-    """An op that became one new value, to be made again of other operands.
+class _Template(NamedTuple):
+    """The one value that an op became, to be copied for equal ops over operands of equal types.
 
-    `layouts[i]` is how the value views operand i, None if as that comes; `constants` are its operands behind those.
-    `layout` is how the op's result views the value, and `look` what it looks like.
+    `layouts[i]` is the value's layout over operand i, or None if it uses the operand's own layout; `constants` are the
+    value's operands behind these. `layout` is the layout of the op's result over the value, and `result_type` the
+    number of the result's operand type.
     """
 
     value: Value
     layouts: tuple[Layout | None, ...]
     constants: tuple[Operand, ...]
     layout: Layout
-    look: int
+    result_type: int
 
 
 class _Construction:
-    """Appends the values of one op after another. `_numbered[n]` is what operand number n of the program became.
+    """Appends the values of one op after another. `_numbered[n]` is the view that stands for the program's operand n.
 
-    Bodies of loops repeat a few ops over operands that *look* alike: equal in dtype, in layout, and in whether they are
-    slots. What such an op became once, it becomes again.
+    The *type* of an operand is its dtype, its layout, and whether it is a slot. Loop bodies repeat a few ops over
+    operands of equal types; the value that such an op becomes is copied from a template.
     """
 
     def __init__(self, program: Program, needed: list[bool]) -> None:
         self._program, self._needed = program, needed
         self._ops = OpBuilder(program, needed)
         self.values = self._ops.values
-        self._looks: dict[tuple[DType, Layout, bool], int] = {}
-        self._moulds: dict[tuple[Any, ...], _Mould] = {}  # by op, attributes and the looks of operands
+        self._operand_types: dict[tuple[DType, Layout, bool], int] = {}
+        self._templates: dict[tuple[Any, ...], _Template] = {}  # by op, attributes and the types of operands
         leaves = [Value(INPUT, spec.dtype, spec.shape, 0, number=number) for number, spec in enumerate(program.inputs)]
         leaves += [Value(SCALAR, dtype, (), 0, number=number) for number, dtype in enumerate(program.scalars)]
         self._numbered = {number: self._ops.add(leaf) for number, leaf in enumerate(leaves)}
-        self._look_of = {number: self._look(operand) for number, operand in self._numbered.items()}
+        self._type_of = {number: self._operand_type(operand) for number, operand in self._numbered.items()}
 
     def add_ops(self) -> None:
-        """Adds what each op becomes that something live needs."""
-        numbered, look_of = self._numbered, self._look_of
+        """Adds the values of each op that a live result depends on."""
+        numbered, type_of = self._numbered, self._type_of
         number = self._program.first_result
         for index, op in enumerate(self._program.ops):
             if self._needed[index]:
                 self._ops.origin = index
                 entry, read, attributes = op
                 operands = [numbered[operand] for operand in read]
-                likeness = (entry, attributes, *[look_of[operand] for operand in read])
-                mould = self._moulds.get(likeness)
-                if mould is None:
-                    self._first_alike(number, op, operands, likeness)
+                key = (entry, attributes, *[type_of[operand] for operand in read])
+                template = self._templates.get(key)
+                if template is None:
+                    self._add_first(number, op, operands, key)
                 else:
-                    numbered[number] = self._again(mould, operands)
-                    look_of[number] = mould.look
+                    numbered[number] = self._from_template(template, operands)
+                    type_of[number] = template.result_type
             number += 1
             if op.op.has_region:
                 self._ops.first_start += op.op.starts(op.attributes)
 
     def outputs(self) -> tuple[int, ...]:
-        """The value of each live result: the one that holds it if that is a whole buffer, otherwise a copy."""
+        """One value for each live result. A result that is not a whole buffer, or is live twice, is copied."""
         found: list[int] = []
         for index in self._program.live:
             self._ops.origin = index
@@ -100,37 +101,41 @@ class _Construction:
             found.append(operand.value)
         return tuple(found)
 
-    def _first_alike(self, number: int, op: ProgramOp, operands: list[Operand], likeness: tuple[Any, ...]) -> None:
-        """Adds what an op becomes. If that is one value, the next that are alike may be copies of it."""
+    def _add_first(self, number: int, op: ProgramOp, operands: list[Operand], key: tuple[Any, ...]) -> None:
+        """Adds the values of an op for which there is no template, and keeps a template if they are one value."""
         given, first = tuple(operands), len(self.values)
         result = self._numbered[number] = self._ops.result(op, operands, self._program.specs[number])
-        look = self._look_of[number] = self._look(result)
+        result_type = self._type_of[number] = self._operand_type(result)
         if result.value == first == len(self.values) - 1:
-            self._keep_mould(likeness, given, result, look)
+            self._keep_template(key, given, result, result_type)
 
-    def _keep_mould(self, likeness: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, look: int) -> None:
-        """Remembers what an op became, one value, if that is made of its own operands."""
+    def _keep_template(
+        self, key: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, result_type: int
+    ) -> None:
+        """Keeps the one value that an op became as a template, if it reads the op's operands and constants alone."""
         value = self.values[result.value]
         viewed, constants = value.operands[: len(given)], value.operands[len(given) :]
         is_of_given = given and [base for base, _ in viewed] == [base for base, _ in given]
         is_of_constants = all(self.values[base].form is CONSTANT for base, _ in constants)
         if is_of_given and is_of_constants and value.body != "cast":  # casts of one operand are one value
-            value = self.values[result.value] = value._replace(kind=len(self._moulds))
+            value = self.values[result.value] = value._replace(kind=len(self._templates))
             views_of = zip(viewed, given, strict=True)
             layouts = tuple([None if view == whole else view.layout for view, whole in views_of])
-            self._moulds[likeness] = _Mould(value, layouts, constants, result.layout, look)
+            self._templates[key] = _Template(value, layouts, constants, result.layout, result_type)
 
-    def _again(self, mould: _Mould, operands: list[Operand]) -> Operand:
-        """What an op becomes that is like another one."""
-        for position, view in enumerate(mould.layouts):
+    def _from_template(self, template: _Template, operands: list[Operand]) -> Operand:
+        """Adds a copy of a template over other operands of the same types."""
+        for position, view in enumerate(template.layouts):
             if view is not None:
                 operands[position] = Operand(operands[position][0], view)
-        self.values.append(mould.value._replace(origin=self._ops.origin, operands=(*operands, *mould.constants)))
-        return Operand(len(self.values) - 1, mould.layout)
+        self.values.append(template.value._replace(origin=self._ops.origin, operands=(*operands, *template.constants)))
+        return Operand(len(self.values) - 1, template.layout)
 
-    def _look(self, operand: Operand) -> int:
+    def _operand_type(self, operand: Operand) -> int:
         value = self.values[operand.value]
-        return self._looks.setdefault((value.dtype, operand.layout, value.form in SLOTS), len(self._looks))
+        return self._operand_types.setdefault(
+            (value.dtype, operand.layout, value.form in SLOTS), len(self._operand_types)
+        )
 
     def _is_whole_result(self, operand: Operand) -> bool:
         value = self.values[operand.value]
@@ -139,7 +144,7 @@ class _Construction:
 
 
 def _needs_and_uses(values: list[Value], outputs: tuple[int, ...]) -> tuple[tuple[bool, ...], tuple[int, ...]]:
-    """Of each value, whether an output depends on it, and how often it is used then."""
+    """`Graph.is_needed` and `Graph.uses`."""
     is_needed = [False] * len(values)
     uses = [0] * len(values)
     for number in outputs:

@@ -12,7 +12,7 @@ from fusewire_protos.shapes import Shape
 
 
 class Form(Enum):
-    """What a value is."""
+    """The kinds of primitive values; the table at the top of this file says which op becomes which."""
 
     INPUT = "input"
     SCALAR = "scalar"
@@ -41,19 +41,19 @@ class Operand(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """The axis of a gather's data that the index picks from, in elements."""
+    """The axis of a gather's data along which the index picks: its length, and its stride in elements."""
 
     extent: int
     stride: int
 
 
 class Value(NamedTuple):
-    """One primitive value; `shape` is that of its dense buffer, if it gets one.
+    """One primitive value; `shape` is the shape of its dense buffer, if it gets one.
 
     Operands of POINTWISE and GATHER values are views of the value's own shape; `body` names the scalar body, the
-    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the index of the program's op.
-    Values of one `kind` differ in their origin and in the values that they view alone, and these are alike in dtype and
-    in whether they are slots; None: nothing is known of that.
+    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the op's index in the program.
+    Values of equal `kind` differ only in their origin and in the values that their operands view; those viewed values
+    are equal in dtype and in whether they are slots. A `kind` of None says nothing.
     """
 
     form: Form
@@ -80,8 +80,8 @@ class Value(NamedTuple):
 class Graph(NamedTuple):
     """The values of a program. `outputs[position]` is the value whose buffer is that live result.
 
-    `is_needed[value]`: some output depends on it. (The others are casts that turned out to be of nothing.)
-    `uses[value]`: how often needed values read it; being live is one more use.
+    `is_needed[value]`: an output depends on the value. (Values that are not needed are casts without elements.)
+    `uses[value]`: how often needed values read the value; being live counts as one use more.
     """
 
     values: tuple[Value, ...]

@@ -48,7 +48,7 @@ class OpBuilder(ValueBuilder):
         return _MAKER_OF[op.op](self, op, operands, spec)
 
     def pointwise(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         name, shape = op.op.name, spec.shape
         if name == "astype":
             return self.cast(operands[0], result)
@@ -73,7 +73,7 @@ class OpBuilder(ValueBuilder):
 
     def reduction(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         axes: Shape = op.attributes[0]
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         operand = self.cast(operands[0], wanted[0])
         shape = operand.layout.shape
         if prod(shape) == 0:
@@ -87,7 +87,7 @@ class OpBuilder(ValueBuilder):
         return self.viewed(self.add(value), spec.shape)
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        wanted, result = self._signature(op, operands)
+        wanted, result = self._dtype_signature(op, operands)
         a, b = [self.in_memory(self.cast(operand, wanted[i])) for i, operand in enumerate(operands)]
         walked_a, walked_b = _as_matrices(a.layout, b.layout)
         if walked_a.shape[-1] == 0:
@@ -111,7 +111,7 @@ class OpBuilder(ValueBuilder):
         position = 0
         for operand in operands:
             shape = operand.layout.shape
-            region = views.piece(result.layout, axis, position, shape)
+            region = views.region_along_axis(result.layout, axis, position, shape)
             self.store(self.cast(operand, spec.dtype), result.value, region)
             position += shape[axis]
         self._owner[result.value] = self._program.first_result + self.origin
@@ -119,7 +119,7 @@ class OpBuilder(ValueBuilder):
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         target, value = operands
-        result = target if self._is_ours_alone(target, op.operands[0]) else self.copy(target)
+        result = target if self._may_write_in_place(target, op.operands[0]) else self.copy(target)
         region = views.region(result.layout, catalogue.region_of(op.attributes), self.first_start)
         source = self.fit(value, spec.dtype, region.shape)
         self.store(source, result.value, region, after=tuple(self.stores_of[result.value]))
@@ -166,19 +166,19 @@ class OpBuilder(ValueBuilder):
         return self.cast(hits, spec.dtype)
 
     def _progression(self, scalars: list[Operand], spec: Spec, given: DType) -> Operand:
-        """start + position · step, the scalars in the `given` dtype and the work in its accumulator; then cast."""
+        """start + position · step: the scalars cast to `given`, the work in its accumulator dtype, the result cast."""
         computed = given.accumulator
         start, step = [self.fit(self.cast(scalar, given), computed, spec.shape) for scalar in scalars]
         position = self.cast(self.index(spec.shape, 0), computed)
         ramp = self.point("multiply", (position, step), computed, computed, spec.shape)
         return self.cast(self.point("add", (start, ramp), computed, computed, spec.shape), spec.dtype)
 
-    def _signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
+    def _dtype_signature(self, op: ProgramOp, operands: list[Operand]) -> DtypeSignature:
         values = self.values
-        return _signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
+        return _dtype_signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
 
-    def _is_ours_alone(self, target: Operand, number: int) -> bool:
-        """Whether an assembly may be written in place: `number` is its one name, and this op its one reader."""
+    def _may_write_in_place(self, target: Operand, number: int) -> bool:
+        """Whether an assembly may be written in place: operand `number` is all of it, and this op is its one reader."""
         return self._owner.get(target.value) == number and self._uses[number] == 1
 
     @cached_property
@@ -187,7 +187,7 @@ class OpBuilder(ValueBuilder):
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
-    """How often each operand number is used by needed ops, or is live."""
+    """For each operand number, how often needed ops read it; being live counts as one use more."""
     uses = [0] * len(program.specs)
     for op, is_needed in zip(program.ops, needed, strict=True):
         if is_needed:
@@ -199,7 +199,7 @@ def _count_uses(program: Program, needed: list[bool]) -> list[int]:
 
 
 @lru_cache(1024)
-def _signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
+def _dtype_signature(op: Op, operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
     return op.dtype_rule(operands, attributes)
 
 
@@ -215,7 +215,7 @@ def _reduces_one_walk(layout: Layout, axes: Shape) -> bool:
 
 @lru_cache(1024)
 def _as_matrices(a: Layout, b: Layout) -> tuple[Layout, Layout]:
-    """The operands of a product as batches of matrices: a lone vector is one row of a, one column of b."""
+    """The operands of a product as batches of matrices: a vector a becomes one row, a vector b one column."""
     rows = a if len(a.shape) > 1 else Layout((1, *a.shape), (0, *a.strides), a.offset, a.moves)
     columns = b if len(b.shape) > 1 else Layout((*b.shape, 1), (*b.strides, 0), b.offset, b.moves)
     batch = shapes.broadcast(rows.shape[:-2], columns.shape[:-2])

@@ -1,8 +1,8 @@
-"""Views as addressing: where the elements of an array lie in a dense buffer, in elements and without touching any.
+"""Computes the layout of each view: where its elements lie in a dense buffer, counted in elements; nothing is copied.
 
 A layout addresses element (i, j, …) of a view at `offset + i·strides[0] + j·strides[1] + …`, moved further by the
-slice starts that `moves` names. Every buffer is dense and in C order, so a value begins with its dense layout and each
-view op makes a new layout of the old. Only a reshape may fail: where no strides express it, the elements are copied.
+slice starts that `moves` names. Every buffer is dense and in C order, so a value has a dense layout and each view
+op makes a new layout from the one before. Only a reshape may fail: if no strides express it, the elements are copied.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Move(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where a view's elements lie in the buffer of the value that it views.
+    """The strides and the offset, in elements, that lead to a view's elements in the buffer of the viewed value.
 
-    Strides are 0 where the view repeats, and along axes of length 1, so that equal walks are equal tuples.
+    Strides are 0 where the view repeats, and along axes of length 1, so that equal layouts are equal tuples.
     """
 
     shape: Shape
@@ -65,7 +65,7 @@ def dense(shape: Shape) -> Layout:
 
 @lru_cache(_CACHED)
 def broadcast_to(layout: Layout, shape: Shape) -> Layout:
-    """The layout repeated along the axes where `shape` is larger, or which it has in front."""
+    """The layout repeated along the axes that `shape` adds in front, and along those where `shape` is longer."""
     if layout.shape == shape:
         return layout
     added = len(shape) - len(layout.shape)
@@ -84,7 +84,7 @@ def transpose(layout: Layout, permutation: Shape) -> Layout:
 
 @lru_cache(_CACHED)
 def reshape(layout: Layout, shape: Shape) -> Layout | None:
-    """The same elements in the same order under another shape, or None where strides cannot express it."""
+    """The layout of the same elements in the same order under another shape, or None if no strides express it."""
     if layout.shape == shape:
         return layout
     if prod(shape) == 0:
@@ -94,9 +94,9 @@ def reshape(layout: Layout, shape: Shape) -> Layout | None:
 
 
 def region(layout: Layout, part: Region, first_start: int) -> Layout:
-    """A region of the layout whose starts are slice starts `first_start` and on.
+    """The layout of a region; its starts are the slice starts from number `first_start` on.
 
-    A start that can have one value only becomes part of the offset, so a slice of everything is no slice.
+    A start that can have only one value becomes part of the offset, so a slice of a whole axis costs nothing.
     """
     shape, strides = list(layout.shape), list(layout.strides)
     offset, moves = layout.offset, list(layout.moves)
@@ -115,8 +115,8 @@ def region(layout: Layout, part: Region, first_start: int) -> Layout:
 
 
 @lru_cache(_CACHED)
-def piece(layout: Layout, axis: int, position: int, shape: Shape) -> Layout:
-    """The part of `shape` that begins at `position` along one axis of a dense layout."""
+def region_along_axis(layout: Layout, axis: int, position: int, shape: Shape) -> Layout:
+    """The region of `shape` that begins at `position` along one axis of a dense layout."""
     strides = tuple([stride if dim != 1 else 0 for dim, stride in zip(shape, layout.strides, strict=True)])
     return Layout(shape, strides, position * prod(layout.shape[axis + 1 :]), ())
 
@@ -131,20 +131,20 @@ def without_axes(layout: Layout, axes: Shape) -> Layout:
 
 @lru_cache(_CACHED)
 def before_axes(layout: Layout, shape: Shape, following: int) -> Layout:
-    """The layout at every point of `shape`, where it does not vary along the `following` last axes."""
+    """The layout broadcast to `shape`, with `following` axes added behind its own along which it repeats."""
     ones = Layout(layout.shape + (1,) * following, layout.strides + (0,) * following, layout.offset, layout.moves)
     return broadcast_to(ones, shape)
 
 
 @lru_cache(_CACHED)
 def is_one_walk(shape: Shape, strides: Shape) -> bool:
-    """Whether row-major order over these axes is one strided dimension."""
+    """Whether row-major order over these axes moves by one stride all the way."""
     axes = [(dim, stride) for dim, stride in zip(shape, strides, strict=True) if dim != 1]
     return all(outer == inner * dim for (_, outer), (dim, inner) in pairwise(axes))
 
 
 def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
-    """The (extent, stride) of the fewest axes that give the same walk; axes of length 1 vanish."""
+    """The (extent, stride) of the fewest axes that visit the same elements in the same order, none of length 1."""
     merged: list[tuple[int, int]] = []
     for dim, stride in zip(shape, strides, strict=True):
         if dim == 1:
@@ -157,16 +157,16 @@ def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
 
 
 def _only_start(dim: int, length: int, step: int) -> int | None:
-    """The one legal start of a slice that spans its whole axis, or None if there are several."""
+    """The one legal start of a slice that spans its axis from end to end, or None if several starts are legal."""
     if length == 0 or abs(step) * (length - 1) != dim - 1:
         return None
     return 0 if step > 0 else dim - 1
 
 
 def _reshaped_strides(axes: list[tuple[int, int]], shape: Shape) -> Shape | None:
-    """Strides of `shape` over merged axes: each axis must be the product of whole dims, from the last one on."""
+    """Strides of `shape` over merged axes, or None: from the last axis on, whole dims must multiply to each axis."""
     strides: list[int] = []
-    left, stride = 1, 0  # elements of the axis at hand that no dim has used yet, and the stride of the next dim
+    left, stride = 1, 0  # elements of the current axis that no dim has used yet; the stride of the next dim
     for dim in reversed(shape):
         if dim == 1:
             strides.append(0)
@@ -181,7 +181,7 @@ def _reshaped_strides(axes: list[tuple[int, int]], shape: Shape) -> Shape | None
     return tuple(reversed(strides))
 
 
-# Of each view that strides always express: (layout of the operand, *attributes) → layout of the result.
+# The views that strides always express: (layout of the operand, *attributes) → layout of the result.
 VIEWS: dict[str, Callable[..., Layout]] = {
     "transpose": transpose,
     "broadcast_to": broadcast_to,

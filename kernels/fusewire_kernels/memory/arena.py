@@ -1,8 +1,9 @@
-"""The arena: every interior buffer at a fixed offset, so that buffers which are never needed at once share memory.
+"""Lays out the arena: a fixed offset for every interior buffer, so that buffers never needed together share memory.
 
-A buffer's memory is taken at the launch that first writes it and given back after the launch that last uses it. Within
-a launch all instances run at once, so nothing is given back in between; but a result may lie on an operand that ends
-with the same task, if each element is written at the point that reads it.
+A buffer takes memory at the launch that first writes it, and frees it after the launch that last uses it. All instances
+of a launch run at the same time, so no memory is freed within a launch. One exception: a result may be written over an
+operand of the same instance if nothing else reads that operand, and if each element is written at the point that reads
+it.
 """
 
 from __future__ import annotations
@@ -12,97 +13,97 @@ from collections import defaultdict
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import INPUT, Graph, Value
 from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES
 
 
 class Arena(NamedTuple):
-    """`offset_of[value]`: where a buffer begins, in bytes."""
+    """The size of the arena, and the offset in bytes of each value's buffer."""
 
     size_bytes: int
     offset_of: dict[int, int]
 
 
-class _Room(NamedTuple):
-    """A piece of the arena."""
+class _Range(NamedTuple):
+    """A range of bytes of the arena."""
 
     offset: int
     size_bytes: int
 
 
-def arrange(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> Arena:
-    """Offsets for all buffers that are neither inputs nor live results."""
+def arrange(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]) -> Arena:
+    """Gives an offset to every buffer that is neither an input nor a live result."""
     outputs = set(graph.outputs)
-    arranger = _Arranger(graph, tasks, lifetimes)
-    for value, lifetime in lifetimes.items():  # in order of first use, which of these is the first write
+    arranger = _Arranger(graph, instances, lifetimes)
+    for value, lifetime in lifetimes.items():  # in order of first use, which for these buffers is the first write
         if value not in outputs and graph.values[value].form is not INPUT:
             arranger.place(value, lifetime)
     return Arena(arranger.size_bytes, arranger.offset_of)
 
 
 class _Arranger:
-    def __init__(self, graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime]) -> None:
+    def __init__(self, graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime]) -> None:
         self.size_bytes = 0
         self.offset_of: dict[int, int] = {}
-        self._graph, self._tasks, self._lifetimes = graph, tasks, lifetimes
-        self._free: list[_Room] = []  # by offset, never adjacent
-        # What lies in the arena, by the last launch that uses it.
-        self._ending: defaultdict[int, dict[int, _Room]] = defaultdict(dict)
-        self._launch = 0  # what ended before this one has been given back
+        self._graph, self._instances, self._lifetimes = graph, instances, lifetimes
+        self._free: list[_Range] = []  # by offset, never adjacent
+        # Buffers in the arena, by the launch that uses them last.
+        self._ending: defaultdict[int, dict[int, _Range]] = defaultdict(dict)
+        self._launch = 0  # buffers last used before this launch have been freed
 
     def place(self, value: int, lifetime: Lifetime) -> None:
-        """Gives a buffer its offset. Buffers come in the order in which they are first written."""
+        """Gives a buffer its offset. Call it for the buffers in the order in which they are first written."""
         launch, group = lifetime.writes[0]
         self._give_back_before(launch)
-        source = self._source_to_overwrite(value, launch, self._tasks[group])
+        source = self._source_to_overwrite(value, launch, self._instances[group])
         if source is None:
-            room = self._take(_size_bytes(self._graph.values[value]))
+            reserved = self._take(_size_bytes(self._graph.values[value]))
         else:
-            room = self._ending[launch].pop(source)
-        self.offset_of[value] = room.offset
-        self._ending[lifetime.last_use][value] = room
+            reserved = self._ending[launch].pop(source)
+        self.offset_of[value] = reserved.offset
+        self._ending[lifetime.last_use][value] = reserved
 
-    def _source_to_overwrite(self, value: int, launch: int, task: Task) -> int | None:
-        """What ends in the launch that first writes a value, where the value may lie."""
+    def _source_to_overwrite(self, value: int, launch: int, instance: Instance) -> int | None:
+        """A buffer that the value may overwrite, because its last use is the launch that first writes the value."""
         ending = self._ending.get(launch)
         if not ending:
             return None
-        for source, _ in task.operands[: len(task.operands) - task.outputs]:
-            if source in ending and may_overwrite(self._graph, self._tasks, self._lifetimes, source, value):
+        for source, _ in instance.operands[: len(instance.operands) - instance.outputs]:
+            if source in ending and may_overwrite(self._graph, self._instances, self._lifetimes, source, value):
                 return source
         return None
 
-    def _take(self, size_bytes: int) -> _Room:
-        """The smallest free room that is large enough, or new memory at the end."""
-        fitting = [room for room in self._free if room.size_bytes >= size_bytes]
+    def _take(self, size_bytes: int) -> _Range:
+        """Takes the smallest free range that is large enough, or extends the arena."""
+        fitting = [free for free in self._free if free.size_bytes >= size_bytes]
         if not fitting:
             return self._extend(size_bytes)
-        room = min(fitting, key=lambda room: room.size_bytes)
-        self._free.remove(room)
-        if room.size_bytes > size_bytes:
-            insort(self._free, _Room(room.offset + size_bytes, room.size_bytes - size_bytes))
-        return _Room(room.offset, size_bytes)
+        smallest = min(fitting, key=lambda free: free.size_bytes)
+        self._free.remove(smallest)
+        if smallest.size_bytes > size_bytes:
+            insort(self._free, _Range(smallest.offset + size_bytes, smallest.size_bytes - size_bytes))
+        return _Range(smallest.offset, size_bytes)
 
-    def _extend(self, size_bytes: int) -> _Room:
+    def _extend(self, size_bytes: int) -> _Range:
         offset = self.size_bytes
         if self._free and self._free[-1].offset + self._free[-1].size_bytes == offset:
             offset = self._free.pop().offset
         self.size_bytes = offset + size_bytes
-        return _Room(offset, size_bytes)
+        return _Range(offset, size_bytes)
 
     def _give_back_before(self, launch: int) -> None:
         for ended in range(self._launch, launch):
-            for room in self._ending.pop(ended, {}).values():
-                self._give_back(room)
+            for unused in self._ending.pop(ended, {}).values():
+                self._give_back(unused)
         self._launch = launch
 
-    def _give_back(self, room: _Room) -> None:
-        for other in [other for other in self._free if _touch(other, room)]:
+    def _give_back(self, unused: _Range) -> None:
+        for other in [other for other in self._free if _touch(other, unused)]:
             self._free.remove(other)
-            room = _Room(min(other.offset, room.offset), other.size_bytes + room.size_bytes)
-        insort(self._free, room)
+            unused = _Range(min(other.offset, unused.offset), other.size_bytes + unused.size_bytes)
+        insort(self._free, unused)
 
 
 def _size_bytes(value: Value) -> int:
@@ -110,5 +111,5 @@ def _size_bytes(value: Value) -> int:
     return -(-size_bytes // ARENA_ALIGNMENT_BYTES) * ARENA_ALIGNMENT_BYTES
 
 
-def _touch(a: _Room, b: _Room) -> bool:
+def _touch(a: _Range, b: _Range) -> bool:
     return a.offset + a.size_bytes == b.offset or b.offset + b.size_bytes == a.offset

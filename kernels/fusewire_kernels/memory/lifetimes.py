@@ -1,4 +1,4 @@
-"""When each buffer of a plan is first written and last used, in launches: what memory may be shared by whom."""
+"""Finds the first write and the last use of each buffer, in launches, and decides which buffers may share memory."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
-from fusewire_kernels.fusion.horizontal import Batch
-from fusewire_kernels.fusion.lowering import Task
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
+from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Graph
 
-_ARRAY = ArgumentKind.ARRAY  # Python 3.11 takes long to look up a member of an enum
+_ARRAY = ArgumentKind.ARRAY  # Python 3.11 is slow to look up a member of an enum
 
 
 class Use(NamedTuple):
-    """That a task (a group's index) uses a buffer in a launch."""
+    """One use of a buffer: the launch, and the group whose instance uses it."""
 
     launch: int
     group: int
@@ -23,7 +23,7 @@ class Use(NamedTuple):
 
 @dataclass(slots=True)
 class Lifetime:
-    """Of one buffer, the uses in launch order."""
+    """The uses of one buffer, in launch order."""
 
     reads: list[Use] = field(default_factory=list)
     writes: list[Use] = field(default_factory=list)
@@ -38,14 +38,14 @@ class Lifetime:
         return self.reads[-1].launch if self.reads else None
 
 
-def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int, Lifetime]:
+def lifetimes(graph: Graph, instances: list[Instance], launches: list[GroupedLaunch]) -> dict[int, Lifetime]:
     """The lifetime of every value that has a buffer and is used, in order of first use."""
     found: dict[int, Lifetime] = {}
     values = graph.values
-    for launch, batch in enumerate(batches):
-        for group in batch.groups:
-            use = Use(launch, group)
-            _, operands, outputs = tasks[group]
+    for number, launch in enumerate(launches):
+        for group in launch.groups:
+            use = Use(number, group)
+            _, operands, outputs = instances[group]
             first_output = len(operands) - outputs
             for position, (value, _) in enumerate(operands):
                 lifetime = found.get(value)
@@ -54,47 +54,50 @@ def lifetimes(graph: Graph, tasks: list[Task], batches: list[Batch]) -> dict[int
                         continue
                     lifetime = found[value] = Lifetime()
                 (lifetime.writes if position >= first_output else lifetime.reads).append(use)
-                lifetime.last_use = launch
+                lifetime.last_use = number
     return found
 
 
-def may_overwrite(graph: Graph, tasks: list[Task], lifetimes: dict[int, Lifetime], source: int, target: int) -> bool:
-    """Whether `target` may lie on `source`, which ends in the launch that begins to write `target`.
+def may_overwrite(
+    graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], source: int, target: int
+) -> bool:
+    """Whether `target` may be written over `source`, whose last use is the launch that first writes `target`.
 
-    The one task that reads the source then must write each element at the point that reads it: both are whole buffers
-    that move alike, read through one argument, and no point is visited twice, as reductions do.
+    In that launch only the instance that writes the target may read the source, and it must write each element at the
+    point that reads it. So both are whole buffers with equal strides, the source is read through one argument, and the
+    kernel visits no point twice, as a kernel with reductions does.
     """
     write_launch, writer = lifetimes[target].writes[0]
-    task = tasks[writer]
-    kernel = task.lowered.kernel
+    instance = instances[writer]
+    kernel = instance.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner or not have_equal_items(graph, source, target):
         return False
-    # Launches are in order, so that the reads of this one are the last.
+    # Reads are in launch order, so those of this launch are the last.
     for launch, reader in reversed(lifetimes[source].reads):
         if launch != write_launch:
             break
         if reader != writer:
             return False
-    buffers = [value for value, _ in task.operands]
-    first_output = len(buffers) - task.outputs
+    buffers = [value for value, _ in instance.operands]
+    first_output = len(buffers) - instance.outputs
     inputs, outputs = buffers[:first_output], buffers[first_output:]
     if inputs.count(source) != 1 or outputs.count(target) != 1:
         return False
     read, write = inputs.index(source), first_output + outputs.index(target)
-    if kernel.inputs[read].kind is not _ARRAY or task.lowered.strides[read] != task.lowered.strides[write]:
+    if kernel.inputs[read].kind is not _ARRAY or instance.lowered.strides[read] != instance.lowered.strides[write]:
         return False
-    return _is_whole(graph, task, read) and _is_whole(graph, task, write)
+    return _is_whole(graph, instance, read) and _is_whole(graph, instance, write)
 
 
 def have_equal_items(graph: Graph, a: int, b: int) -> bool:
-    """Whether two buffers are equal in number and size of elements."""
+    """Whether two buffers have the same number of elements, each of the same size."""
     one, other = graph.values[a], graph.values[b]
     if one.shape == other.shape and one.dtype is other.dtype:
         return True
     return one.dtype.itemsize_bytes == other.dtype.itemsize_bytes and prod(one.shape) == prod(other.shape)
 
 
-def _is_whole(graph: Graph, task: Task, position: int) -> bool:
-    value, layout = task.operands[position]
+def _is_whole(graph: Graph, instance: Instance, position: int) -> bool:
+    value, layout = instance.operands[position]
     is_unmoved = layout.offset == 0 and not layout.moves
-    return is_unmoved and task.lowered.moved_elements[position] == prod(graph.values[value].shape)
+    return is_unmoved and instance.lowered.moved_elements[position] == prod(graph.values[value].shape)

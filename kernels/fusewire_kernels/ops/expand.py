@@ -36,14 +36,14 @@ def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expans
     formula = _FORMULAS[op.name]
     dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
     numbers = [rounded(number, dtype) for number in op.numbers(attributes)]
-    sketch = _Sketch(op, operands, dtype.accumulator, attributes, len(numbers))
-    result = formula(sketch, sketch.operands_in_computed_dtype())
+    writer = _ProgramWriter(op, operands, dtype.accumulator, attributes, len(numbers))
+    result = formula(writer, writer.operands_in_computed_dtype())
     if dtype is not dtype.accumulator:
-        sketch.apply("astype", result, attributes=(dtype.code,))
-    return Expansion(sketch.program(), (0, prod(operands[0].shape[axis] for axis in sketch.axes), *numbers))
+        writer.apply("astype", result, attributes=(dtype.code,))
+    return Expansion(writer.program(), (0, prod(operands[0].shape[axis] for axis in writer.axes), *numbers))
 
 
-class _Sketch:
+class _ProgramWriter:
     """Writes a program op by op; a number is an operand number of that program.
 
     `attributes` are the composite's, `numbers` of them numbers. `axes` are those to reduce, perhaps none; `keeps_axes`:
@@ -91,50 +91,50 @@ class _Sketch:
         return program.build(self._inputs, scalars, self._ops, (len(self._ops) - 1,))
 
 
-def _mean(sketch: _Sketch, operands: list[int]) -> int:
-    return sketch.apply("divide", sketch.reduced_last("sum", operands[0]), sketch.count)
+def _mean(writer: _ProgramWriter, operands: list[int]) -> int:
+    return writer.apply("divide", writer.reduced_last("sum", operands[0]), writer.count)
 
 
-def _var(sketch: _Sketch, operands: list[int]) -> int:
+def _var(writer: _ProgramWriter, operands: list[int]) -> int:
     array, correction = operands
-    deviations = sketch.apply("subtract", array, sketch.mean(array))
-    squares = sketch.reduced_last("sum", sketch.apply("square", deviations))
-    divisor = sketch.apply("maximum", sketch.apply("subtract", sketch.count, correction), sketch.zero)
-    return sketch.apply("divide", squares, divisor)
+    deviations = writer.apply("subtract", array, writer.mean(array))
+    squares = writer.reduced_last("sum", writer.apply("square", deviations))
+    divisor = writer.apply("maximum", writer.apply("subtract", writer.count, correction), writer.zero)
+    return writer.apply("divide", squares, divisor)
 
 
-def _std(sketch: _Sketch, operands: list[int]) -> int:
-    return sketch.apply("sqrt", _var(sketch, operands))
+def _std(writer: _ProgramWriter, operands: list[int]) -> int:
+    return writer.apply("sqrt", _var(writer, operands))
 
 
-def _logsumexp(sketch: _Sketch, operands: list[int]) -> int:
+def _logsumexp(writer: _ProgramWriter, operands: list[int]) -> int:
     """Where the greatest is infinite, nothing is subtracted: the difference would be NaN."""
-    greatest = sketch.reduced("max", operands[0])
-    shift = sketch.apply("where", sketch.apply("isinf", greatest), sketch.zero, greatest)
-    powers = sketch.apply("exp", sketch.apply("subtract", operands[0], shift))
-    result = sketch.apply("add", sketch.apply("log", sketch.reduced("sum", powers)), shift)
-    return result if sketch.keeps_axes else sketch.squeezed(result)
+    greatest = writer.reduced("max", operands[0])
+    shift = writer.apply("where", writer.apply("isinf", greatest), writer.zero, greatest)
+    powers = writer.apply("exp", writer.apply("subtract", operands[0], shift))
+    result = writer.apply("add", writer.apply("log", writer.reduced("sum", powers)), shift)
+    return result if writer.keeps_axes else writer.squeezed(result)
 
 
-def _softmax(sketch: _Sketch, operands: list[int]) -> int:
-    powers = sketch.apply("exp", sketch.apply("subtract", operands[0], sketch.reduced("max", operands[0])))
-    return sketch.apply("divide", powers, sketch.reduced("sum", powers))
+def _softmax(writer: _ProgramWriter, operands: list[int]) -> int:
+    powers = writer.apply("exp", writer.apply("subtract", operands[0], writer.reduced("max", operands[0])))
+    return writer.apply("divide", powers, writer.reduced("sum", powers))
 
 
-def _log_softmax(sketch: _Sketch, operands: list[int]) -> int:
-    shifted = sketch.apply("subtract", operands[0], sketch.reduced("max", operands[0]))
-    total = sketch.reduced("sum", sketch.apply("exp", shifted))
-    return sketch.apply("subtract", shifted, sketch.apply("log", total))
+def _log_softmax(writer: _ProgramWriter, operands: list[int]) -> int:
+    shifted = writer.apply("subtract", operands[0], writer.reduced("max", operands[0]))
+    total = writer.reduced("sum", writer.apply("exp", shifted))
+    return writer.apply("subtract", shifted, writer.apply("log", total))
 
 
-def _layer_norm(sketch: _Sketch, operands: list[int]) -> int:
+def _layer_norm(writer: _ProgramWriter, operands: list[int]) -> int:
     array, epsilon = operands
-    centred = sketch.apply("subtract", array, sketch.mean(array))
-    variance = sketch.mean(sketch.apply("square", centred))
-    return sketch.apply("divide", centred, sketch.apply("sqrt", sketch.apply("add", variance, epsilon)))
+    centred = writer.apply("subtract", array, writer.mean(array))
+    variance = writer.mean(writer.apply("square", centred))
+    return writer.apply("divide", centred, writer.apply("sqrt", writer.apply("add", variance, epsilon)))
 
 
-_Formula = Callable[[_Sketch, list[int]], int]
+_Formula = Callable[[_ProgramWriter, list[int]], int]
 
 _FORMULAS: dict[str, _Formula] = {
     "mean": _mean,

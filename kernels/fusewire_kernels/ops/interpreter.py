@@ -4,7 +4,7 @@ Exact ops and views are the array library's, whose bits are ours; composite ops 
 every other op goes to the device's one-op kernels, or to its twin where nothing can be compiled.
 
 What is the same for all rows of a program is worked out once, as its steps. What is the same for all programs, an op on
-operands of the same specs, is worked out once for the device, as its repertoire.
+operands of the same specs, is worked out once for the device, as its op_cache.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
 
-MOST_OPS = 1024  # that a repertoire remembers, with the plans of their kernels
-MOST_SCALARS = 256  # that a repertoire remembers
+MOST_OPS = 1024  # that a op_cache remembers, with the plans of their kernels
+MOST_SCALARS = 256  # that a op_cache remembers
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes
 _Parts = tuple[Op, tuple[Spec, ...], Attributes]  # of a signature
 
 
-class Step(NamedTuple):
+class PreparedOp(NamedTuple):
     """An op made ready for operands of its specs, whatever the program and the row.
 
     `run` takes the operands, and `starts` if the op has any. Where a program stands for the op, it takes a list of
@@ -50,25 +50,25 @@ class Step(NamedTuple):
     is_program: bool = False
     leaves_nan_open: bool = False
 
-    def settled(self) -> Step:
+    def settled(self) -> PreparedOp:
         """The step with all bits of its result."""
         if not self.leaves_nan_open:
             return self
         run = self.run
-        return Step(lambda *operands: nans.settle(run(*operands)))
+        return PreparedOp(lambda *operands: nans.settle(run(*operands)))
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class PreparedProgram:
     """A program made ready for any row on one device."""
 
     program: Program
-    repertoire: Repertoire
-    ready: Sequence[Step]  # one an op
+    op_cache: OpCache
+    ready: Sequence[PreparedOp]  # one an op
     dying: Sequence[Sequence[int]]  # for each op, the operand numbers that nothing needs after it
 
 
-class Repertoire:
+class OpCache:
     """What a device has ready for all programs: ops, and scalars. Used by one thread.
 
     `library` is NumPy or has its interface; `is_library_exact` is the device's. Of more than `most_ops` ops that leaves
@@ -79,23 +79,23 @@ class Repertoire:
         self.library = library
         self._is_library_exact = is_library_exact
         self._most_ops = most_ops
-        self._steps: OrderedDict[_Parts, Step] = OrderedDict()
+        self._steps: OrderedDict[_Parts, PreparedOp] = OrderedDict()
         self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
-    def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, Steps]:
+    def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, PreparedProgram]:
         """Makes a program ready, one of the ops that differ each time it is resumed.
 
         `kernel_of` is asked for ops whose bits are not the library's, unless they are ready; None stands for a device
         without a compiler.
         """
-        steps: dict[Signature, Step] = {}
+        steps: dict[Signature, PreparedOp] = {}
         for signature in program.distinct:
             steps[signature] = self._step(signature, kernel_of)
             yield
         ready = [*map(steps.__getitem__, program.signatures)]
-        for index in _seen(program):
+        for index in _with_visible_nan(program):
             ready[index] = ready[index].settled()
-        return Steps(program, self, ready, _dying(program))
+        return PreparedProgram(program, self, ready, _dying(program))
 
     def scalar(self, value: int | float, dtype: DType) -> Any:
         """A scalar of a row as an array of rank 0, which nobody may write to."""
@@ -106,7 +106,7 @@ class Repertoire:
     def scalars(self, values: Sequence[int | float], dtypes: Sequence[DType]) -> list[Any]:
         return [self.scalar(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
 
-    def _step(self, signature: Signature, kernel_of: KernelOf | None) -> Step:
+    def _step(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
         if signature.op.most_operands is None:  # nor would then the memory be bounded of what is remembered
             return self._new_step(signature, kernel_of)
         parts = (signature.op, signature.operands, signature.attributes)  # equal signatures may be two
@@ -118,42 +118,42 @@ class Repertoire:
             self._steps.popitem(last=False)
         return step
 
-    def _new_step(self, signature: Signature, kernel_of: KernelOf | None) -> Step:
+    def _new_step(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
         op, specs, attributes = signature.op, signature.operands, signature.attributes
         if op.category is Category.COMPOSITE:
             program, constants = expand(op, specs, attributes)
             return self._program_step(program, self.scalars(constants, program.scalars), kernel_of)
         if kernel_of is not None and needs_kernel(op, is_library_exact=self._is_library_exact):
-            return Step(kernel_of(op, specs, attributes))
+            return PreparedOp(kernel_of(op, specs, attributes))
         if kernel_of is not None and not self._is_library_exact:
             casts = converted_first(op, specs, attributes)
             if casts:
-                return self._program_step(_behind(casts, op, specs, attributes), (), kernel_of)
+                return self._program_step(_move_of_casts(casts, op, specs, attributes), (), kernel_of)
         run = reference.prepare(op, self.library, specs, attributes)
         is_open = reference.leaves_nan_open(op, _dtypes(specs), signature.result.dtype)
-        return Step(run, signature.starts, leaves_nan_open=is_open)
+        return PreparedOp(run, signature.starts, leaves_nan_open=is_open)
 
-    def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> Step:
+    def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> PreparedOp:
         """The step of an op for which a program stands, whose scalars are `constants`."""
-        steps = ended(self.prepare(program, kernel_of))
-        return Step(partial(_run_program, steps, constants), is_program=True)
+        steps = run_to_end(self.prepare(program, kernel_of))
+        return PreparedOp(partial(_run_program, steps, constants), is_program=True)
 
 
 def execute(
-    steps: Steps, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
+    steps: PreparedProgram, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
 ) -> Generator[None, None, list[Any]]:
     """Runs a row, one op each time it is resumed; returns the live results in order, each in C order.
 
-    `inputs` are arrays of the repertoire's library in C order, with which a result may share memory. Bindings fit the
+    `inputs` are arrays of the op_cache's library in C order, with which a result may share memory. Bindings fit the
     program: the caller has checked them. Floating-point errors may warn: whoever resumes it ignores them.
     """
-    program, repertoire = steps.program, steps.repertoire
-    values = [*inputs, *repertoire.scalars(scalars, program.scalars)]
+    program, op_cache = steps.program, steps.op_cache
+    values = [*inputs, *op_cache.scalars(scalars, program.scalars)]
     yield from _run_steps(steps, values, iter(starts))
-    return [_dense(repertoire.library, values[program.first_result + index]) for index in program.live]
+    return [_dense(op_cache.library, values[program.first_result + index]) for index in program.live]
 
 
-def _run_steps(steps: Steps, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
+def _run_steps(steps: PreparedProgram, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
     """Runs all ops over `values`, which are by operand number and grow; those that die are let go."""
     value_of = values.__getitem__
     for step, operands, dying in zip(steps.ready, steps.program.operands, steps.dying, strict=True):
@@ -174,7 +174,7 @@ def _run_steps(steps: Steps, values: list[Any], starts: Iterator[int]) -> Genera
 
 
 def _run_program(
-    steps: Steps, constants: Sequence[Any], operands: list[Any], starts: Iterator[int]
+    steps: PreparedProgram, constants: Sequence[Any], operands: list[Any], starts: Iterator[int]
 ) -> Generator[None, None, Any]:
     """The last result of a program that stands for an op."""
     values = [*operands, *constants]
@@ -210,7 +210,9 @@ _MOVING = (Category.VIEW, Category.MOVE)
 _ASTYPE = BY_NAME["astype"]
 
 
-def _behind(casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, ...], attributes: Attributes) -> Program:
+def _move_of_casts(
+    casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, ...], attributes: Attributes
+) -> Program:
     """A move behind casts of its operands, which by their positions are not left to the library."""
     operands = [*range(len(specs))]
     for number, (position, _) in enumerate(casts, len(specs)):
@@ -234,7 +236,7 @@ def _dying(program: Program) -> list[tuple[int, ...]]:
     return dying
 
 
-def _seen(program: Program) -> Iterator[int]:
+def _with_visible_nan(program: Program) -> Iterator[int]:
     """The ops of which somebody sees which NaN a NaN of the result is: it is live, or its bits pass on to what is."""
     first_result = program.first_result
     seen = {first_result + index for index in program.live}
@@ -254,7 +256,7 @@ def _dense(library: Any, array: Any) -> Any:
     return library.asarray(array, order="C")
 
 
-def ended(generator: Generator[None, None, T]) -> T:
+def run_to_end(generator: Generator[None, None, T]) -> T:
     """What a generator returns, once it has been resumed to its end: for those who have nothing to do between."""
     while True:
         try:

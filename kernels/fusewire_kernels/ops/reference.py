@@ -33,7 +33,7 @@ Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
 Prepared = Callable[..., Any]  # (*operands) → the result; of an op with slice starts, (*operands, starts=starts)
 _Rule = Twin  # where operands are already cast to the dtypes that the op computes in
 
-_TURNS_OF_ANGLES = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
+_ANGLE_LIMIT = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
 
 
 def twin(op: Op) -> Twin:
@@ -60,7 +60,7 @@ def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attrib
     targets, result = op.dtype_rule(sources, attributes)
     numbers = [scalar(library, number, targets[-1]) for number in op.numbers(attributes)]
     if numbers:
-        rule = _beside(rule, numbers)
+        rule = _with_numbers(rule, numbers)
     if targets != sources:
         convert = cast if leaves_nan_open(op, sources, result) else _cast_and_settle
         return _casting(rule, library, sources, targets, attributes, convert)
@@ -99,7 +99,7 @@ def _casting(
     return run
 
 
-def _beside(rule: _Rule, numbers: Sequence[Any]) -> _Rule:
+def _with_numbers(rule: _Rule, numbers: Sequence[Any]) -> _Rule:
     """A rule that finds the numbers among the attributes behind the operands."""
 
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
@@ -346,7 +346,7 @@ def _float_power(library: Any, base: Any, exponent: Any) -> Any:
     return library.where(is_one, 1.0, library.float_power(base, exponent))
 
 
-def _turning(name: str) -> _Rule:
+def _trigonometric(name: str) -> _Rule:
     """sin, cos and tan."""
     plain, bounded = (_accurate(_Named(name)), _accurate(_of_bounded_angle(name)))
 
@@ -359,7 +359,7 @@ def _turning(name: str) -> _Rule:
 
 def _of_bounded_angle(name: str) -> Callable[..., Any]:
     def body(library: Any, x: Any) -> Any:
-        return getattr(library, name)(library.where(library.abs(x) >= _TURNS_OF_ANGLES, x * 0, x))
+        return getattr(library, name)(library.where(library.abs(x) >= _ANGLE_LIMIT, x * 0, x))
 
     return body
 
@@ -544,7 +544,7 @@ _RULES: dict[str, _Rule] = {
         )
     },
     **{name: _accurate(_Named(name)) for name in ("exp", "expm1", "log", "log1p", "exp2", "log2", "log10", "tanh")},
-    **{name: _turning(name) for name in ("sin", "cos", "tan")},
+    **{name: _trigonometric(name) for name in ("sin", "cos", "tan")},
     "floor_divide": _Computed(_floor_divide),
     "remainder": _Computed(_remainder),
     "power": _power,

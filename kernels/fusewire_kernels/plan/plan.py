@@ -1,9 +1,9 @@
-"""A plan: a program compiled for one backend, as plain data that crosses a process border.
+"""A plan: a program compiled for one backend, as plain data that can be sent to another process.
 
-A plan is run for several rows at once (a row is one instance of the program: one session's segment). What differs
+A plan runs for several rows at once. A row is one use of the program: one segment of one session. All that differs
 between rows stands in the *slot table*, int64[rows][columns]. Column 0 is the address of the row's arena, in which
-interior values live at fixed offsets; the other columns are what `columns` says. A launch runs one kernel for one or
-more instances (independent equal groups of the program); every instance runs for every row.
+interior values lie at fixed offsets; `columns` defines the other columns. A launch runs one kernel for one or more
+instances, which are independent equal groups of the program; every instance runs for every row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ARENA_ALIGNMENT_BYTES = 256
 
 
 class ArenaColumn(NamedTuple):
-    """The address of the row's arena. Always column 0, and only there."""
+    """The address of the row's arena: column 0 and no other."""
 
 
 class InputColumn(NamedTuple):
@@ -48,14 +48,14 @@ class OutputColumn(NamedTuple):
 
 
 class Term(NamedTuple):
-    """Slice start number `start` moves an address by `stride_bytes` each."""
+    """Moves an address by `stride_bytes` times the value of slice start number `start`."""
 
     start: int
     stride_bytes: int
 
 
 class ViewColumn(NamedTuple):
-    """An address inside another column's buffer (an input, an output or the arena), moved by slice starts."""
+    """An address inside the buffer of another column (an input, an output or the arena), moved by slice starts."""
 
     base_column: int
     byte_offset: int
@@ -73,15 +73,17 @@ class OperandRef(NamedTuple):
 
 
 class KernelSource(NamedTuple):
-    """A kernel as text of the plan's dialect; `key` is the name of its function."""
+    """A kernel as text in the plan's dialect; `key` is the name of its function."""
 
     key: str
     text: str
 
 
 class Division(NamedTuple):
-    """How an instance may be run in pieces. Size number `dimension` is an extent, of which a piece takes so many
-    `steps`; a step moves each of its operands by `moves_bytes`.
+    """How an instance may be run in pieces, along one dimension of its kernel.
+
+    Size number `dimension` of the launch is the extent of the dimension. A piece takes `steps` of it. One step moves
+    operand i of the instance by `moves_bytes[i]`.
     """
 
     dimension: int
@@ -93,7 +95,7 @@ class Launch(NamedTuple):
     """One kernel over its instances; `kernel` is an index into `Plan.kernels`.
 
     An instance has one operand for each kernel argument: the inputs, then the outputs (a product: a, b, out).
-    `division` is None where it runs whole.
+    `division` is None if instances always run whole.
     """
 
     kernel: int
@@ -103,31 +105,31 @@ class Launch(NamedTuple):
 
 
 class Donation(NamedTuple):
-    """Live result `position` may be written over input `input` if that dies here and has no other reader."""
+    """Live result `position` may be written over input `input`, if this run is the last use of the input's value."""
 
     input: int
     position: int
 
 
-# About what a processor does in a nanosecond; products do more.
+# About the work that a processor core does in a nanosecond; products are faster.
 _OPERATIONS_A_NS, _BYTES_A_NS = 8, 10
 
 
 class Cost(NamedTuple):
-    """What a row of the plan does, by count: the scheduler's first estimate of its time."""
+    """Counts of the work of one row, from which the scheduler first estimates the row's time."""
 
     operations: int
     moved_bytes: int
 
     @property
     def estimate_ns(self) -> int:
-        """How long that may take a processor, so far as nothing was measured."""
+        """Estimated time of a row on a processor core, for use until a time was measured."""
         return self.operations // _OPERATIONS_A_NS + self.moved_bytes // _BYTES_A_NS
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled program. `explanation` says in words what was fused with what, and why not."""
+    """A compiled program. `explanation` says in words which ops were fused, and why others were not."""
 
     kernels: tuple[KernelSource, ...]
     launches: tuple[Launch, ...]

@@ -1,6 +1,6 @@
-"""A plan as bytes and back: plain msgpack, for the border between the planner's process and the server's.
+"""Encodes plans as msgpack bytes and decodes them, because the planner's processes send plans to the server's.
 
-A column is a list that begins with its kind's place in `_COLUMNS`; a dtype is its code.
+A column is a list that begins with the index of its class in `_COLUMNS`; a dtype is its code.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ _COLUMNS: tuple[type[Column], ...] = (
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The bytes of a plan."""
     raw: bytes = msgpack.packb(
         [
             plan.kernels,
@@ -57,7 +56,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 
 def decode_plan(raw: bytes) -> Plan:
-    """The plan of bytes that `encode_plan` made; the sender is trusted."""
+    """The plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
     kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(raw, use_list=False)
     return Plan(
         tuple([KernelSource(*fields) for fields in kernels]),

@@ -1,6 +1,6 @@
-"""The slot table's rows: the hot path of a submission, in plain Python integers.
+"""Fills rows of the slot table, with plain Python integers because every submission does this.
 
-What can be known of a plan is worked out once; a row is then a few additions and one assignment.
+Everything that depends on the plan alone is computed once, so a row takes a few additions and one assignment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _View(NamedTuple):
 
 
 class SlotLayout:
-    """How the columns of one plan are filled."""
+    """Fills rows of the slot table for one plan."""
 
     def __init__(self, plan: Plan) -> None:
         numbered = list(enumerate(plan.columns))
@@ -68,7 +68,10 @@ class SlotLayout:
         scalars: Sequence[int | float],
         starts: Sequence[int],
     ) -> None:
-        """Writes one row: `table_row` is int64[columns], dense; addresses are by input and by live position."""
+        """Writes one row. `table_row` is int64[columns], contiguous.
+
+        Input addresses are by input number, output addresses by position among the live results.
+        """
         if self._addresses == (len(input_addresses), len(output_addresses)):
             self._write(table_row, 0, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
             return
@@ -90,11 +93,16 @@ class SlotLayout:
 
 
 def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
-    """How many inputs and outputs there are if the columns are the arena and then each of these; mostly of one op."""
+    """The numbers of inputs and outputs if the columns are the arena, all inputs, all outputs, in order; or None.
+
+    Most plans of one op are so, and need no more than one assignment.
+    """
     inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
     outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
     in_order = (ArenaColumn(), *map(InputColumn, range(inputs)), *map(OutputColumn, range(outputs)))
-    is_in_order = plan.columns == in_order and [*map(type, plan.columns)] == [*map(type, in_order)]  # equal by fields
+    is_in_order = plan.columns == in_order and [*map(type, plan.columns)] == [
+        *map(type, in_order)
+    ]  # named tuples of two classes are equal if their fields are
     return (inputs, outputs) if is_in_order else None
 
 
@@ -105,7 +113,7 @@ def bits_of(value: int | float, dtype: DType) -> int:
 
 
 def packer(dtype: DType) -> Callable[[int | float], int]:
-    """`bits_of` for one dtype, faster for the values that are usual."""
+    """`bits_of` for one dtype, faster for common values of float32 and float64."""
     fast = _FAST.get(dtype)
     if fast is None:
         return lambda value: bits_of(value, dtype)

@@ -167,8 +167,8 @@ class DeviceThread:
         if loaded is None:
             return self._tier0.way(entry)
         assert self._device.in_slices is not None, "a run is long only on a device that runs plans in slices"
-        assert entry.layout is not None, "a loaded plan has its layout"
-        return SlicedPlan(self._device.in_slices, loaded, entry.layout)
+        assert entry.slot_layout is not None, "a loaded plan has its slot layout"
+        return SlicedPlan(self._device.in_slices, loaded, entry.slot_layout)
 
     def _await_turn(self, one: SlicedRun | SlicedRead) -> None:
         self._turns.add(self._long_plans.owner(one), one)

@@ -103,12 +103,12 @@ class Executor:
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
         """Launches the plan for all rows. Returns the rows that failed: all of them, or none."""
-        layout = entry.layout
-        assert layout is not None, "a loaded plan has its layout"
+        slot_layout = entry.slot_layout
+        assert slot_layout is not None, "a loaded plan has its slot layout"
         arena_bytes = loaded.plan.arena_bytes
         table = self._table(entry, len(rows), len(loaded.plan.columns))
         for position, row in enumerate(rows):
-            layout.fill(
+            slot_layout.fill(
                 table[position],
                 self._device.arena_address(arena_bytes, position),
                 [value.block.address for value in row.inputs],  # type: ignore[union-attr]  # allocated above

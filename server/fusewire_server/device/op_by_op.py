@@ -14,7 +14,7 @@ from typing import Any
 
 from fusewire_kernels.devices.base import Block, Device
 from fusewire_kernels.ops import interpreter
-from fusewire_kernels.ops.interpreter import Kernel, Repertoire, Steps
+from fusewire_kernels.ops.interpreter import Kernel, OpCache, PreparedProgram
 from fusewire_kernels.plan.plan import Donation
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
@@ -24,25 +24,25 @@ from fusewire_server.programs.program_table import OneOp, ProgramEntry
 from fusewire_server.sessions.session import Row, Value
 
 
-def repertoire_of(device: Device) -> Repertoire:
+def op_cache_of(device: Device) -> OpCache:
     """Returns the functions that all programs share which run op by op on a device."""
-    return Repertoire(device.array_library, is_library_exact=device.info.is_library_exact)
+    return OpCache(device.array_library, is_library_exact=device.info.is_library_exact)
 
 
-def prepare(device: Device, repertoire: Repertoire, entry: ProgramEntry) -> Generator[None, None, Steps]:
+def prepare(device: Device, op_cache: OpCache, entry: ProgramEntry) -> Generator[None, None, PreparedProgram]:
     """Prepares a program that has all its one-op plans, a few ops each time it is resumed. Device thread."""
     kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
-    return repertoire.prepare(entry.program, kernel_of)
+    return op_cache.prepare(entry.program, kernel_of)
 
 
-def run_op_by_op(device: Device, steps: Steps, row: Row) -> Generator[None, None, None]:
+def run_op_by_op(device: Device, prepared: PreparedProgram, row: Row) -> Generator[None, None, None]:
     """Runs a row whose blocks are allocated, one op each time it is resumed. Device thread.
 
     Floating-point errors may raise NumPy warnings, which the caller suppresses.
     """
-    program = steps.program
+    program = prepared.program
     inputs = [device.array(_block(value), spec) for value, spec in zip(row.inputs, program.inputs, strict=True)]
-    results = yield from interpreter.execute(steps, inputs, row.scalars, row.starts)
+    results = yield from interpreter.execute(prepared, inputs, row.scalars, row.starts)
     overwritten = _overwritten(row, inputs)
     kept = [_apart(device.array_library, result, overwritten) for result in results]
     for value, index, result in zip(row.outputs, program.live, kept, strict=True):
@@ -77,7 +77,7 @@ def _kernel(
     device: Device, one_ops: Mapping[OneOpCall, OneOp], op: Op, operands: tuple[Spec, ...], attributes: Attributes
 ) -> Kernel:
     one_op = one_ops[OneOpCall(op, operands, attributes)]
-    return device.as_function(one_op.loaded, one_op.layout, one_op.result)
+    return device.as_function(one_op.loaded, one_op.slot_layout, one_op.result)
 
 
 def _block(value: Value) -> Block:

@@ -22,10 +22,10 @@ class SlicedPlan:
 
     is_foreign = True
 
-    def __init__(self, in_slices: PlansInSlices, loaded: LoadedPlan, layout: SlotLayout) -> None:
+    def __init__(self, in_slices: PlansInSlices, loaded: LoadedPlan, slot_layout: SlotLayout) -> None:
         self._in_slices = in_slices
         self._loaded = loaded
-        self._layout = layout
+        self._slot_layout = slot_layout
         self._plan: PlanInSlices | None = None  # of the row that is running
 
     @property
@@ -38,7 +38,7 @@ class SlicedPlan:
         slots = np.zeros(len(plan.columns), np.int64)
         arena_address = self._in_slices.arena_address(plan.arena_bytes)
         inputs, outputs = _addresses(row.inputs), _addresses(row.outputs)
-        self._layout.fill(slots, arena_address, inputs, outputs, row.scalars, row.starts)
+        self._slot_layout.fill(slots, arena_address, inputs, outputs, row.scalars, row.starts)
         self._plan = self._in_slices.begin(self._loaded, slots)
         return True
 

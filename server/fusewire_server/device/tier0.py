@@ -10,21 +10,21 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from fusewire_kernels.devices.base import Device
-from fusewire_kernels.ops.interpreter import Steps
+from fusewire_kernels.ops.interpreter import PreparedProgram
 from fusewire_server.device.intermediate_bytes import intermediate_bytes, most_intermediate_bytes
 from fusewire_server.device.memory import Demand, DeviceMemory
-from fusewire_server.device.op_by_op import prepare, repertoire_of, run_op_by_op
+from fusewire_server.device.op_by_op import op_cache_of, prepare, run_op_by_op
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row
 
 
 @dataclass(eq=False, slots=True)
 class _Known:
-    """A program's intermediate memory, and its steps once they are prepared."""
+    """A program's intermediate memory, and its prepared ops once they are prepared."""
 
     at_most_bytes: int
     exact_bytes: int | None = None
-    steps: Steps | None = None
+    prepared: PreparedProgram | None = None
     is_in_the_making: bool = False  # whether a row that prepares the program is running
 
 
@@ -34,7 +34,7 @@ class Tier0:
     def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
         self._memory = memory
-        self._repertoire = repertoire_of(device)
+        self._op_cache = op_cache_of(device)
         self._known: WeakKeyDictionary[ProgramEntry, _Known] = WeakKeyDictionary()
 
     def way(self, entry: ProgramEntry) -> OpByOp:
@@ -50,9 +50,9 @@ class Tier0:
     def steps_of(self, row: Row) -> Generator[None, None, None]:
         """Prepares the row's program if needed, and runs the row, one op or a few each time it is resumed."""
         known = self.known(row.entry)
-        if known.steps is None:
-            known.steps = yield from prepare(self._device, self._repertoire, row.entry)
-        yield from run_op_by_op(self._device, known.steps, row)
+        if known.prepared is None:
+            known.prepared = yield from prepare(self._device, self._op_cache, row.entry)
+        yield from run_op_by_op(self._device, known.prepared, row)
 
 
 class OpByOp:
@@ -79,11 +79,11 @@ class OpByOp:
         Returns False if it must wait for memory or for a row that prepares the program. Raises OutOfMemory.
         """
         known = self._known
-        if known.steps is None and known.is_in_the_making:
+        if known.prepared is None and known.is_in_the_making:
             return False
         if not self._memory.reserve(self._reservation):
             return False
-        self._is_making = known.is_in_the_making = known.steps is None
+        self._is_making = known.is_in_the_making = known.prepared is None
         self._steps = self._tier0.steps_of(row)
         return True
 

@@ -116,7 +116,7 @@ class Plans:
             self.refused(key, text, case="out_of_memory")
             return
         if isinstance(key, ProgramEntry):
-            key.layout = SlotLayout(loaded.plan)
+            key.slot_layout = SlotLayout(loaded.plan)
             key.cost = RowCost()
             key.enter(PlanState.LOADED)
             key.loaded = loaded

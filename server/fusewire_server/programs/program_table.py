@@ -53,7 +53,7 @@ class OneOp:
     """A loaded one-op plan. All programs that need it share it; it is dropped with the last of them."""
 
     loaded: LoadedPlan
-    layout: SlotLayout
+    slot_layout: SlotLayout
     result: Spec
 
 
@@ -67,7 +67,7 @@ class ProgramEntry:
     is_fragment: bool
     state: PlanState = PlanState.UNPLANNED
     loaded: LoadedPlan | None = None
-    layout: SlotLayout | None = None
+    slot_layout: SlotLayout | None = None
     uses: int = 0
     holders: int = 0  # number of sessions that have numbered it
     rows: int = 0

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from fusewire_kernels.build import design
-from fusewire_kernels.fusion.horizontal import Batch
+from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
 
 
-def _batches(program: Program) -> list[Batch]:
-    return design(program).batches
+def _launches(program: Program) -> list[GroupedLaunch]:
+    return design(program).launches
 
 
 def test_equal_independent_groups_are_one_launch() -> None:
     writer = Writer()
     inputs = [writer.input(3) for _ in range(4)]
     results = [writer.tanh(x) for x in inputs]
-    assert [len(batch.groups) for batch in _batches(writer.program(*results))] == [4]
+    assert [len(launch.groups) for launch in _launches(writer.program(*results))] == [4]
 
 
 def test_groups_of_other_sizes_are_other_launches_of_the_same_kernel() -> None:
     writer = Writer()
     x, y = writer.input(3), writer.input(4)
-    first, second = _batches(writer.program(writer.tanh(x), writer.tanh(y)))
+    first, second = _launches(writer.program(writer.tanh(x), writer.tanh(y)))
     assert first.lowered.kernel.key == second.lowered.kernel.key
 
 
 def test_equal_groups_that_wait_for_one_another_are_launched_in_turn() -> None:
     writer = Writer()
     x, w = writer.input(3, 3), writer.input(3, 3)
-    assert len(_batches(writer.program(writer.matmul(writer.matmul(x, w), w)))) == 2
+    assert len(_launches(writer.program(writer.matmul(writer.matmul(x, w), w)))) == 2

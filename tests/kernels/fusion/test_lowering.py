@@ -6,7 +6,7 @@ import pytest
 
 from fusewire_kernels.build import design
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel, Stride
-from fusewire_kernels.fusion.lowering import Task, lower
+from fusewire_kernels.fusion.lowering import Instance, lower
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Shape
@@ -15,20 +15,20 @@ from tests.kernels.programs import Writer, random_program
 _ZERO, _UNIT, _ANY = Stride.ZERO, Stride.UNIT, Stride.ANY
 
 
-def _tasks(program: Program) -> list[Task]:
-    return design(program).tasks
+def _instances(program: Program) -> list[Instance]:
+    return design(program).instances
 
 
 def _loops(program: Program) -> tuple[LoopKernel, tuple[int, ...]]:
-    (task,) = _tasks(program)
-    assert isinstance(task.lowered.kernel, LoopKernel)
-    return task.lowered.kernel, task.lowered.sizes
+    (instance,) = _instances(program)
+    assert isinstance(instance.lowered.kernel, LoopKernel)
+    return instance.lowered.kernel, instance.lowered.sizes
 
 
 def _product(program: Program) -> tuple[ProductKernel, tuple[int, ...]]:
-    (task,) = _tasks(program)
-    assert isinstance(task.lowered.kernel, ProductKernel)
-    return task.lowered.kernel, task.lowered.sizes
+    (instance,) = _instances(program)
+    assert isinstance(instance.lowered.kernel, ProductKernel)
+    return instance.lowered.kernel, instance.lowered.sizes
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -41,7 +41,7 @@ def test_groups_of_known_kinds_are_lowered_like_any_other(seed: int) -> None:
 def test_groups_that_differ_in_their_buffers_alone_are_lowered_once() -> None:
     writer = Writer()
     x, y, bias = writer.input(4, 3), writer.input(4, 3), writer.input(3)
-    one, other = _tasks(writer.program(writer.tanh(writer.add(x, bias)), writer.tanh(writer.add(y, bias))))
+    one, other = _instances(writer.program(writer.tanh(writer.add(x, bias)), writer.tanh(writer.add(y, bias))))
     assert one.lowered is other.lowered
     assert [operand.value for operand in one.read()] == [x, bias]
     assert [operand.value for operand in other.read()] == [y, bias]
@@ -139,8 +139,8 @@ def test_equal_groups_over_other_buffers_are_lowered_to_the_same_kernel() -> Non
     x, y, w = writer.input(4, 4), writer.input(4, 4), writer.input(4, 4)
     a = writer.tanh(writer.matmul(x, w))
     b = writer.tanh(writer.matmul(y, w))
-    tasks = _tasks(writer.program(a, b))
-    loops = [task.lowered for task in tasks if isinstance(task.lowered.kernel, LoopKernel)]
+    instances = _instances(writer.program(a, b))
+    loops = [instance.lowered for instance in instances if isinstance(instance.lowered.kernel, LoopKernel)]
     assert loops[0] is loops[1]
 
 
@@ -183,6 +183,6 @@ def test_vectors_are_one_row_and_one_column() -> None:
 def test_work_and_traffic_are_counted() -> None:
     writer = Writer()
     x, bias = writer.input(4, 3), writer.input(3)
-    (task,) = _tasks(writer.program(writer.tanh(writer.add(x, bias))))
-    assert task.lowered.operations == 24
-    assert task.lowered.moved_elements == (12, 3, 12)
+    (instance,) = _instances(writer.program(writer.tanh(writer.add(x, bias))))
+    assert instance.lowered.operations == 24
+    assert instance.lowered.moved_elements == (12, 3, 12)

@@ -113,6 +113,6 @@ def test_axes_are_one_walk_if_each_continues_the_next() -> None:
     assert not views.is_one_walk((2, 3), (0, 1))
 
 
-def test_a_piece_begins_behind_the_pieces_before_it() -> None:
-    assert views.piece(views.dense((4, 6)), 1, 2, (4, 3)) == Layout((4, 3), (6, 1), 2, ())
-    assert views.piece(views.dense((4, 6)), 0, 3, (1, 6)) == Layout((1, 6), (0, 1), 18, ())
+def test_a_region_along_an_axis_begins_at_its_position() -> None:
+    assert views.region_along_axis(views.dense((4, 6)), 1, 2, (4, 3)) == Layout((4, 3), (6, 1), 2, ())
+    assert views.region_along_axis(views.dense((4, 6)), 0, 3, (1, 6)) == Layout((1, 6), (0, 1), 18, ())

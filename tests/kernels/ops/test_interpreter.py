@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fusewire_kernels.ops import interpreter, reference
 from fusewire_kernels.ops.conversions import scalar
-from fusewire_kernels.ops.interpreter import Repertoire, Steps, ended
+from fusewire_kernels.ops.interpreter import OpCache, PreparedProgram, run_to_end
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos import catalogue, dtypes, signatures
 from fusewire_protos.catalogue import Attributes, Category, Op
@@ -50,13 +50,13 @@ def _by_twin(op: Op, specs: Sequence[Spec], attributes: Attributes, operands: Se
     return result
 
 
-def _prepare(repertoire: Repertoire, program: Program, kernel_of: interpreter.KernelOf | None) -> Steps:
-    return ended(repertoire.prepare(program, kernel_of))
+def _prepare(op_cache: OpCache, program: Program, kernel_of: interpreter.KernelOf | None) -> PreparedProgram:
+    return run_to_end(op_cache.prepare(program, kernel_of))
 
 
-def _execute(steps: Steps, inputs: Sequence[Array], scalars: Sequence[int | float] = ()) -> list[Array]:
+def _execute(prepared: PreparedProgram, inputs: Sequence[Array], scalars: Sequence[int | float] = ()) -> list[Array]:
     with np.errstate(all="ignore"):
-        return ended(interpreter.execute(steps, inputs, scalars, ()))
+        return run_to_end(interpreter.execute(prepared, inputs, scalars, ()))
 
 
 class _Kernels:
@@ -254,54 +254,54 @@ def _of_rows(name: str) -> Program:
 
 
 def test_an_op_on_operands_of_the_same_specs_is_made_ready_once_for_all_programs() -> None:
-    repertoire, kernels = Repertoire(np), _Kernels()
-    _prepare(repertoire, _of_vectors("exp", "log", "exp"), kernels)
-    _prepare(repertoire, _of_vectors("log", "negative", "exp", "tanh"), kernels)
+    op_cache, kernels = OpCache(np), _Kernels()
+    _prepare(op_cache, _of_vectors("exp", "log", "exp"), kernels)
+    _prepare(op_cache, _of_vectors("log", "negative", "exp", "tanh"), kernels)
     assert kernels.asked == ["exp", "log", "tanh"]
 
 
 def test_operands_of_other_specs_need_a_kernel_of_their_own() -> None:
-    repertoire, kernels = Repertoire(np), _Kernels()
+    op_cache, kernels = OpCache(np), _Kernels()
     for spec in (VECTOR, Spec(dtypes.float64, (8,)), Spec(dtypes.float32, (2, 4))):
-        _prepare(repertoire, _program([spec], [("exp", (0,), ())], [0]), kernels)
+        _prepare(op_cache, _program([spec], [("exp", (0,), ())], [0]), kernels)
     assert kernels.asked == ["exp"] * 3
 
 
 def test_an_op_whose_signature_was_forgotten_is_not_made_ready_again() -> None:
-    repertoire, kernels = Repertoire(np), _Kernels()
+    op_cache, kernels = OpCache(np), _Kernels()
     before = _of_vectors("exp")
-    _prepare(repertoire, before, kernels)
+    _prepare(op_cache, before, kernels)
     signatures._forget()
     again = _of_vectors("log", "exp")
     assert again.signatures[1] is not before.signatures[0]
-    _prepare(repertoire, again, kernels)
+    _prepare(op_cache, again, kernels)
     assert kernels.asked == ["exp", "log"]
 
 
 def test_composite_ops_share_what_their_expansions_have_in_common() -> None:
-    repertoire, kernels = Repertoire(np), _Kernels()
+    op_cache, kernels = OpCache(np), _Kernels()
     for name in ("softmax", "softmax", "log_softmax"):
-        _prepare(repertoire, _of_rows(name), kernels)
+        _prepare(op_cache, _of_rows(name), kernels)
     assert sorted(kernels.asked) == ["exp", "log", "max", "sum"]
 
 
 def test_the_op_that_no_program_has_brought_for_longest_is_forgotten_with_its_kernel() -> None:
-    repertoire, kernels = Repertoire(np, most_ops=2), _Kernels()
+    op_cache, kernels = OpCache(np, most_ops=2), _Kernels()
     for name in ("exp", "log", "exp", "tanh"):
-        _prepare(repertoire, _of_vectors(name), kernels)
+        _prepare(op_cache, _of_vectors(name), kernels)
     assert kernels.held == ["exp", "tanh"]
-    _prepare(repertoire, _of_vectors("log"), kernels)
+    _prepare(op_cache, _of_vectors("log"), kernels)
     assert kernels.asked == ["exp", "log", "tanh", "log"]
 
 
 def test_a_program_keeps_the_kernels_that_are_forgotten_meanwhile() -> None:
-    repertoire, kernels = Repertoire(np, most_ops=1), _Kernels()
-    steps = _prepare(repertoire, _of_vectors("exp", "log"), kernels)
-    _prepare(repertoire, _of_vectors("tanh"), kernels)
+    op_cache, kernels = OpCache(np, most_ops=1), _Kernels()
+    prepared = _prepare(op_cache, _of_vectors("exp", "log"), kernels)
+    _prepare(op_cache, _of_vectors("tanh"), kernels)
     assert kernels.held == ["exp", "log", "tanh"]
     array = np.linspace(-1, 1, 8, dtype=np.float32)
-    (expected,) = run_op_by_op(steps.program, np, [array], (), (), None)
-    assert_same_bytes(_execute(steps, [array])[0], expected)
+    (expected,) = run_op_by_op(prepared.program, np, [array], (), (), None)
+    assert_same_bytes(_execute(prepared, [array])[0], expected)
 
 
 @pytest.mark.parametrize(("name", "is_remembered"), [("add", True), ("concat", False)])
@@ -316,37 +316,37 @@ def test_only_ops_of_few_operands_are_remembered(
         return prepare(op, *others)
 
     monkeypatch.setattr(reference, "prepare", counted)
-    repertoire = Repertoire(np)
+    op_cache = OpCache(np)
     program = _program([VECTOR] * 2, [(name, (0, 1), (0,) * len(catalogue.BY_NAME[name].attributes))] * 2, [1])
     for _ in range(2):
-        _prepare(repertoire, program, None)
+        _prepare(op_cache, program, None)
     assert made == [name] * (1 if is_remembered else 2)
 
 
 @given(st.lists(strategies.programs(), min_size=2, max_size=4))
 def test_programs_that_share_a_repertoire_give_the_bits_they_give_alone(works: list[strategies.Work]) -> None:
-    repertoire = Repertoire(np)
+    op_cache = OpCache(np)
     for work in works * 2:
-        steps = _prepare(repertoire, work.program, None)
+        prepared = _prepare(op_cache, work.program, None)
         with np.errstate(all="ignore"):
-            results = ended(interpreter.execute(steps, work.inputs, work.scalars, work.starts))
+            results = run_to_end(interpreter.execute(prepared, work.inputs, work.scalars, work.starts))
         for actual, expected in zip(results, _run(work), strict=True):
             assert_same_bytes(actual, expected)
 
 
 @given(st.lists(st.tuples(st.sampled_from((0, 1, True, 1.0, 0.0, -0.0, 2**63, 2.0**63)), st.sampled_from(dtypes.ALL))))
 def test_scalars_that_are_equal_but_not_the_same_are_told_apart(given: list[tuple[int | float, DType]]) -> None:
-    repertoire = Repertoire(np)
+    op_cache = OpCache(np)
     for value, dtype in given * 2:
-        assert_same_bytes(repertoire.scalar(value, dtype), scalar(np, value, dtype))
+        assert_same_bytes(op_cache.scalar(value, dtype), scalar(np, value, dtype))
 
 
 def test_a_scalar_that_comes_again_is_converted_once() -> None:
-    repertoire = Repertoire(np)
-    assert repertoire.scalar(0.1, dtypes.float32) is repertoire.scalar(0.1, dtypes.float32)
+    op_cache = OpCache(np)
+    assert op_cache.scalar(0.1, dtypes.float32) is op_cache.scalar(0.1, dtypes.float32)
 
 
 def test_each_op_that_differs_is_made_ready_in_a_turn_of_its_own() -> None:
     signatures._forget()  # or they might be forgotten in the middle of this program
-    turns = Repertoire(np).prepare(_of_vectors("negative", "abs", "negative", "square", "abs"), None)
+    turns = OpCache(np).prepare(_of_vectors("negative", "abs", "negative", "square", "abs"), None)
     assert sum(1 for _ in turns) == 3

@@ -11,14 +11,14 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.base import Block, DeviceInfo
 from fusewire_kernels.devices.null import NullDevice
-from fusewire_kernels.ops.interpreter import Repertoire, ended
+from fusewire_kernels.ops.interpreter import OpCache, run_to_end
 from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_codec import ProgramLimits, decode
 from fusewire_protos.shapes import Spec
-from fusewire_server.device.op_by_op import donations, prepare, repertoire_of, run_op_by_op
+from fusewire_server.device.op_by_op import donations, op_cache_of, prepare, run_op_by_op
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from fusewire_server.programs.program_table import OneOp, ProgramEntry
 from fusewire_server.sessions.session import Row, Value, ValueState
@@ -67,8 +67,8 @@ def test_a_view_of_an_input_outlives_its_being_overwritten(heir: int) -> None:
     outputs = [value_in(device, program.result_spec(index)) for index in program.live]
     outputs[heir].block = given.block
     entry = entry_of(program)
-    steps = ended(prepare(device, repertoire_of(device), entry))
-    ended(run_op_by_op(device, steps, Row(session(), entry, 1, [given], outputs, (), (), 0)))
+    prepared = run_to_end(prepare(device, op_cache_of(device), entry))
+    run_to_end(run_op_by_op(device, prepared, Row(session(), entry, 1, [given], outputs, (), (), 0)))
     doubled, reshaped = [device.array(value.block, value.spec) for value in outputs if value.block is not None]
     assert reshaped.tolist() == [1, 2, 3, 4]
     assert doubled.tolist() == [[2, 4], [6, 8]]
@@ -97,19 +97,19 @@ def load_one_op(device: NullDevice, entry: ProgramEntry, call: OneOpCall) -> Non
 
 def test_a_plan_stays_loaded_for_as_long_as_programs_to_come_may_launch_it() -> None:
     device = KernelDevice()
-    repertoire = Repertoire(np, most_ops=1)
+    op_cache = OpCache(np, most_ops=1)
     first, second = (entry_with_kernels(device, program) for program in (chain(["exp"]), chain(["exp", "negative"])))
-    ended(prepare(device, repertoire, first))
+    run_to_end(prepare(device, op_cache, first))
     (one_op,) = first.one_ops.values()
     loaded = weakref.ref(one_op.loaded)
     plan = one_op.loaded.plan
     del first, one_op
     gc.collect()
     assert loaded() is not None
-    steps = ended(prepare(device, repertoire, second))
+    prepared = run_to_end(prepare(device, op_cache, second))
     given, result = value_in(device, VECTOR), value_in(device, VECTOR)
-    ended(run_op_by_op(device, steps, Row(session(), second, 1, [given], [result], (), (), 0)))
+    run_to_end(run_op_by_op(device, prepared, Row(session(), second, 1, [given], [result], (), (), 0)))
     assert [launched for launched, _ in device.launched] == [plan]
-    del steps
+    del prepared
     gc.collect()
     assert loaded() is None
