@@ -87,7 +87,7 @@ def _power_operator() -> Callable[[Array, Any], Array]:
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A conversion of exponents to `dtype`, like `canonical`, that raises for a negative one if `dtype` is an integer."""
+    """A conversion of exponents to `dtype`, as `canonical`, that raises for a negative one of an integer dtype."""
     if not dtype.is_integer:
         return canonical
 
