@@ -61,7 +61,7 @@ def kind_of(spec: Spec) -> int:
 
 
 def attributes_key(attributes: Sequence[object]) -> bytes:
-    """The attributes as bytes, which differ for True, 1 and 1.0. Raises TypeError or ValueError for illegal attributes."""
+    """The attributes as bytes, which differ for True, 1 and 1.0. Raises TypeError or ValueError for illegal values."""
     if not attributes:
         return b""
     key: bytes = msgpack.packb(attributes)
