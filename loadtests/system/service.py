@@ -140,7 +140,7 @@ def serving(backend: str) -> Iterator[Service]:
 
 
 def _planned_share(before: Mapping[str, Program], after: Mapping[str, Program]) -> float:
-    """Of the ops sent between the two readings, the share whose programs have plans in the second one."""
+    """The share of the ops sent between two readings whose programs have plans in the second reading."""
     ops, planned_ops = 0, 0
     for digest, program in after.items():
         known_hits = before[digest].hits if digest in before else 0

@@ -98,7 +98,7 @@ class ServerFault(FusewireError):
 
 
 class Consequence(Enum):
-    """What a case does to its session."""
+    """The effect of a case on its session."""
 
     PROTOCOL = "protocol"  # ends the session
     OPERATION = "operation"  # fails dependents

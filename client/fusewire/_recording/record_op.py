@@ -2,8 +2,8 @@
 
 `binary` and `unary` make the functions behind operators. Their fast path runs no rule: dict look-ups find the signature
 by the specs of the operands, one list operation appends the record, and one comparison with the recorder's checkpoint
-finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take the
-slow path, `detour`, which ends in `apply`.
+finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take a slow
+path, which ends in `apply`.
 """
 
 from __future__ import annotations

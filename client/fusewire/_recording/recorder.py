@@ -65,28 +65,28 @@ class Owner(Protocol):
 
     @property
     def limits(self) -> wire.Limits:
-        """What the server takes."""
+        """The server's limits for this session."""
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
 
     def array(self, data: Any, dtype: Any = None) -> Any:
-        """The array of an upload; may wait for credit."""
+        """Uploads `data`; may wait for credit."""
 
     def fetch(self, array: Any) -> Future[npt.NDArray[Any]]:
-        """The value when it is there; may wait for credit."""
+        """A future of the value; may wait for credit."""
 
     def read(self, array: Any, timeout: float | None) -> npt.NDArray[Any]:
         """Waits for the value. Raises WaitTimeout."""
 
     def check_open(self) -> None:
-        """Raises why the session has ended, if it has."""
+        """Raises the reason of the session's end, if it has ended."""
 
     def note_unsent(self) -> None:
-        """Ops have begun to wait."""
+        """Notes that ops have begun to wait."""
 
     def flush_settled(self, recorder: Recorder) -> bool:
-        """Sends what is settled; may wait for credit. False if there is none, and it must not wait."""
+        """Sends settled pieces; may wait for credit. False if there is no credit and the caller must not wait."""
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         """Sends the op that makes `handle` if it is unsent; may wait for credit."""

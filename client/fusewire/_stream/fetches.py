@@ -119,7 +119,7 @@ class Fetches:
             _fulfil(awaited, bytearray(result.inline))
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        """The bytes of a value that travelled beside the stream."""
+        """Takes the bytes of a downloaded value."""
         awaited = self._take(fetch)
         if awaited is not None:
             _fulfil(awaited, raw)

@@ -101,7 +101,7 @@ class Sender:
             self.wait_for_credit(*refused[0], None)
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
-        """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""
+        """Waits until `cost` may be sent. Raises WaitTimeout, or the reason of the session's end."""
         self._post_frees(recorder)  # the server may need this memory before it returns credit
         self._link.transport.wake()
         self._link.wait_for_credit(cost, deadline_s)
