@@ -1,7 +1,7 @@
 """Measures every figure, prints one table and writes the raw numbers: `python -m loadtests.bench`.
 
-The exit status is 0 whether figures are kept or missed, 1 if one could not be measured or a result was wrong (with
-`--strict` also if one was missed), 2 for a wrong argument.
+The exit status is 0 if all figures could be measured, even if some miss their limits. It is 1 if one could not be
+measured or a result was wrong, with `--strict` also if a figure misses its limit, and 2 for a wrong argument.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m loadtests.bench", description="Measures Fusewire's figures.")
-    parser.add_argument("--backend", choices=sorted(SCENARIOS), default="cpu")
+    parser.add_argument("--backend", choices=sorted(SCENARIOS), default="cpu", help="backend of the servers (cpu)")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[], help="figures to measure; all by default")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="where the raw numbers go")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="file for the raw numbers")
     parser.add_argument("--strict", action="store_true", help="fail if a figure misses its limit")
     return parser.parse_args(arguments)
 
 
 def _measure(backend: str, scenarios: Sequence[Scenario]) -> tuple[list[Figure], dict[str, str]]:
-    """The figures, and why others could not be measured, by name."""
+    """The figures, and for scenarios that failed the error, by the names of their figures."""
     figures: list[Figure] = []
     failures: dict[str, str] = {}
     for scenario in scenarios:

@@ -1,4 +1,4 @@
-"""Which scenarios each backend is measured in, in the order of the table."""
+"""Lists the scenarios of each backend, in the order of the table."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ SCENARIOS: Mapping[str, tuple[Scenario, ...]] = {
 
 
 def choose(backend: str, names: frozenset[str]) -> tuple[Scenario, ...]:
-    """Those that measure any of the named figures; all if none is named. Raises ValueError for a name unknown."""
+    """The scenarios that measure any of the named figures; all if `names` is empty. Raises ValueError for others."""
     scenarios = SCENARIOS[backend]
     known = {name for scenario in scenarios for name in scenario.names}
     if names - known:
-        raise ValueError(f"no figure {', '.join(sorted(names - known))}; there are {', '.join(sorted(known))}")
+        raise ValueError(f"unknown figure {', '.join(sorted(names - known))}; known are {', '.join(sorted(known))}")
     return tuple(scenario for scenario in scenarios if not names or names & set(scenario.names))

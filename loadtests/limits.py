@@ -1,4 +1,4 @@
-"""What each figure must be, for each backend. A figure that has no limit on a backend is information there."""
+"""The limits of the figures, by backend. A figure without a limit on a backend is only reported there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from loadtests.measuring.figure import Figure, Limit, Subject, at_least, at_most
 
-# They count bytes and rows: no device makes a difference.
+# These figures count bytes and rows, which are the same on every backend.
 _ON_EVERY_BACKEND = {
     "wire_op": at_most(0.25),
     "wire_segment": at_most(100),
@@ -18,12 +18,12 @@ _ON_EVERY_BACKEND = {
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "cpu": {
         **_ON_EVERY_BACKEND,
-        # The mean with cutting and sealing keeps what was the limit of the median op without them.
+        # The mean over all ops, including those that cut and seal a segment.
         "record_op": at_most(1.3),
         # The bare stream copies nothing. Fusewire copies an array into messages and out of them, on the same two cores.
         "upload": at_least(0.6, Subject.RATIO),
         "download": at_least(0.35, Subject.RATIO),
-        # NumPy alone in its process takes two thirds of what it took beside the client's I/O thread.
+        # NumPy runs in a process of its own: beside the client's I/O thread it would take half as long again.
         "pointwise": at_least(3.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
         "rnn_b1_h256": at_most(1.5, Subject.RATIO),
@@ -49,5 +49,5 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
 
 
 def held_to_limit(figure: Figure, backend: str) -> Figure:
-    """The figure with its limit on this backend. Raises ValueError if that limits a ratio and there is no peer."""
+    """The figure with its limit on this backend. Raises ValueError if the limit is a ratio and there is no peer."""
     return replace(figure, limit=LIMITS[backend].get(figure.name))

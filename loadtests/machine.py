@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Describes the machine that the figures were measured on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "to
 
 
 def describe() -> dict[str, object]:
-    """Processor, cores, versions, and what else the machine was doing when it was asked."""
+    """Processor, cores, versions, and the load of the machine at the time of the call."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),

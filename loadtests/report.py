@@ -1,4 +1,4 @@
-"""Figures for people, as a table, and for programs, as JSON."""
+"""Formats the figures as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from loadtests.measuring.figure import Figure, Subject
 
-_HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "must", "")
+_HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "limit", "")
 _TEXT_COLUMNS = {0, 3, 6}
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """One line a figure, and its notes below it."""
+    """One line for each figure, with its notes below."""
     rows = [_cells(figure) for figure in figures]
     widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
     lines = [_line(_HEADINGS, widths), "  ".join("─" * width for width in widths)]
@@ -27,7 +27,7 @@ def table(figures: Sequence[Figure]) -> str:
 def document(
     backend: str, machine: Mapping[str, object], figures: Sequence[Figure], failures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All that was measured, ready for JSON. `failures` are by the names of the figures that failed."""
+    """All measurements as plain data for JSON. `failures`: the errors by the names of the figures that failed."""
     return {
         "backend": backend,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -58,12 +58,12 @@ def _cells(figure: Figure) -> tuple[str, ...]:
         f"{_number(spread.low)} … {_number(spread.high)}" if spread else "",
         f"{peer.name}: {_number(peer.value)} {figure.unit}" if peer else "",
         f"{peer.ratio:.2f}" if peer else "",
-        _must(figure),
+        _limit(figure),
         figure.verdict.value,
     )
 
 
-def _must(figure: Figure) -> str:
+def _limit(figure: Figure) -> str:
     if figure.limit is None:
         return ""
     unit = figure.unit if figure.limit.subject is Subject.VALUE else "×"
@@ -71,7 +71,7 @@ def _must(figure: Figure) -> str:
 
 
 def _number(number: float) -> str:
-    """Three digits that count, without an exponent."""
+    """The number with about three significant digits, without an exponent."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"

@@ -1,4 +1,4 @@
-"""Measures a scenario in a fresh process, so that no scenario finds what another has left in its interpreter."""
+"""Measures a scenario in a fresh process, so that no scenario affects the interpreter of another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEADLINE_S = 300.0
 
 
 def measure_in_process(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
-    """The figures of the scenario that has these names. Raises what measuring it raises."""
+    """The figures of the scenario whose figures have these names. Raises what measuring it raises."""
     with Worker(_serve, backend, names) as worker:
         worker.tell("measure")
         figures: tuple[Figure, ...] = worker.answer(_DEADLINE_S)

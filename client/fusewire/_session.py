@@ -47,7 +47,7 @@ _LARGEST_SEGMENT = Amount(LARGEST_SEGMENT_OPS, 0, 1)
 
 @dataclass(frozen=True)
 class SessionStats:
-    """What a session has done so far."""
+    """Counts of a session's work so far."""
 
     ops_recorded: int
     segments: int

@@ -1,8 +1,8 @@
-"""How fast large arrays travel, against a bare gRPC stream of the same bytes in the same chunks.
+"""Measures uploads and downloads of large arrays, against a bare gRPC stream of the same bytes in the same chunks.
 
-An upload has ended when an element of it has been fetched: the server has it all, and so has the device. A download
-is of an array that the device holds, and has ended when the caller has it. The bare stream has Fusewire's settings of
-gRPC and copies nothing: its bytes lie ready in messages, and are thrown away where they arrive.
+An upload has ended when one of its elements has been fetched, because the device then has all bytes. A download is of
+an array that the device holds, and has ended when the caller has the array. The bare stream has Fusewire's gRPC
+settings and copies nothing: its messages are made in advance, and received bytes are dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from loadtests.system.scenario import Scenario
 from loadtests.workloads.loops import Floats
 
 _BYTES = 64 << 20
-_CHUNK_BYTES = 1 << 20  # what the server grants by default
+_CHUNK_BYTES = 1 << 20  # the server's default
 _TURNS = 6
 
 

@@ -1,12 +1,11 @@
-"""What a user waits for a loop that the server has never seen, and how long until it runs at its steady speed.
+"""Measures the first call of a loop that the server has never seen, and the time until its steady speed.
 
-Each loop has a body of 5 to 10 ops: a product and pointwise ops. Servers find no kernels of earlier runs, so that the
-first loop of each finds nothing at all. A loop's operands are there before it is timed, and it begins when all that
-came before is planned. `cold_5` is the first call of a loop of 5 steps, until its result is here; `cold_1000` is the
-same of 1,000 steps. Such a loop is then called again and again: `cold_steady` is how long its calls take together until
-the steady speed is reached.
+Each loop has a body of 5 to 10 ops: a matrix product and pointwise ops. The servers' caches of kernels are empty at the
+start. A loop is timed once the server has its operands and has planned all earlier loops. `cold_5` is the first call of
+a loop of 5 steps, until its result is here. `cold_1000` is the same for 1,000 steps. Such a loop is then called again
+and again, and `cold_steady` is the total time of its calls before the steady speed is reached.
 
-The peer runs the same loops in a process of its own, in the same order, while the server rests.
+The peer runs the same loops in a process of its own, in the same order, while the server is idle.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ _STEADY_DEADLINE_S = 40.0
 
 
 class _First(NamedTuple):
-    """How long the first call of a loop took, on Fusewire and on its peer."""
+    """The time of a loop's first call, on Fusewire and on its peer."""
 
     ours_ms: float
     theirs_ms: float
 
 
 class _Seen(NamedTuple):
-    """Of loops of all servers, in their order."""
+    """The measurements of the loops of all servers, in order."""
 
     short: list[_First]
     long: list[_First]
@@ -75,7 +74,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _draw_loops(loops: int, seed: int) -> dict[str, Loop]:
-    """By name; no two have the same body."""
+    """Loops by name; no two have the same body."""
     draw = random.Random(seed)  # noqa: S311 - a load test's own choice
     cells: dict[Cell, None] = {}
     while len(cells) < loops:
@@ -86,7 +85,7 @@ def _draw_loops(loops: int, seed: int) -> dict[str, Loop]:
 
 
 class _Starter:
-    """Starts loops on a server and, when that rests, on the peer."""
+    """Starts loops on a server, and then, while the server is idle, on the peer."""
 
     def __init__(self, service: Service, session: fw.Session, peer: Worker, loops: Mapping[str, Loop]) -> None:
         self._service = service
@@ -95,11 +94,11 @@ class _Starter:
         self._loops = loops
 
     def first(self, name: str) -> _First:
-        """Of a short loop."""
+        """Measures the first call of a short loop."""
         return self._compared(name, _SHORT_STEPS, _Called(self._session, self._loops[name], _SHORT_STEPS).call())
 
     def first_and_steady(self, name: str) -> tuple[_First, Steady]:
-        """Of a long loop."""
+        """Measures the first call of a long loop, and then the time until its steady speed."""
         called = _Called(self._session, self._loops[name], _LONG_STEPS)
         calls_s = [called.call()]
         steady = _call_until_steady(self._service, called, calls_s)
@@ -114,7 +113,7 @@ class _Starter:
 
 
 class _Called:
-    """A loop on Fusewire, each of whose calls comes to the same result."""
+    """A loop on Fusewire. All of its calls start from the same operands and so have the same result."""
 
     def __init__(self, session: fw.Session, loop: Loop, steps: int) -> None:
         self._remote = RemoteLoop(session, loop)
@@ -122,7 +121,7 @@ class _Called:
         self._expected: Floats = result_in_numpy(loop, steps)
 
     def call(self) -> float:
-        """How long it takes, in s."""
+        """Calls the loop and checks its result; returns the time in s."""
         began_s = perf_counter()
         result = self._remote.result(self._steps)
         call_s = perf_counter() - began_s
@@ -131,9 +130,9 @@ class _Called:
 
 
 def _call_until_steady(service: Service, called: _Called, calls_s: list[float]) -> Steady:
-    """Adds its calls to those that were. Raises NotWarm if no steady speed has lasted by the deadline.
+    """Calls the loop until it is steady, and appends the times to `calls_s`. Raises NotWarm if the deadline passes.
 
-    While something is still being planned no speed is taken for steady.
+    No speed counts as steady while the server is still planning.
     """
     while sum(calls_s) < _STEADY_DEADLINE_S:
         looks_at_s = sum(calls_s) + _LOOKED_EVERY_S

@@ -1,7 +1,7 @@
-"""How much memory a fresh server takes for a loop over 4 MiB arrays, with the client as far ahead as credit lets it.
+"""Measures a server's memory for a loop over 4 MiB arrays, with the client as far ahead as its credit allows.
 
-The device is held until the client's thread waits for credit. Counted are the most bytes that all buffers took at
-once, and the arena that the largest plan keeps its interior values in.
+The device is held until the client's thread waits for credit. The figure is the most bytes that all buffers took at one
+time, plus the arena of the largest plan, which holds values within a submission.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _wait_until_it_waits(service: Service) -> int:
-    """Returns when the client sends nothing more: how many ops are in flight then."""
+    """Waits until the client sends nothing more; returns the number of ops in flight."""
     deadline_s = time.monotonic() + _CREDIT_DEADLINE_S
     before = 0
     while time.monotonic() < deadline_s:
@@ -69,7 +69,7 @@ def _run_to_the_end(chain: Chain) -> None:
 
 
 def _run(chain: Chain, steps: int, tanh: Function) -> Any:
-    """A loop of four ops a step, three of whose results die within it."""
+    """A loop of four ops a step. Three of their results die within the step."""
     x, b, z = chain
     for _ in range(steps):
         y = x * z

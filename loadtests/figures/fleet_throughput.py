@@ -1,8 +1,8 @@
-"""What fifteen client processes get out of one GPU together: the recurrent loop, each on data of its own.
+"""Measures the throughput of fifteen client processes on one GPU. Each runs the recurrent loop on data of its own.
 
-The peer is as many processes that each run the loop in torch on the same GPU. One fleet rests while the other runs.
-The rate is that of all ops from when the first process is told to begin until the last has its result: processes that
-do not run together share nothing, and the sum of their own rates would count the device several times.
+The peer is fifteen processes that run the loop in torch on the same GPU. One fleet is idle while the other runs. The
+rate is the number of all ops divided by the time from the first process's start to the last one's result. (The sum of
+the processes' own rates would be too high if they did not run at the same time.)
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _check(peer_fleet: Fleet, loops: Sequence[Loop]) -> None:
 
 
 def _rate(run: Callable[[], object]) -> float:
-    """Mops/s of all processes together."""
+    """The rate of all processes together, in Mops/s."""
     return _CLIENTS * _STEPS * RNN_OPS * 1e3 / elapsed_ns(run)
 
 

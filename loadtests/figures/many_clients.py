@@ -1,8 +1,8 @@
-"""Eight client processes that run the same recurrent loop on data of their own: what coalescing makes of them.
+"""Measures coalescing of eight client processes, which run the same recurrent loop on data of their own.
 
-Running free, they show what an op costs the server's device thread, as the server itself counts it. Then the device
-is held until every client has used up its credit and waits; once it is released, each of their segments that is no
-fragment should run in a launch of eight rows. Fragments, which each client may cut elsewhere, are counted in a note.
+First they run freely: the figure is the device thread's time for an op, as the server counts it. Then the device is
+held until every client has used up its credit, and released. Now each segment that is not a fragment should run in a
+launch of eight rows. Clients may cut fragments at different ops, so a note tells the rows with fragments included.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class _Clients(NamedTuple):
 
 
 class _Running(NamedTuple):
-    """What was seen while the clients ran."""
+    """Measurements while the clients ran freely."""
 
     device_us: list[float]  # an op, of each turn
     rows: list[float]  # a submission
@@ -46,7 +46,7 @@ class _Running(NamedTuple):
 
 
 class _Launches(NamedTuple):
-    """Launches of one program."""
+    """The launches of one program, and the rows in them."""
 
     rows: int
     submissions: int
@@ -54,14 +54,14 @@ class _Launches(NamedTuple):
 
 
 class _Released(NamedTuple):
-    """What happened after the device was released: launches by program, and what had cut the clients' segments."""
+    """The launches by program after the device was released, and the triggers that had cut the clients' segments."""
 
     launches: tuple[_Launches, ...]
     cuts: Counter[str]
 
     @property
     def rows_a_launch(self) -> float:
-        """Of programs that are no fragments."""
+        """The mean over programs that are not fragments."""
         return _rows_a_launch([each for each in self.launches if not each.is_fragment])
 
     @property
@@ -113,7 +113,7 @@ def _release_held(service: Service, clients: _Clients) -> _Released:
 
 
 def _wait_for_credit_to_end(service: Service) -> None:
-    """Returns when all clients have work in flight and none of them sends more."""
+    """Waits until all clients have work in flight and none of them sends more."""
     deadline_s = time.monotonic() + _CREDIT_DEADLINE_S
     before: tuple[int, ...] = ()
     while time.monotonic() < deadline_s:
@@ -125,7 +125,7 @@ def _wait_for_credit_to_end(service: Service) -> None:
 
 
 def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> tuple[_Launches, ...]:
-    """Of each program that has been launched."""
+    """The launches between two readings, for each program that was launched."""
     launches = []
     for digest, program in after.items():
         known = before.get(digest, program._replace(rows=0, submissions=0))

@@ -1,16 +1,17 @@
-"""What planning a new segment of 600 ops costs in the planner's process, and what another session feels of it.
+"""Measures planning a new segment of 600 ops, and how planning slows down another session.
 
-Two clients: one sends loops that the server has never seen, each with a body of 600 ops; the other runs a known
-loop and fetches the result of every step. Its steps from when a new loop begins to be sent until its plan is in use
-are compared to those before, when the first client rests: all steps alike, and as `waits` says, weighed by how long
-they last and for each new loop apart, which sees a standstill that is one step among hundreds. To record the new loop
-and to fetch its result are part of that time, and where it takes more than 0.6 s so is asking the server four times a
-second whether the plan is there. What the first client takes by itself is told in a note: its loop is sent again, which
-needs no planning any more. That the new loop's result is NumPy's is checked before that: such work is the bench's own,
-and would take a core from the neighbour.
+There are two clients. The first sends loops that the server has never seen, each with a body of 600 ops. The other one,
+the neighbour, runs a known loop and fetches the result of every step. Its steps while a new loop is sent, planned and
+taken into use are compared to its steps while the first client is idle. One figure is a percentile of all steps. The
+other is computed as in `waits`, where a step counts by its length, so that a single standstill shows.
 
-A loop that is recorded while the machine stands still several times may be cut into fragments alone, which have no
-plans. Such a loop is left out, with the rest before it, and another takes its place.
+The time of a new loop includes recording it and fetching its result. After 0.6 s it also includes asking the server
+four times a second whether the plan is in use. A note tells the neighbour's steps while the same loop is sent again,
+which needs no planning. The loop's result is compared to NumPy's between the two, because this would take a core from
+the neighbour.
+
+If the machine stands still several times while a loop is recorded, the loop may be cut into fragments only, which have
+no plans. Such a loop is left out, with the idle time before it, and another loop takes its place.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _BODY_OPS = 600
 _CELL_OPS = 6
 _KINDS = 4  # of cells in a body
 _WIDTH = 32
-_REPEATS = 5  # of a new body: a loop is known by its repetition
+_REPEATS = 5  # of a new body, so that the client finds the loop
 _LOOPS = 20
 _MOST_LEFT_OUT = 5
 _WARMING_STEPS = 300
@@ -49,7 +50,7 @@ _PERCENT = 99
 
 
 class _Planned(NamedTuple):
-    """A new loop: what became its program, and from when it was sent until its plan was in use."""
+    """The program of a new loop, and the time from sending the loop until its plan was in use."""
 
     program: Program
     span: Span
@@ -65,7 +66,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         rests, planned, repeated, left_out = [], [], [], 0
         seeds = range(first_seed + 1, first_seed + 1 + _LOOPS + _MOST_LEFT_OUT)
         for seed in seeds:
-            known = service.programs().keys()  # asked before the rest: it keeps the server from others
+            known = service.programs().keys()  # read before the idle time, as the request takes the server's time
             rest, new = _rest(), _plan_new_loop(service, session, seed, known)
             if new is None:
                 left_out += 1
@@ -102,18 +103,18 @@ def _plan_new_loop(service: Service, session: fw.Session, seed: int, known: Cont
 
 
 def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _Planned | None:
-    """The program of a new loop, once it and all of its length that came with it run in their plans.
+    """Waits until all new programs of at least 600 ops run in their plans; returns the first one of them.
 
-    None if there is none. Raises TimeoutError, which says what has become of the programs that came.
+    None if the loop became fragments only. Raises TimeoutError, with the states of the new programs.
     """
     new: list[Program] = []
     deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
-    time.sleep(_REST_S)  # as long as it mostly takes: asking costs the server time that no planning costs
+    time.sleep(_REST_S)  # as long as planning mostly takes, because each request takes the server's time
     while time.monotonic() < deadline_s:
         ended_ns = time.monotonic_ns()
         new = [one for digest, one in service.published_programs().items() if digest not in known]
         bodies = [program for program in new if _is_body(program)]
-        if new and not bodies:  # nothing more of the loop will come: its result is here
+        if new and not bodies:  # the loop's result is here, so no more programs of it will come
             return None
         if bodies and all(program.tier > 0 for program in bodies):
             return _Planned(bodies[0], Span(began_ns, ended_ns))
@@ -123,12 +124,12 @@ def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _P
 
 
 def _is_body(program: Program) -> bool:
-    """Whether it will have a plan: a fragment, which a pause may have cut, runs op by op until it has come often."""
+    """Whether the program will get a plan at once. A fragment runs op by op until it has been used often."""
     return program.ops >= _BODY_OPS and not program.is_fragment
 
 
 def _repeat_loop(session: fw.Session, seed: int) -> Span:
-    """Sends a loop that has its plan, and rests until the time is as long as others' mostly are."""
+    """Sends a loop again, which has its plan, and waits until 0.6 s have passed, as long as a new loop mostly takes."""
     began_ns = time.monotonic_ns()
     _send_loop(session, seed)
     time.sleep(max(_REST_S - (time.monotonic_ns() - began_ns) / 1e9, 0))
@@ -136,7 +137,7 @@ def _repeat_loop(session: fw.Session, seed: int) -> Span:
 
 
 def _send_loop(session: fw.Session, seed: int) -> Floats:
-    """The result of a loop that no other seed gives."""
+    """Runs the loop of this seed; returns its result."""
     loop = _draw_loop(seed)
     result: Floats = loop.run(upload(session, loop.operands), range(_REPEATS), FUSEWIRE).numpy()
     return result
@@ -147,7 +148,7 @@ def _check_loop(actual: Floats, seed: int) -> None:
 
 
 def _draw_loop(seed: int) -> Loop:
-    """A body of 100 cells. Each is a product and five pointwise ops, of one of a few kinds of cells."""
+    """A loop with a body of 100 cells of four kinds. Each cell is a matrix product and five pointwise ops."""
     draw = random.Random(seed)  # noqa: S311 - a load test's own choice
     kinds = [(*draw.choices(range(POINTWISE), k=_CELL_OPS - 2), POINTWISE - 1) for _ in range(_KINDS)]
     return new_loop(draw.choices(kinds, k=_BODY_OPS // _CELL_OPS), _WIDTH, seed)

@@ -1,12 +1,12 @@
-"""Five pointwise ops on a million float32, step after step, against the library that users would run instead.
+"""Measures a loop of five pointwise ops on a million float32, against the library that users would run instead.
 
-Each step works on the result of the one before, so that none is superfluous. The client keeps ahead of the server,
-fetches nothing meanwhile and waits at the end for an element of the last result. Nothing asks for the results in
-between: in `pointwise` one kernel may compute several steps of the loop and write only the last of them. In
-`pointwise_kept` the user keeps every step's result, so that each step is written out.
+Each step takes the result of the step before, so none can be skipped. The client stays ahead of the server and waits
+only at the end, for one element of the last result. In `pointwise` the results of the steps are dropped, so one kernel
+may compute several steps and write the last result only. In `pointwise_kept` the user keeps every step's result, so
+every result is written.
 
-Beside the library op by op, the fastest way to write the loop in it is told: in NumPy all ops write over one array,
-in torch a graph of steps is replayed.
+The library is measured op by op. A note tells the time of the fastest way to write the loop in it: in NumPy all ops
+write into one array, in torch a graph of steps is replayed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from loadtests.workloads.loops import (
 )
 
 _ELEMENTS = 1_000_000
-_STEPS = 256  # enough for a steady stream of the largest segments
+_STEPS = 256  # enough for several segments of the largest size
 _PEER_STEPS = 2 * GRAPH_STEPS
 _KEPT_STEPS = 32
 _CHECKED_STEPS = 8
@@ -42,7 +42,7 @@ _TURNS = 5
 
 
 class _Fastest(NamedTuple):
-    """The fastest way to write the loop in a library: the command that runs it, and the loop that it names."""
+    """The fastest way to write the loop in a library: the command of its process, and the loop's name there."""
 
     what: str
     command: str
@@ -91,7 +91,7 @@ def _keeping_all_ns(remote: RemoteLoop) -> int:
 
 
 def _run_keeping_all(chain: Chain) -> None:
-    """Every step's result stays alive, so that each must be written out."""
+    """Runs the loop and keeps every step's result, so that each must be written."""
     x, b, z = chain
     kept = []
     for _ in range(_KEPT_STEPS):

@@ -1,11 +1,11 @@
-"""What recording an op costs the user's thread, on average: with its part of cutting and sealing a segment.
+"""Measures the mean time that recording an op takes in the user's thread, with cutting and sealing segments.
 
-Most ops are recorded and no more; one in several hundred ends a segment, which is cut and sealed in the user's thread.
-The mean of all ops holds both.
+Most ops are only recorded. One in several hundred ends a segment, which the user's thread then cuts and seals. The mean
+over all ops includes both.
 
-The device is held, so that the server leaves the processor to the client; the client's own I/O thread works on. The
-thread never waits for credit: a turn records less than there is. The least that recording can be in Python is measured
-in turn with it, in a process of its own, for the same processor may run at half its speed when others share it.
+The device is held, so that the server does not use the processor; the client's own I/O thread goes on. A turn records
+less than the credit allows, so the thread never waits. The peer, the least that recording can be in Python, runs in
+turns with it in a process of its own: a shared processor may run at half its speed at times.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from loadtests.workloads.loops import Floats, check_close
 
 _OPS = 10_000  # a turn: many segments, and less than the credit of 16,384
 _TURNS = 20
-_STEP = np.float32(1e-4)
+_INCREMENT = np.float32(1e-4)
 
 
 class _Recorded(NamedTuple):
-    """One turn: µs an op by the clock, and of the thread's processor time; and the last result."""
+    """One turn: the time of an op in µs, by the clock and of the thread's processor, and the last result."""
 
     elapsed_us: float
     processor_us: float
@@ -55,7 +55,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _record_held(service: Service, session: fw.Session, processor_us: list[float]) -> float:
-    """µs an op; adds what it takes of the thread's processor time."""
+    """The time of an op in µs. Appends the processor time of an op to `processor_us`."""
     with service.held():
         recorded = _record(session)
     recorded.last.numpy()
@@ -70,10 +70,10 @@ def _record_running(session: fw.Session) -> float:
 
 
 def _record(session: fw.Session) -> _Recorded:
-    x, step = session.array(_draw()), session.array(_STEP)
+    x, increment = session.array(_draw()), session.array(_INCREMENT)
     began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
     for _ in range(_OPS):
-        x = x + step
+        x = x + increment
     processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, perf_counter_ns() - began_ns
     return _Recorded(elapsed_ns / 1e3 / _OPS, processor_ns / 1e3 / _OPS, x)
 
@@ -86,7 +86,7 @@ def _check(session: fw.Session) -> None:
     actual = _record(session).last
     expected = _draw()
     for _ in range(_OPS):
-        expected += _STEP
+        expected += _INCREMENT
     check_close(actual.numpy(), expected, "a chain of additions")
 
 

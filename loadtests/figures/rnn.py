@@ -1,6 +1,7 @@
-"""The recurrent loop of one client, against the library that its user would run instead, in a process of its own.
+"""Measures the recurrent loop of one client, against the library that its user would run instead.
 
-On the GPU a graph of torch's steps is told beside it: it is what people write who mind the time and know the shapes.
+The library runs in a process of its own. On the GPU a note tells the time of a replayed torch graph, which users write
+for speed if all shapes are fixed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class _Shape(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """Of each turn, µs an op: by the clock, by who ran it, and of this process's processor; and what the server did."""
+    """Times of an op in µs for each turn, by library and of this process's processor, and the server's work."""
 
     times_us: dict[str, list[float]]
     processor_us: list[float]
@@ -75,7 +76,7 @@ def _take_turns(service: Service, remote: RemoteLoop, peer: Worker, library: Lib
 
 
 def _run_timed(remote: RemoteLoop, processor_us: list[float]) -> int:
-    """How long the loop takes; adds what it takes of this process's processor time, in µs an op."""
+    """The time of the loop in ns. Appends the processor time of this process, in µs an op, to `processor_us`."""
     began_ns = process_time_ns()
     time_ns = remote.run_ns(_STEPS)
     processor_us.append(_us_an_op(process_time_ns() - began_ns))

@@ -1,4 +1,4 @@
-"""A client process that runs the recurrent loop on data of its own when it is told to."""
+"""A client process that runs the recurrent loop on data of its own, on command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loadtests.system.context import FUSEWIRE, upload
 from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
 
 _CHECKED_STEPS = 200
-_LOOKED_AFTER_STEPS = 20  # whether to stop
+_LOOKED_AFTER_STEPS = 20  # steps between two checks of whether to stop
 
 
 def serve(connection: Connection, target: str, batch: int, hidden: int, seed: int, stop: Event) -> None:
@@ -33,18 +33,18 @@ class _RnnClient:
         self._stop = stop
 
     def check(self) -> None:
-        """Raises WrongResult if the loop comes to another result than NumPy's."""
+        """Raises WrongResult if the loop's result differs from NumPy's."""
         expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY)
         check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
 
     def run(self, steps: int) -> float:
-        """µs an op of `steps` steps, until their result is here."""
+        """Runs `steps` steps and fetches the result; returns the time of an op in µs."""
         began_ns = monotonic_ns()
         run_rnn(self._rnn, range(steps), FUSEWIRE).numpy()
         return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
 
     def run_until_stopped(self) -> Counter[str]:
-        """Runs without a pause and without fetching; what cut its segments meanwhile, and how often."""
+        """Runs without pauses or fetches until stopped; returns the number of segments by the trigger that cut them."""
         before = Counter(self._session.stats.cuts)
         run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE).numpy()
         return Counter(self._session.stats.cuts) - before
@@ -54,7 +54,7 @@ class _RnnClient:
             yield from range(_LOOKED_AFTER_STEPS)
 
     def step_until_stopped(self) -> list[tuple[int, int]]:
-        """When each step began and ended, on the clock that processes share; every step's result is fetched."""
+        """Runs and fetches step by step until stopped; returns the begin and end of each, on the monotonic clock."""
         times, rnn = [], self._rnn
         while not self._stop.is_set():
             began_ns = monotonic_ns()

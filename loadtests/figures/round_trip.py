@@ -1,10 +1,10 @@
-"""How long a user's thread waits for a scalar, against a gRPC echo with the same settings that does no work.
+"""Measures how long a user's thread waits for a scalar, against a gRPC echo with the same settings.
 
-`fetch_stored` fetches a scalar whose bytes the server has, while its device thread has nothing to do. `fetch_computed`
-fetches a scalar that one op computes from another, recorded, sent and run for it. The echo goes from one event loop to
-another: no thread waits for one beside it, nothing is recorded and nothing computed.
+`fetch_stored` fetches a scalar that the server has, while the device thread is idle. `fetch_computed` records one op on
+a stored scalar and fetches its result, so it includes recording, sending and running the op. The echo goes from one
+event loop to another, and does nothing else.
 
-The echo runs in processes of its own, and all take turns of a few rounds. A scalar is fetched once only.
+The echo runs in processes of its own. The three alternate in turns of 25 round trips. Each scalar is fetched once only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loadtests.peers.bare_pair import bare_pair
 from loadtests.system.context import Context
 from loadtests.system.scenario import Scenario
 
-_ROUNDS = 25  # at once
+_ROUNDS = 25  # round trips in a turn
 _TURNS = 40
 
 
@@ -40,13 +40,13 @@ def _measure(context: Context) -> tuple[Figure, ...]:
         take_turns(4, ways)
         times_us = take_turns(_TURNS, ways)
     return (
-        _figure("fetch_stored", "fetch of a scalar that is there", times_us["stored"], times_us["echo"]),
+        _figure("fetch_stored", "fetch of a stored scalar", times_us["stored"], times_us["echo"]),
         _figure("fetch_computed", "fetch of a scalar that an op computes", times_us["computed"], times_us["echo"]),
     )
 
 
 def _fetch_stored(session: fw.Session, numbers: Iterator[int]) -> list[float]:
-    """Round trips in µs, of scalars whose bytes the server already has."""
+    """The times of fetching scalars that the server has, in µs."""
     values = [np.float32(number) for number, _ in zip(numbers, range(_ROUNDS), strict=False)]
     scalars = [session.array(value) for value in values]
     if scalars[-1].numpy() != values[-1]:
@@ -62,7 +62,7 @@ def _fetch_stored(session: fw.Session, numbers: Iterator[int]) -> list[float]:
 
 
 def _fetch_computed(zero: Any, numbers: Iterator[int]) -> list[float]:
-    """Round trips in µs, of scalars that are recorded, computed and fetched."""
+    """The times of recording, computing and fetching scalars, in µs."""
     times_us = []
     for number, _ in zip(numbers, range(_ROUNDS), strict=False):
         began_ns = perf_counter_ns()

@@ -1,7 +1,7 @@
-"""What the recurrent loop costs on the wire once the server knows its programs.
+"""Measures the bytes that the recurrent loop sends once the server knows its programs.
 
-Counted are all bytes of all numbered frames sent: segments, frees, fetches and the acknowledgements that ride with
-them. Not counted are heartbeats, of a few bytes each, which are sent only after a time in which nothing came or went.
+All bytes of all numbered frames are counted: segments, frees, fetches and the acknowledgements in these frames.
+Heartbeats are not counted: they have a few bytes each, and are sent only after an idle time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _figures(before: fw.SessionStats, after: fw.SessionStats) -> tuple[Figure, .
             what="wire, steady RNN loop, a known segment",
             value=sent_bytes / segments,
             unit="bytes",
-            notes=("frames and what else they carry included",),
+            notes=("with all other contents of the frames",),
         ),
     )
 

@@ -1,4 +1,4 @@
-"""A figure: one number that Fusewire is held to, with what it was compared to and what it must be."""
+"""A figure: one measured number, with its limit and the peer's number that it is compared to."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from enum import Enum
 
 
 class Bound(Enum):
-    """Which side of its limit a number must be on."""
+    """The side of its limit on which a number must lie."""
 
     AT_MOST = "≤"
     AT_LEAST = "≥"
 
 
 class Subject(Enum):
-    """What of a figure is limited: its own value, or its ratio to the peer."""
+    """The number of a figure that is limited: its value, or its ratio to the peer."""
 
     VALUE = "value"
     RATIO = "ratio"
 
 
 class Verdict(Enum):
-    """How a figure compares to its limit."""
+    """Whether a figure keeps its limit."""
 
     OK = "ok"
     MISSED = "missed"
@@ -31,7 +31,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Limit:
-    """What a figure must be."""
+    """The limit of a figure, on its value or on its ratio to the peer."""
 
     subject: Subject
     bound: Bound
@@ -43,16 +43,16 @@ class Limit:
 
 @dataclass(frozen=True)
 class Peer:
-    """What Fusewire is compared to, in the unit of the figure."""
+    """The peer's result, in the unit of the figure."""
 
     name: str
     value: float
-    ratio: float  # the way round in which the limit is stated
+    ratio: float  # ours to theirs or theirs to ours, as the limit states it
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Between which numbers 8 of 10 measurements of the value lie."""
+    """The 10th and the 90th percentile of the measurements."""
 
     low: float
     high: float
@@ -60,7 +60,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table. `raw` holds every measurement, by name, in the unit of the figure."""
+    """One line of the table. `raw` holds all measurements by name."""
 
     name: str
     what: str
@@ -74,7 +74,7 @@ class Figure:
 
     def __post_init__(self) -> None:
         if self.limit is not None and self.limit.subject is Subject.RATIO and self.peer is None:
-            raise ValueError(f"{self.name} is limited by its ratio to a peer, and has none")
+            raise ValueError(f"the limit of {self.name} is a ratio to a peer, and the figure has no peer")
 
     @property
     def verdict(self) -> Verdict:
@@ -85,11 +85,11 @@ class Figure:
 
 
 class WrongResult(Exception):
-    """A library under test computed something else than it should: its speed is of no interest."""
+    """Fusewire or a peer computed a wrong result, so its time is not reported."""
 
 
 class NotWarm(Exception):
-    """No fused plans came in time: what would be timed is something else."""
+    """The server did not run in fused plans in time, so there is nothing to be timed."""
 
 
 def at_most(number: float, subject: Subject = Subject.VALUE) -> Limit:

@@ -1,8 +1,8 @@
-"""From when on a loop that is called again and again runs at its steady speed.
+"""Finds the call from which on a loop that is called again and again runs at its steady speed.
 
-The steady time of a call is the median of the last quarter of the calls. It is reached by the first call that takes at
-most a fifth longer, where the same is true of the median of it and the next four: one call that the machine holds up
-does not count, nor does one lucky call.
+The steady time of a call is the median of the last quarter of the calls. The first steady call is the first one that
+takes at most a fifth longer, if the median of it and the next four calls does so too. So a single slow or fast call
+does not change the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEAST_REST_S = 3.0
 
 
 class Steady(NamedTuple):
-    """`calls` came before it, and took `after_s` together; from then on a call takes `call_s`."""
+    """The steady speed: `call_s` a call, reached after `calls` calls, which took `after_s` together."""
 
     calls: int
     after_s: float
@@ -26,7 +26,7 @@ class Steady(NamedTuple):
 
 
 def steady_from(calls_s: Sequence[float]) -> Steady | None:
-    """None while there are too few calls to tell, or where no call is as fast as the last ones."""
+    """The steady speed in the times of successive calls; None if there are fewer than 5, or none is steady."""
     steady_s = median(calls_s[-max(len(calls_s) // _LAST_PART, _CALLS) :])
     for first in range(len(calls_s) - _CALLS + 1):
         if max(calls_s[first], median(calls_s[first : first + _CALLS])) <= _TOLERANCE * steady_s:
@@ -35,9 +35,9 @@ def steady_from(calls_s: Sequence[float]) -> Steady | None:
 
 
 def established(calls_s: Sequence[float]) -> Steady | None:
-    """The steady speed, once it has lasted as long as it took to reach it, and some seconds: None before.
+    """The steady speed, once it has lasted 3 s longer than the time that it took to reach it; None before.
 
-    A loop whose plans come one after another would otherwise be taken for steady between two of them.
+    A loop gets its plans one after another, and could be taken for steady between two plans otherwise.
     """
     found = steady_from(calls_s)
     if found is None or sum(calls_s) < 2 * found.after_s + _LEAST_REST_S:

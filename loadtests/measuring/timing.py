@@ -1,4 +1,4 @@
-"""Taking turns and summing up: several ways to do a thing, each measured often, in alternating order."""
+"""Times several ways to do one thing, in turns and in alternating order, and summarises the measurements."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from loadtests.measuring.figure import Spread
 
 
 class Summary(NamedTuple):
-    """The middle of some measurements, and how far they spread."""
+    """The median of some measurements, and their spread."""
 
     median: float
     spread: Spread
 
 
 def elapsed_ns(act: Callable[[], object]) -> int:
-    """How long `act` takes."""
+    """The time that `act` takes."""
     began_ns = perf_counter_ns()
     act()
     return perf_counter_ns() - began_ns
 
 
 def take_turns(turns: int, ways: Mapping[str, Callable[[], Sequence[float]]]) -> dict[str, list[float]]:
-    """Calls every way in each turn, the first one last in every other turn; each returns its measurements."""
+    """Calls every way once in each turn, in reverse order in every second turn. Returns all measurements by way."""
     measured: dict[str, list[list[float]]] = {name: [] for name in ways}
     order = list(ways)
     for _ in range(turns):
@@ -41,7 +41,7 @@ def summarise(measurements: Sequence[float]) -> Summary:
 
 
 def percentile(measurements: Sequence[float], percent: float) -> float:
-    """The smallest measurement that `percent` of all do not exceed."""
+    """The smallest measurement that at least `percent` of all measurements do not exceed."""
     ordered = sorted(measurements)
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(int(rank) - 1, 0)]

@@ -1,12 +1,11 @@
-"""How long one waits for steps that follow one another, whatever moment one looks at.
+"""Percentiles of the length of the step under way at a random moment, for steps that follow one another.
 
-Steps that begin when the one before has ended are rare while they are slow: a standstill of half a second is one step
-among hundreds, and a percentile of the steps never sees it. So each step weighs as much as it lasts. Of 1 % of all
-moments the step that is under way then takes longer than the 99th percentile, as those would find who come at times of
-their own.
+A plain percentile of the steps misses standstills. Each step begins when the one before has ended, so a standstill of
+half a second is only one step among hundreds. Here each step has a weight, the time that it lasts. Then the step that
+is under way takes longer than the 99th percentile at 1 % of all moments, as a user would find who comes at any moment.
 
-A machine that many share stands still now and then, whatever runs on it. So each of several spans of time has its own
-percentile, and their median stands for all: what happens in most spans counts, what happens in one does not.
+A shared machine stands still now and then, whatever runs on it. So the percentile is computed for each of several spans
+of time, and the median of these is reported: a standstill in one span does not count, one in most spans does.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A time on the clock that processes share."""
+    """An interval on the monotonic clock, which is the same in all processes."""
 
     began_ns: int
     ended_ns: int
@@ -28,16 +27,16 @@ class Span(NamedTuple):
 
 
 def waits_us(steps: Sequence[Span], spans: Sequence[Span], percent: float) -> list[float]:
-    """Of each span the shortest step such that in `percent` of its moments the step under way takes no longer.
+    """For each span, in µs, the shortest step such that at `percent` of its moments the step under way is no longer.
 
-    The steps are in order and never two at once. One that reaches beyond a span weighs as much as lies within, and is
-    as long as it is. Raises ValueError for a span in which no step was under way.
+    Steps are in order and do not overlap. A step that is partly within a span has its part as its weight, and its
+    whole length as its length. Raises ValueError for a span without a step.
     """
     return [_wait_us(steps_within(steps, span), span, percent) for span in spans]
 
 
 def steps_within(steps: Sequence[Span], within: Span) -> Sequence[Span]:
-    """Those of which a part lies within the span."""
+    """The steps that lie partly or wholly within the span."""
     first = bisect_right(steps, within.began_ns, key=lambda step: step.ended_ns)
     end = bisect_left(steps, within.ended_ns, key=lambda step: step.began_ns)
     return steps[first:end]
@@ -54,5 +53,5 @@ def _wait_us(steps: Sequence[Span], within: Span, percent: float) -> float:
 
 
 def _shared_ns(one: Span, other: Span) -> int:
-    """How long both last at once."""
+    """The length of the overlap."""
     return min(one.ended_ns, other.ended_ns) - max(one.began_ns, other.began_ns)

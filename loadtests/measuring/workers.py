@@ -1,4 +1,4 @@
-"""Processes that each run a function of ours, which answers commands one by one over a pipe."""
+"""Worker processes, each of which answers commands over a pipe, one by one."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _END_DEADLINE_S = 5.0
 
 
 class Failed(NamedTuple):
-    """A command raised: the error itself, or what it said if it does not travel."""
+    """The error that a command raised; an error that cannot be pickled is replaced by one with its text."""
 
     error: Exception
 
 
 class Worker:
-    """A process that runs `serve(connection, *arguments)`; a context manager that ends it."""
+    """A process that runs `serve(connection, *arguments)`. As a context manager it ends the process."""
 
     def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         self._connection, theirs = _SPAWN.Pipe()
@@ -43,7 +43,7 @@ class Worker:
             self._process.join()
 
     def tell(self, *command: object) -> None:
-        """Gives a command; its answer must be taken before the next."""
+        """Sends a command. Its answer must be taken before the next command."""
         self._connection.send(command)
 
     def answer(self, deadline_s: float = ANSWER_DEADLINE_S) -> Any:
@@ -61,7 +61,7 @@ class Worker:
 
 
 class Fleet:
-    """Several workers that do the same at the same time; a context manager that ends them all."""
+    """Several workers that get the same commands at the same time. As a context manager it ends them all."""
 
     def __init__(self, serve: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
         self._serve = serve
@@ -93,7 +93,10 @@ class Fleet:
 
 
 def answer_commands(connection: Connection, commands: dict[str, Callable[..., object]]) -> None:
-    """What a worker's process does: a command is a name and arguments; ends when the other side closes."""
+    """The loop of a worker process: reads a command, a name with arguments, and sends its result.
+
+    Returns when the other end of the pipe is closed.
+    """
     while True:
         try:
             name, *arguments = connection.recv()
@@ -105,12 +108,12 @@ def answer_commands(connection: Connection, commands: dict[str, Callable[..., ob
 def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> object:
     try:
         return command(*arguments)
-    except Exception as error:  # noqa: BLE001 - it travels to the process that asked, and is raised there
+    except Exception as error:  # noqa: BLE001 - it is raised in the process that sent the command
         traceback.print_exc()
-        return Failed(_that_travels(error))
+        return Failed(_picklable(error))
 
 
-def _that_travels(error: Exception) -> Exception:
-    """The error itself if it is a plain one, else its words: a pickled class must be rebuilt from its arguments."""
+def _picklable(error: Exception) -> Exception:
+    """The error itself, or one with its text if unpickling could fail: its class may take other arguments."""
     is_plain = type(error).__module__ in {"builtins", "loadtests.measuring.figure"}
     return error if is_plain else RuntimeError(f"{type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
-"""The other end of the bare server: a process that has nothing but gRPC in its one thread.
+"""The client of the bare server: a process with one thread, in which only gRPC runs.
 
-Round trips are timed where no thread waits for another. What it sends lies ready in messages, and what it receives is
-thrown away: nothing is copied.
+No thread waits for another while a round trip is timed. Messages are made before they are timed, and received bytes are
+dropped, so nothing is copied.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _BareClient:
         self._echo = channel.stream_stream(f"/{SERVICE}/Echo")()
 
     async def echo(self, rounds: int) -> list[int]:
-        """How long each round trip takes."""
+        """The time of each round trip, in ns."""
         times = []
         for _ in range(rounds):
             began_ns = perf_counter_ns()
@@ -84,4 +84,4 @@ class _BareClient:
 
 def _check(actual_bytes: int, expected_bytes: int) -> None:
     if actual_bytes != expected_bytes:
-        raise WrongResult(f"{actual_bytes} bytes came back from bare gRPC instead of {expected_bytes}")
+        raise WrongResult(f"bare gRPC returned {actual_bytes} bytes instead of {expected_bytes}")

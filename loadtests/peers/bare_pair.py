@@ -1,4 +1,4 @@
-"""A bare server and a bare client in processes of their own, with gRPC set as Fusewire sets it."""
+"""A bare server and a bare client in processes of their own, with Fusewire's gRPC settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loadtests.peers import bare_client, bare_server
 
 @contextmanager
 def bare_pair(bulk_bytes: int = 0, chunk_bytes: int = 1 << 20) -> Iterator[Worker]:
-    """The client; both have `bulk_bytes` to give, in messages of `chunk_bytes`."""
+    """The client. Client and server each send `bulk_bytes` on command, in messages of `chunk_bytes`."""
     with (
         Worker(bare_server.serve, bulk_bytes, chunk_bytes) as server,
         Worker(bare_client.serve, server.answer(), bulk_bytes, chunk_bytes) as client,

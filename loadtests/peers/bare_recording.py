@@ -1,5 +1,7 @@
-"""The least that recording an op can be in Python: an operator that appends a tuple and makes an object that tells its
-end. No dtype rule, no thread, no segment. What it takes says how fast the machine is at the moment.
+"""The least work with which Python can record an op: an operator that appends a tuple and makes an object.
+
+The object reports its deletion. There are no dtype rules, threads or segments. The time per op is a measure of the
+machine's speed at the moment.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ Record = tuple[int, int, int]
 
 
 class BareTape:
-    """What has been recorded, and what has died."""
+    """The recorded ops, and the handles of deleted arrays."""
 
     __slots__ = ("buried", "records")
 
@@ -23,7 +25,7 @@ class BareTape:
 
 
 class BareArray:
-    """A number on a tape."""
+    """An array that has a handle only."""
 
     __slots__ = ("_handle", "_tape")
 
@@ -46,10 +48,10 @@ def serve(connection: Connection) -> None:
 
 
 def record_bare(ops: int) -> float:
-    """µs an op of a chain of additions."""
+    """The time of an op in a chain of additions, in µs."""
     tape = BareTape()
-    x, step = BareArray(0, tape), BareArray(0, tape)
+    x, increment = BareArray(0, tape), BareArray(0, tape)
     began_ns = perf_counter_ns()
     for _ in range(ops):
-        x = x + step
+        x = x + increment
     return (perf_counter_ns() - began_ns) / 1e3 / ops

@@ -1,6 +1,6 @@
-"""A gRPC server that does no work: it echoes frames, and takes and gives bytes. One process, asyncio.
+"""A gRPC server that does no work: it echoes frames, and sends and receives large values. One process with asyncio.
 
-Messages are raw bytes: nothing is serialised. What it gives lies ready in messages: nothing is copied.
+Messages are raw bytes, so nothing is serialised. Messages to be sent are made at the start, so nothing is copied.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from loadtests.peers.grpc_options import SERVER_OPTIONS
 SERVICE = "loadtests.Bare"
 
 Frames = AsyncIterator[bytes]
-Context = Any  # grpc.aio.ServicerContext, which the handlers use as the stubs do not describe it
+Context = Any  # grpc.aio.ServicerContext, used in ways that gRPC's type stubs do not allow
 
 
 def serve(connection: Connection, source_bytes: int, chunk_bytes: int) -> None:
-    """Sends the port that it listens on; ends when the other side closes the pipe.
+    """Sends the port that the server listens on; ends when the other side closes the pipe.
 
-    `source_bytes` random bytes, in messages of `chunk_bytes`, are what `Source` has to give.
+    The method `Source` returns `source_bytes` random bytes in messages of `chunk_bytes`.
     """
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(connection, chunks_of(source_bytes, chunk_bytes)))
 
 
 def chunks_of(bulk_bytes: int, chunk_bytes: int) -> list[bytes]:
-    """Random bytes in messages of that length; the last may be shorter."""
+    """`bulk_bytes` random bytes in messages of `chunk_bytes`; the last may be shorter."""
     bulk = memoryview(np.random.default_rng(0).bytes(bulk_bytes))
     return [bytes(bulk[start : start + chunk_bytes]) for start in range(0, bulk_bytes, chunk_bytes)]
 
@@ -68,7 +68,7 @@ class _Bare:
             await context.write(frame)
 
     async def sink(self, chunks: Frames, _context: Context) -> bytes:
-        """How many bytes came."""
+        """Receives chunks; returns the number of their bytes."""
         taken_bytes = 0
         async for chunk in chunks:
             taken_bytes += len(chunk)

@@ -1,4 +1,4 @@
-"""The event loop of the peers: uvloop's where it is installed, as Fusewire does it."""
+"""The event loop of the peers: uvloop's if it is installed, as in Fusewire."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What Fusewire tells gRPC at each end, told to the bare peers too, so that no figure rests on a setting.
+"""Fusewire's gRPC options, for the bare peers, so that no figure depends on different settings.
 
-The rest of it are environment variables: importing `fusewire` sets them, and processes that are started after that
-inherit them. A test holds the options below to Fusewire's own.
+Fusewire's other settings are environment variables: importing `fusewire` sets them, and worker processes inherit them.
+A test compares the options below to Fusewire's own.
 """
 
 from __future__ import annotations

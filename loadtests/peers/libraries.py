@@ -1,4 +1,4 @@
-"""What users would run instead on a machine of their own: NumPy on the CPU, torch on the GPU, each op by op."""
+"""The libraries that users would run instead on their own machine: NumPy on the CPU, torch on the GPU, op by op."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from loadtests.workloads.loops import Loop
 
 
 class Library(NamedTuple):
-    """`serve(connection, loops)` is what its process runs. One with graphs answers `replayed` and `replay_ns` too."""
+    """`serve(connection, loops)` runs in the library's process; with graphs it answers `replayed` and `replay_ns`."""
 
     name: str
     serve: Callable[..., None]
     has_graphs: bool = False
 
     def running(self, loops: Mapping[str, Loop]) -> Worker:
-        """A process that runs these loops when it is asked to."""
+        """A process that runs these loops on command."""
         return Worker(self.serve, loops)
 
 

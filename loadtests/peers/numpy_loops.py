@@ -1,4 +1,4 @@
-"""Loops in NumPy, op by op: a process that runs them, does nothing else meanwhile, and says how long it took."""
+"""Runs and times loops in NumPy, op by op, in a process that does nothing else."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class _NumpyLoops:
         self._loops = loops
 
     def result(self, name: str, steps: int) -> Floats:
-        """The state after so many steps."""
+        """The state after `steps` steps."""
         return result_in_numpy(self._loops[name], steps)
 
     def run_ns(self, name: str, steps: int) -> int:
-        """How long so many steps take."""
+        """The time of `steps` steps."""
         loop = self._loops[name]
         return elapsed_ns(lambda: loop.read(loop.run(loop.operands, range(steps), NUMPY)))
 
 
 def run_chain_in_place(chain: Chain, steps: Iterable[object], _functions: Functions) -> Floats:
-    """`run_chain` with every op writing over one array: what people write who mind the memory."""
+    """`run_chain` with every op writing into one array, as users write it to save memory."""
     x: Floats = chain.x.copy()
     for _ in steps:
         np.add(x, chain.b, out=x)

@@ -1,6 +1,6 @@
-"""Loops in torch on the GPU of this machine, eager and as a replayed graph: a process that does nothing else meanwhile.
+"""Runs and times loops in torch on this machine's GPU, eager and as a replayed graph, in a process of its own.
 
-torch is imported in the process that runs the loops, so that machines without it can list the figures.
+torch is imported in that process only, so that machines without torch can list the figures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def serve(connection: Connection, loops: Mapping[str, Loop]) -> None:
 
 
 class TorchLoops:
-    """Loops over operands on the GPU. Products of float32 are true float32. Used in torch's inference mode."""
+    """Loops on operands on the GPU, in torch's inference mode. Matrix products of float32 do not use TF32."""
 
     def __init__(self, torch: Any, loops: Mapping[str, Loop]) -> None:
         self._torch = torch
@@ -40,20 +40,20 @@ class TorchLoops:
         self._graphs: dict[str, _Graph] = {}
 
     def result(self, name: str, steps: int) -> Floats:
-        """The state after so many steps."""
+        """The state after `steps` steps."""
         return _brought(self._run(name, steps))
 
     def run_ns(self, name: str, steps: int) -> int:
-        """How long so many steps take, until what the loop reads is here."""
+        """The time of `steps` steps, until the part of the state that the loop reads is here."""
         read = self._loops[name].read
         return elapsed_ns(lambda: _brought(read(self._run(name, steps))))
 
     def replayed(self, name: str, steps: int) -> Floats:
-        """As `result`, by a graph of 100 eager steps. `steps` is a multiple of these."""
+        """As `result`, but by replaying a graph of 100 steps. `steps` is a multiple of 100."""
         return _brought(self._replay(name, steps))
 
     def replay_ns(self, name: str, steps: int) -> int:
-        """As `run_ns`, by a graph of 100 eager steps."""
+        """As `run_ns`, but by replaying a graph of 100 steps."""
         read = self._loops[name].read
         return elapsed_ns(lambda: _brought(read(self._replay(name, steps))))
 
@@ -90,7 +90,7 @@ class TorchLoops:
 
 
 class _Graph(NamedTuple):
-    """A captured graph, which replaces the state that it was captured with."""
+    """A captured graph. Replaying it replaces the contents of `state`."""
 
     state: Any
     replay: Callable[[], None]

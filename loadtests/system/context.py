@@ -1,4 +1,4 @@
-"""What a figure is measured with: the backend, and servers and sessions on it."""
+"""The context of a measurement: the backend, fresh servers and sessions on it, and the peer library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Context(NamedTuple):
 
     @property
     def library(self) -> Library:
-        """What a user of such a machine would run instead."""
+        """The library that users would run instead on such a machine."""
         return LIBRARIES[self.backend]
 
     @contextmanager
@@ -30,7 +30,7 @@ class Context(NamedTuple):
 
     @contextmanager
     def session(self) -> Iterator[tuple[Service, fw.Session]]:
-        """A fresh server, and one client of it in this process."""
+        """A fresh server, and one session on it in this process."""
         with self.service() as service, fw.connect(service.target) as session:
             yield service, session
 
@@ -39,5 +39,5 @@ FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu)
 
 
 def upload(session: fw.Session, operands: Any) -> Any:
-    """The same named tuple of operands, as arrays of the session."""
+    """A named tuple of operands, uploaded to the session."""
     return type(operands)(*(session.array(operand) for operand in operands))

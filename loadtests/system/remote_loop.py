@@ -1,4 +1,4 @@
-"""A loop on Fusewire, used as a user would, and asked for the same things as its peers."""
+"""Runs a loop on Fusewire as a user would, with the commands that the peers have too."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from loadtests.workloads.loops import Floats, Loop
 
 
 class RemoteLoop:
-    """A loop over arrays of a session, which the server holds when this has been made."""
+    """A loop on arrays of a session. The constructor returns once the server has all operands."""
 
     def __init__(self, session: fw.Session, loop: Loop) -> None:
         self._loop = loop
@@ -18,12 +18,12 @@ class RemoteLoop:
             operand.numpy()
 
     def result(self, steps: int) -> Floats:
-        """The state after so many steps."""
+        """The state after `steps` steps."""
         state: Floats = self._run(steps).numpy()
         return state
 
     def run_ns(self, steps: int) -> int:
-        """How long so many steps take, until what the loop reads is here."""
+        """The time of `steps` steps, until the part of the state that the loop reads is here."""
         return elapsed_ns(lambda: self._loop.read(self._run(steps)).numpy())
 
     def _run(self, steps: int) -> fw.Array:

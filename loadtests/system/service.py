@@ -1,4 +1,4 @@
-"""A Fusewire server in a process of its own, and what its inspection tells over HTTP."""
+"""A Fusewire server in a process of its own, and its inspection over HTTP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
 _WARM_SHARE = 0.95
 _BEING_PLANNED = frozenset({"planning", "loading"})
-# The server publishes ten times a second: a reading taken this long after an event knows of it.
+# The server publishes ten times a second, so statistics read so long after an event include it.
 _PUBLISHED_WITHIN_S = 0.25
 
 
@@ -35,7 +35,7 @@ class Count(NamedTuple):
 
 
 class Program(NamedTuple):
-    """One program, as the server sees it."""
+    """The server's record of a program."""
 
     digest: str
     ops: int
@@ -50,14 +50,14 @@ class Program(NamedTuple):
 
 
 class Service:
-    """`target` is what a client connects to."""
+    """A running server. `target` is the address for clients, `http` that of the inspection."""
 
     def __init__(self, target: str, http: str) -> None:
         self.target = target
         self._http = http
 
     def stats(self) -> dict[str, Any]:
-        """All that is published of the server as a whole, not older than the call."""
+        """The server's statistics, not older than the call."""
         time.sleep(_PUBLISHED_WITHIN_S)
         return self._ask("GET", "/v1/stats")
 
@@ -73,11 +73,11 @@ class Service:
         return self.published_programs()
 
     def published_programs(self) -> dict[str, Program]:
-        """All programs by digest, as they were published last."""
+        """All programs by digest, as the server published them last."""
         return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
 
     def is_planning(self) -> bool:
-        """Whether the plan of any program is being made or loaded; not older than the call."""
+        """Whether any program is being planned or its plan is being loaded; not older than the call."""
         return any(program.state in _BEING_PLANNED for program in self.programs().values())
 
     def wait_until_planned(self, deadline_s: float = _PLANNING_DEADLINE_S) -> None:
@@ -88,18 +88,18 @@ class Service:
                 raise TimeoutError(f"programs were still being planned after {deadline_s:.0f} s")
 
     def arena_bytes(self, digest: str) -> int:
-        """What a program's plan takes beside its buffers; 0 while it has none."""
+        """The size of the arena of a program's plan; 0 while it has no plan."""
         compiled = self._ask("GET", f"/v1/programs/{digest}")["compiled"]
         return int(compiled["arena_bytes"]) if compiled else 0
 
     def in_flight_ops(self) -> tuple[int, ...]:
-        """Of each session, not older than the call."""
+        """The ops in flight of each session, not older than the call."""
         time.sleep(_PUBLISHED_WITHIN_S)
         return tuple(session["in_flight_ops"] for session in self._ask("GET", "/v1/sessions")["sessions"])
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While inside, the device takes no new submission."""
+        """Holds the device, which accepts no new submission within the block."""
         self._ask("POST", "/v1/device/hold")
         time.sleep(_PUBLISHED_WITHIN_S)
         try:
@@ -108,7 +108,7 @@ class Service:
             self._ask("POST", "/v1/device/release")
 
     def warm_up(self, act: Callable[[], object], deadline_s: float = _PLANNING_DEADLINE_S) -> None:
-        """Repeats `act` until nearly all of its ops run in fused plans. Raises NotWarm if none does by the deadline."""
+        """Repeats `act` until 95 % of its ops run in fused plans. Raises NotWarm if they do not by the deadline."""
         ends_at_s = time.monotonic() + deadline_s
         planned_share, before = 0.0, self.programs()
         while planned_share < _WARM_SHARE:
@@ -134,13 +134,13 @@ class Service:
 
 @contextmanager
 def serving(backend: str) -> Iterator[Service]:
-    """A fresh server with default settings on free ports of the loopback, which finds no kernels of earlier runs."""
+    """A fresh server with default settings on free loopback ports, with an empty cache of kernels."""
     with TemporaryDirectory() as folder, serve_subprocess(backend, environment={_CACHE_VARIABLE: folder}) as server:
         yield Service(server.grpc, server.http)
 
 
 def _planned_share(before: Mapping[str, Program], after: Mapping[str, Program]) -> float:
-    """The share of the ops sent meanwhile that belong to programs which are now planned."""
+    """The share of the ops sent between two readings whose programs have plans in the second reading."""
     ops, planned_ops = 0, 0
     for digest, program in after.items():
         known_hits = before[digest].hits if digest in before else 0

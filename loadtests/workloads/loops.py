@@ -1,4 +1,4 @@
-"""The array code that is measured: written once, run by NumPy, by Fusewire and by whoever else has these operators."""
+"""The recurrent loop and the pointwise loop: array code that NumPy, torch and Fusewire run unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHAIN_OPS = 5  # of one step
 
 
 class Rnn(NamedTuple):
-    """The operands of the recurrent loop, of NumPy or of the library under test."""
+    """The operands of the recurrent loop, as arrays of the library that runs it."""
 
     state: Any  # (batch, hidden) float32
     weights: Any  # (hidden, hidden) float32
@@ -36,7 +36,7 @@ class Chain(NamedTuple):
 
 
 class Functions(NamedTuple):
-    """What the loops need beyond operators."""
+    """The functions of a library that the loops need."""
 
     sigmoid: Function
     tanh: Function
@@ -64,15 +64,15 @@ def first_element(state: Any) -> Any:
 
 
 class Loop(NamedTuple):
-    """A loop that any library can run. It travels to other processes."""
+    """A loop that any library can run. It can be pickled, so that other processes can run it."""
 
     operands: Any  # a named tuple of NumPy arrays; each step replaces the first of them, the state
-    run: Callable[[Any, Iterable[object], Functions], Any]  # a library's operands, once for each step: the last state
-    read: Function = whole  # what is waited for, of the last state
+    run: Callable[[Any, Iterable[object], Functions], Any]  # (operands, one item for each step, functions) → last state
+    read: Function = whole  # selects the part of the last state that is waited for
 
 
 def draw_rnn(batch: int, hidden: int, seed: int) -> Rnn:
-    """Random operands with which the loop neither dies out nor grows."""
+    """Random operands with which the state neither vanishes nor grows without bound."""
     random = np.random.default_rng(seed)
 
     def draw(*shape: int) -> Floats:
@@ -93,7 +93,7 @@ def draw_chain(elements: int, seed: int) -> Chain:
 
 
 def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
-    """The recurrent loop, written inline as people write it, once for each of `steps`; returns the last state."""
+    """Runs the recurrent loop, once for each of `steps`; returns the last state."""
     sigmoid = functions.sigmoid
     h, weights, bias, scale, residual = rnn
     for _ in steps:
@@ -107,7 +107,7 @@ def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
 
 
 def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> Any:
-    """Five pointwise ops a step, each step on the result of the one before; returns the last result."""
+    """Runs five pointwise ops a step, each step on the result of the one before; returns the last result."""
     sigmoid, tanh, relu = functions
     x, b, z = chain
     for _ in steps:
@@ -116,13 +116,13 @@ def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> An
 
 
 def result_in_numpy(loop: Loop, steps: int) -> Floats:
-    """The state after so many steps."""
+    """The state after `steps` steps."""
     state: Floats = loop.run(loop.operands, range(steps), NUMPY)
     return state
 
 
 def check_close(actual: Floats, expected: Floats, what: str) -> None:
-    """float32 results that went through different libraries. Raises WrongResult."""
+    """Raises WrongResult unless two float32 results of different libraries are close."""
     try:
         np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-5, equal_nan=False)
     except AssertionError as difference:

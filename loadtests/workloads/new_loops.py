@@ -1,4 +1,4 @@
-"""Loops that no server has seen: bodies of products and pointwise ops, as they are drawn."""
+"""Loops that are new to a server: bodies of matrix products and pointwise ops, drawn at random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Cell = tuple[int, ...]  # a product, and the numbers of the pointwise ops behind
 
 
 class Operands(NamedTuple):
-    """Of a new loop, of NumPy or of a library under test."""
+    """The operands of a new loop, as arrays of the library that runs it."""
 
     x: Any  # (1, width) float32
     weights: Any  # (width, width) float32
@@ -25,7 +25,7 @@ class Operands(NamedTuple):
 
 
 def new_loop(cells: Sequence[Cell], width: int, seed: int) -> Loop:
-    """A loop with a body of these cells, over random operands with which it does not grow."""
+    """A loop with a body of these cells, on random operands with which the state does not grow without bound."""
     return Loop(_draw_operands(width, seed), partial(_run_cells, tuple(cells)))
 
 

@@ -1,1 +1,1 @@
-"""The contract of both ends: wire, op catalogue and program codec."""
+"""What client and server share: wire format, op catalogue and program codec."""

@@ -1,4 +1,4 @@
-"""HOST:PORT: where a server listens and where clients look for it, read alike by both ends."""
+"""Parses HOST:PORT, the address of a server, for client and server."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-_NAME = re.compile(r"[A-Za-z0-9._-]+")  # of a host, or an IPv4 address
+_NAME = re.compile(r"[A-Za-z0-9._-]+")  # a host name or an IPv4 address
 _MOST_PORT_DIGITS = 5
 
 
 class Address(NamedTuple):
-    """A host, by name or number, and a port. To listen on port 0 is to take any free one."""
+    """A host name or IP address, and a port. A server that listens on port 0 takes any free port."""
 
     host: str
     port: int
@@ -21,7 +21,7 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect. Names other than localhost are not looked up: they count as no."""
+        """Whether only this machine can connect. False for names other than localhost, which are not looked up."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -29,7 +29,7 @@ class Address(NamedTuple):
 
 
 def read_address(raw: object, least_port: int = 0) -> Address:
-    """HOST:PORT, an IPv6 host in brackets. Raises ValueError, which tells what was expected, for anything else."""
+    """Parses HOST:PORT with an IPv6 host in brackets. Raises ValueError, which says what was expected."""
     if isinstance(raw, Address):
         return raw
     host, _, port = raw.rpartition(":") if isinstance(raw, str) else ("", "", "")

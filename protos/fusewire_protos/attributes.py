@@ -1,4 +1,4 @@
-"""Attributes as they come over the wire: which values those of each kind may have."""
+"""Checks attributes that arrive over the wire: the legal values of each kind."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""The ops, as data: one entry an op. Both ends read shapes and dtypes from here and nowhere else.
+"""The ops as data, one entry for each op. Client and server take shape and dtype rules from here alone.
 
-Adding an op: an entry here, its body in `fusewire_kernels` (a scalar body, or an expansion into other ops) and its
-NumPy twin. Codes are numbers on the wire and are never reused. The client's functions come from here too, where the
-entry tells their parameters.
+To add an op, write an entry here, its body in `fusewire_kernels` (a scalar body, or an expansion into other ops) and
+its NumPy twin. Codes are numbers on the wire and are never reused. The client's functions are made from the entries
+too, except where they need other parameters.
 
-An operand is an array or a scalar (an array of rank 0 whose value travels with the bindings). Attributes are
-part of the structure of a program; each has a kind that says which values are legal on the wire. Those of a pointwise
-op are numbers: constants of the plan that its kernels take as arguments, so that one kernel serves all values.
+An operand is an array or a scalar (an array of rank 0 whose value is sent with the bindings). Attributes are part of
+the structure of a program; each has a kind, which defines the legal values. The attributes of a pointwise op are
+numbers, which its kernels take as arguments, so that one kernel serves all values.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, DtypeError, ShapeError
 from fusewire_protos.shapes import Region, Shape, Spec
 
-_MOST_DESCRIBED = 8  # operands of an op in the text of an error
+_MOST_DESCRIBED = 8  # operands that an error message lists
 
 Attributes = tuple[Any, ...]  # values as their `AttributeKind`s say, in the order of `Op.attributes`
 
 
 class Category(Enum):
-    """How an op relates the elements of its result to those of its operands: what the compiler asks first."""
+    """How the elements of an op's result depend on those of its operands, which is what the compiler goes by."""
 
     POINTWISE = "pointwise"  # element i from the elements i of the broadcast operands
     REDUCTION = "reduction"  # many elements to one, along axes
     PRODUCT = "product"  # matrix product
-    VIEW = "view"  # the same elements, addressed otherwise
-    MOVE = "move"  # elements copied, addressed otherwise or by data
+    VIEW = "view"  # the same elements under other indices
+    MOVE = "move"  # elements copied to other indices, or from indices in an operand
     CREATE = "create"  # no array operand
     COMPOSITE = "composite"  # defined by other ops; the compiler expands it
 
 
 class AttributeKind(Enum):
-    """What an attribute is on the wire, and so what is checked before a rule sees it."""
+    """The legal values of an attribute on the wire, which are checked before any rule gets them."""
 
     AXIS = "axis"  # int, 0..MAX_RANK−1
     AXES = "axes"  # list of such, ascending
@@ -55,9 +55,9 @@ class AttributeKind(Enum):
 
 
 class Attribute(NamedTuple):
-    """An attribute; `default` is what the client's function takes for it, None if users must give it.
+    """An attribute. `default` is the default of the parameter of the client's function; None: users must pass it.
 
-    Of axes, None stands for all of them.
+    For axes, a default of None means all axes.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Attribute(NamedTuple):
 
 
 class DtypeSignature(NamedTuple):
-    """The dtypes an op computes in: each operand is cast to its own, the result has `result`."""
+    """The dtypes in which an op computes: the operands are cast to `operands` first."""
 
     operands: tuple[DType, ...]
     result: DType
@@ -80,14 +80,14 @@ DtypeRule = Callable[[tuple[DType, ...], Attributes], DtypeSignature]
 class Op:
     """One entry of the catalogue. Instances are compared by identity.
 
-    `is_exact`: IEEE 754 or integer arithmetic leaves one possible result, so the array library's bits are ours. (min
-    and max are not: which of several equal zeros is returned depends on the order in which they are met.)
-    `selects`: the result has elements of the operands, bit for bit, as those of views and moves have. What any other op
-    gives is computed, and a NaN of it is the one NaN.
-    `summary` says what the op gives, and is the docstring of a function made of the entry: its operand is `x`, or they
-    are `x1`, `x2` and so on.
-    `most_operands` is None where any number may follow. `has_region`: its attributes describe a `Region`, whose
-    starts are bindings.
+    `is_exact`: IEEE 754 or integer arithmetic allows one result only, so ours has the same bits as NumPy's. (min and
+    max are not exact: of 0.0 and −0.0 they return the one that they meet first.)
+    `selects`: the result consists of elements of the operands, bit for bit, as in views and moves. All other ops
+    compute their results, in which every NaN has the same bits.
+    `summary` describes the result. It is the docstring of the function made from the entry, whose operands are `x`, or
+    `x1`, `x2` and so on.
+    `most_operands` is None if there is no limit. `has_region`: the attributes describe a `Region`, whose starts are
+    bindings.
     """
 
     name: str
@@ -104,13 +104,13 @@ class Op:
     selects: bool = False
 
     def starts(self, attributes: Attributes) -> int:
-        """How many integers of the bindings (slice starts) an op with these attributes takes."""
+        """The number of slice starts, which are bindings, of an op with these attributes."""
         return len(attributes[0]) if self.has_region else 0
 
     def numbers(self, attributes: Attributes) -> tuple[int | float, ...]:
-        """The attributes that a pointwise or composite op computes with: they follow its operands in its definitions.
+        """The attributes that a pointwise or composite op computes with; in its definitions they follow the operands.
 
-        Each is converted, as a scalar operand is, to the dtype that the last operand is cast to.
+        Each is converted to the dtype of the last operand, as a scalar operand is.
         """
         if self.category not in _COMPUTING_WITH_NUMBERS:
             return ()
@@ -126,7 +126,7 @@ _NUMBERS = (AttributeKind.INTEGER, AttributeKind.FLOAT)
 
 
 def passes_bits_on(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
-    """Whether the result has elements of the operands, once those are of the dtypes it takes, bit for bit."""
+    """Whether the result consists of elements of the operands, bit for bit, after these are cast to the op's dtypes."""
     is_copy = op.name == "astype" and operands[0] is result
     return op.selects or op.category in (Category.VIEW, Category.MOVE) or is_copy
 
@@ -143,17 +143,17 @@ def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
 
 
 def too_large(op: Op, operands: tuple[Spec, ...], result: Spec, limit_bytes: int) -> str:
-    """The text of an error: what is larger than an array may be, and which setting says so."""
+    """An error message for a result that is larger than an array may be; it names the limit's setting."""
     return f"{op.name}({_described(operands)}): {size_beyond(result, limit_bytes)}"
 
 
 def size_beyond(spec: Spec, limit_bytes: int) -> str:
-    """That part of the text which tells size and setting."""
+    """The part of such a message that gives the size and the setting."""
     return f"{_described((spec,))} has {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}"
 
 
 def _described(operands: tuple[Spec, ...]) -> str:
-    """The first of them, if they are many."""
+    """The specs as text; of many, the first eight and the number of all."""
     named = [f"{spec.dtype.name}{list(spec.shape)}" for spec in operands[:_MOST_DESCRIBED]]
     more = [f"… {len(operands)} in all"] if len(operands) > _MOST_DESCRIBED else []
     return ", ".join([*named, *more])
@@ -191,7 +191,7 @@ def _reduce(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _reduce_to_some(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
-    """For reductions that have no value over nothing, such as `max`."""
+    """For reductions without an identity, such as `max`: raises ShapeError if there is no element to reduce."""
     result = shapes.reduce(operands[0], attributes[0], keepdims=attributes[1])
     _require_elements(operands[0], attributes[0])
     return result
@@ -204,7 +204,7 @@ def _along_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _along_some_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
-    """For ops that look for the greatest element along axes."""
+    """For ops that need the greatest element along axes: raises ShapeError if there is none."""
     result = _along_axes(operands, attributes)
     _require_elements(operands[0], attributes[0])
     return result
@@ -274,7 +274,7 @@ def _require_scalars(operands: tuple[Shape, ...]) -> None:
             raise ShapeError(f"a scalar is required, not an array of shape {shape}")
 
 
-# ---- dtype rules: (operand dtypes, attributes) → what is computed in, what comes out ----
+# ---- dtype rules: (operand dtypes, attributes) → the dtypes of the computation and of the result ----
 
 
 def _all(dtype: DType, operands: tuple[DType, ...]) -> tuple[DType, ...]:
@@ -287,7 +287,7 @@ def _promoting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSign
 
 
 def _numeric(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """As `_promoting`, for ops without a meaning on booleans."""
+    """As `_promoting`, for ops that are not defined for booleans."""
     common = dtypes.promote_all(operands)
     if common.is_boolean:
         raise DtypeError("not defined for bool; cast with astype first")
@@ -305,7 +305,7 @@ def _floating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _counting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """For arithmetic of booleans: they count as the smallest integer, as near as ours come to NumPy's int8."""
+    """As `_promoting`, but booleans become uint8, our smallest integer; in NumPy they become int8."""
     common = dtypes.promote_all(operands)
     common = dtypes.uint8 if common.is_boolean else common
     return DtypeSignature(_all(common, operands), common)
@@ -317,7 +317,7 @@ def _comparing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSign
 
 
 def _testing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """isnan and its like: one operand of any dtype, a boolean result."""
+    """isnan, isinf, isfinite: one operand of any dtype, a boolean result."""
     return DtypeSignature(operands, dtypes.bool_)
 
 
@@ -378,7 +378,7 @@ def _encoding(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _replacing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """assign_slice: the value is cast to the target's dtype."""
+    """assign_slice: the value is cast to the dtype of the array that it is assigned to."""
     return DtypeSignature(_all(operands[0], operands), operands[0])
 
 
@@ -447,35 +447,42 @@ _POINTWISE = (
     _pointwise("multiply", 3, 2, _promoting, "`x1` · `x2`; of booleans, whether both are true.", exact=True),
     _pointwise("divide", 4, 2, _dividing, "`x1` / `x2`, a float; integers are divided in float64.", exact=True),
     _pointwise("floor_divide", 5, 2, _counting, "`x1` / `x2` rounded down; of integers by 0, 0.", exact=True),
-    _pointwise("remainder", 6, 2, _counting, "What floor_divide leaves, of the sign of `x2`; by 0, 0.", exact=True),
+    _pointwise(
+        "remainder",
+        6,
+        2,
+        _counting,
+        "The remainder of floor_divide, with the sign of `x2`; of integers by 0, 0.",
+        exact=True,
+    ),
     _pointwise(
         "power",
         7,
         2,
         _counting,
-        "`x1` to the power of `x2`. Of integers to an array of negative ones 0, but for the bases 1 and −1.",
+        "`x1` to the power of `x2`. For integers and a negative power in an array: 0, except for the bases 1 and −1.",
         exact=False,
     ),
-    _pointwise("minimum", 8, 2, _promoting, "The lesser of two elements; NaN if either is.", exact=True),
-    _pointwise("maximum", 9, 2, _promoting, "The greater of two elements; NaN if either is.", exact=True),
+    _pointwise("minimum", 8, 2, _promoting, "The lesser of two elements; NaN if either is NaN.", exact=True),
+    _pointwise("maximum", 9, 2, _promoting, "The greater of two elements; NaN if either is NaN.", exact=True),
     _pointwise("atan2", 10, 2, _floating, "The angle of the point (`x2`, `x1`) in radians, from −π to π.", exact=False),
-    _pointwise("clip", 11, 3, _promoting, "The first, not below the second and not above the third.", exact=True),
-    _pointwise(
-        "where", 12, 3, _selecting, "The second where the first is true, else the third.", exact=True, selects=True
-    ),
+    _pointwise("clip", 11, 3, _promoting, "`x1` limited to values from `x2` to `x3`.", exact=True),
+    _pointwise("where", 12, 3, _selecting, "`x2` where `x1` is true, else `x3`.", exact=True, selects=True),
     _pointwise("equal", 16, 2, _comparing, "Whether `x1` is equal to `x2`.", exact=True),
     _pointwise("not_equal", 17, 2, _comparing, "Whether `x1` differs from `x2`.", exact=True),
     _pointwise("less", 18, 2, _comparing, "Whether `x1` is less than `x2`.", exact=True),
     _pointwise("less_equal", 19, 2, _comparing, "Whether `x1` is less than `x2` or equal to it.", exact=True),
     _pointwise("greater", 20, 2, _comparing, "Whether `x1` is greater than `x2`.", exact=True),
     _pointwise("greater_equal", 21, 2, _comparing, "Whether `x1` is greater than `x2` or equal to it.", exact=True),
-    _pointwise("logical_and", 22, 2, _logical, "Whether both are true, or not zero.", exact=True),
-    _pointwise("logical_or", 23, 2, _logical, "Whether either is true, or not zero.", exact=True),
-    _pointwise("logical_xor", 24, 2, _logical, "Whether just one is true, or not zero.", exact=True),
-    _pointwise("logical_not", 25, 1, _logical, "Whether `x` is false, or zero.", exact=True),
+    _pointwise("logical_and", 22, 2, _logical, "Whether both are true; numbers other than 0 are true.", exact=True),
+    _pointwise("logical_or", 23, 2, _logical, "Whether either is true; numbers other than 0 are true.", exact=True),
+    _pointwise(
+        "logical_xor", 24, 2, _logical, "Whether exactly one is true; numbers other than 0 are true.", exact=True
+    ),
+    _pointwise("logical_not", 25, 1, _logical, "Whether `x` is false or 0.", exact=True),
     _pointwise("bitwise_and", 26, 2, _bitwise, "The bits that are set in both integers.", exact=True),
     _pointwise("bitwise_or", 27, 2, _bitwise, "The bits that are set in either integer.", exact=True),
-    _pointwise("bitwise_xor", 28, 2, _bitwise, "The bits that are set in just one of two integers.", exact=True),
+    _pointwise("bitwise_xor", 28, 2, _bitwise, "The bits that are set in exactly one of two integers.", exact=True),
     _pointwise(
         "bitwise_invert", 29, 1, _bitwise, "The bits that are not set; of a boolean, whether it is false.", exact=True
     ),
@@ -485,19 +492,19 @@ _POINTWISE = (
     _pointwise("isinf", 31, 1, _testing, "Whether `x` is infinite.", exact=True),
     _pointwise("isfinite", 32, 1, _testing, "Whether `x` is neither infinite nor NaN.", exact=True),
     _pointwise("negative", 40, 1, _numeric, "−`x`.", exact=True),
-    _pointwise("abs", 41, 1, _promoting, "`x` without its sign; the least integer stays what it is.", exact=True),
+    _pointwise("abs", 41, 1, _promoting, "`x` without its sign; the least integer stays negative.", exact=True),
     _pointwise("sign", 42, 1, _numeric, "1, 0 or −1: the sign of `x`; of NaN, NaN.", exact=True),
     _pointwise("square", 43, 1, _promoting, "`x` · `x`.", exact=True),
-    _pointwise("round", 44, 1, _promoting, "The nearest whole number; halves to even.", exact=True),
+    _pointwise("round", 44, 1, _promoting, "The nearest whole number; of two equally near, the even one.", exact=True),
     _pointwise("floor", 45, 1, _promoting, "The greatest whole number that is not above `x`.", exact=True),
     _pointwise("ceil", 46, 1, _promoting, "The least whole number that is not below `x`.", exact=True),
     _pointwise("trunc", 47, 1, _promoting, "`x` without its fraction.", exact=True),
     _pointwise("sqrt", 48, 1, _floating, "The square root; NaN below 0.", exact=True),
-    _pointwise("rsqrt", 49, 1, _floating, "1 over the square root.", exact=False),
+    _pointwise("rsqrt", 49, 1, _floating, "1 divided by the square root.", exact=False),
     _pointwise("exp", 50, 1, _floating, "e to the power of `x`.", exact=False),
-    _pointwise("expm1", 51, 1, _floating, "e to the power of `x`, less 1; accurate about 0.", exact=False),
+    _pointwise("expm1", 51, 1, _floating, "e to the power of `x`, minus 1; accurate near 0.", exact=False),
     _pointwise("log", 52, 1, _floating, "The natural logarithm; NaN below 0.", exact=False),
-    _pointwise("log1p", 53, 1, _floating, "The natural logarithm of 1 + `x`; accurate about 0.", exact=False),
+    _pointwise("log1p", 53, 1, _floating, "The natural logarithm of 1 + `x`; accurate near 0.", exact=False),
     _pointwise("exp2", 54, 1, _floating, "2 to the power of `x`.", exact=False),
     _pointwise("log2", 55, 1, _floating, "The logarithm to base 2; NaN below 0.", exact=False),
     _pointwise("log10", 56, 1, _floating, "The logarithm to base 10; NaN below 0.", exact=False),
@@ -506,8 +513,8 @@ _POINTWISE = (
     _pointwise("tan", 59, 1, _floating, "The tangent of an angle in radians.", exact=False),
     _pointwise("tanh", 60, 1, _floating, "The hyperbolic tangent.", exact=False),
     _pointwise("sigmoid", 61, 1, _floating, "1 / (1 + exp(−`x`)).", exact=False),
-    _pointwise("relu", 62, 1, _numeric, "`x` where that is positive, else 0.", exact=True),
-    _pointwise("gelu", 63, 1, _floating, "`x` times its normal distribution, without approximation.", exact=False),
+    _pointwise("relu", 62, 1, _numeric, "`x` where it is positive, else 0.", exact=True),
+    _pointwise("gelu", 63, 1, _floating, "`x` · Φ(`x`), Φ the normal distribution function, by erf.", exact=False),
     _pointwise("silu", 64, 1, _floating, "`x` times its sigmoid.", exact=False),
     _pointwise("softplus", 65, 1, _floating, "The logarithm of 1 + exp(`x`).", exact=False),
     _pointwise("erf", 66, 1, _floating, "The error function.", exact=False),
@@ -529,13 +536,13 @@ _REDUCTIONS = (
     _reduction("sum", 80, _reduce, _accumulating, "The sum along `axis`.", exact=False),
     _reduction("prod", 81, _reduce, _accumulating, "The product along `axis`.", exact=False),
     _reduction(
-        "min", 82, _reduce_to_some, _promoting, "The least element along `axis`; NaN if there is one.", exact=False
+        "min", 82, _reduce_to_some, _promoting, "The least element along `axis`; NaN if any element is.", exact=False
     ),
     _reduction(
-        "max", 83, _reduce_to_some, _promoting, "The greatest element along `axis`; NaN if there is one.", exact=False
+        "max", 83, _reduce_to_some, _promoting, "The greatest element along `axis`; NaN if any element is.", exact=False
     ),
-    _reduction("any", 84, _reduce, _logical, "Whether some element along `axis` is true, or not zero.", exact=True),
-    _reduction("all", 85, _reduce, _logical, "Whether every element along `axis` is true, or not zero.", exact=True),
+    _reduction("any", 84, _reduce, _logical, "Whether any element along `axis` is true or not 0.", exact=True),
+    _reduction("all", 85, _reduce, _logical, "Whether every element along `axis` is true or not 0.", exact=True),
     _reduction(
         "argmin", 86, _reduce_to_some, _indexing, "The index of the first least element along an axis.", exact=True
     ),
@@ -556,10 +563,10 @@ _COMPOSITES = (
         _AXES,
         _reduce_to_some,
         _floating,
-        "The logarithm of the sum of exponentials along `axis`, without overflow; of nothing, −∞.",
+        "The logarithm of the sum of exponentials along `axis`, without overflow; of no elements, −∞.",
     ),
     _composite(
-        "softmax", 94, 1, _ALONG, _along_some_axes, _floating, "exp(`x`) over its sum along `axis`, without overflow."
+        "softmax", 94, 1, _ALONG, _along_some_axes, _floating, "exp(`x`) / its sum along `axis`, without overflow."
     ),
     _composite(
         "log_softmax", 95, 1, _ALONG, _along_some_axes, _floating, "The logarithm of softmax, without underflow."
@@ -648,7 +655,7 @@ _MOVES = (
         _concatenate,
         _promoting,
         is_exact=True,
-        summary="Arrays behind one another along an axis.",
+        summary="Arrays joined along an axis.",
     ),
     Op(
         "assign_slice",
@@ -701,7 +708,7 @@ _CREATES = (
         _given,
         _created,
         is_exact=True,
-        summary="One number everywhere.",
+        summary="An array of one number.",
         selects=True,
     ),
     # Two scalars: start and step. Element i is start + i·step in the dtype's accumulator, rounded after the product and
@@ -716,7 +723,7 @@ _CREATES = (
         _vector,
         _created,
         is_exact=True,
-        summary="Numbers that lie one step apart.",
+        summary="Numbers from start on, each larger by step.",
     ),
     # Two scalars: start and step. As arange, in float64 throughout; then converted to the dtype.
     Op(
@@ -729,7 +736,7 @@ _CREATES = (
         _vector,
         _spaced,
         is_exact=True,
-        summary="Numbers that lie one step apart, computed in float64.",
+        summary="Numbers from start on, each larger by step, computed in float64.",
     ),
     Op(
         "eye",

@@ -1,10 +1,10 @@
-"""A bulk chunk as bytes, without the copies that building a message makes.
+"""Encodes and decodes the message `Chunk` without the copies that the generated class makes.
 
-`Chunk` has two fields, of which the data are the last, so its bytes are a short head followed by the data. Both
-functions below produce and read exactly what the generated class would; a test holds them to it.
+The data are the last of the two fields of `Chunk`, so its bytes are a short head followed by the data. A test checks
+both functions against the generated class.
 
-A chunk says where in its value it belongs. Whoever receives chunks knows how many bytes the ones before brought, and
-takes no other chunk than the one that begins there.
+A chunk holds its offset in the value. The receiver counts the bytes that have arrived, and accepts only the chunk that
+begins there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _OFFSET_DIGITS, _LENGTH_DIGITS = 9, 5  # base 128
 
 
 class ChunkOrderError(ValueError):
-    """A chunk of another place than where the one before it ended: out of order, repeated, or behind one left out."""
+    """A chunk that does not begin where the previous one ended: out of order, repeated, or after a missing one."""
 
 
 def encode_chunk(offset: int, data: memoryview | bytes) -> bytes:
@@ -32,15 +32,15 @@ def decode_chunk(raw: bytes, offset: int) -> memoryview:
     length, position = _field(raw, position, _DATA_TAG, _LENGTH_DIGITS)
     if position + length != len(raw):
         raise ValueError(
-            f"a chunk of {len(raw)} bytes holds {length} of data after {position} of head, or other fields"
+            f"a chunk of {len(raw)} bytes does not match its head: {position} bytes of head and {length} bytes of data"
         )
     if given != offset:
-        raise ChunkOrderError(f"a chunk begins at byte {given} where byte {offset} is next")
+        raise ChunkOrderError(f"a chunk begins at byte {given} instead of byte {offset}")
     return memoryview(raw)[position:]
 
 
 def _head(offset: int, length: int) -> bytes:
-    """What stands before the data; as in every message, a field of nothing is left out."""
+    """The bytes before the data. As in every protobuf message, a field of value 0 is left out."""
     head = bytearray()
     for tag, value in ((_OFFSET_TAG, offset), (_DATA_TAG, length)):
         if value:
@@ -57,14 +57,14 @@ def _append_varint(head: bytearray, value: int) -> None:
 
 
 def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, int]:
-    """The number of the field at `position`, and where it ends; 0 if that field was left out."""
+    """The number in the field at `position`, 0 if the field is left out, and the position behind the field."""
     if position < len(raw) and raw[position] == tag:
         return _varint(raw, position + 1, most_digits)
     return 0, position
 
 
 def _varint(raw: bytes, position: int, most_digits: int) -> tuple[int, int]:
-    """The number that begins at `position`, and where it ends."""
+    """The number at `position`, and the position behind it."""
     value = 0
     for shift in range(0, 7 * most_digits, 7):
         if position >= len(raw):
@@ -74,4 +74,4 @@ def _varint(raw: bytes, position: int, most_digits: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, position
-    raise ValueError("a number in a chunk's head is cut off or too long")
+    raise ValueError("a number in a chunk's head is truncated or too long")

@@ -1,4 +1,4 @@
-"""The units of credit: how much of a session is in flight, sent and not yet completed by the device."""
+"""The units of credit, which bounds the work in flight: sent, and not completed by the device."""
 
 from __future__ import annotations
 

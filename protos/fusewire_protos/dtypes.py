@@ -1,7 +1,7 @@
-"""The element types that travel, and how two of them promote.
+"""The dtypes that arrays may have, and the rules by which two of them promote.
 
-Promotion follows NumPy 2 (NEP 50), hence the Array API wherever that defines a result. bfloat16, which NumPy
-does not know, promotes as float16 does; the two halves together give float32.
+Promotion follows NumPy 2 (NEP 50), and so the array API standard wherever that defines a result. NumPy does not have
+bfloat16: it promotes as float16 does, and float16 and bfloat16 together give float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fusewire_protos.errors import DtypeError
 
 
 class Kind(Enum):
-    """What a dtype's values are."""
+    """The kind of a dtype's values."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -27,12 +27,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """One element type. Instances are the constants below: among themselves, compare them by identity.
+    """One dtype. The constants below are the only instances, so compare two of them by identity.
 
-    Beside NumPy's they do as those do: one equals NumPy's dtype of the same name, its scalar type and its name, hashes
-    as NumPy's dtype does (bfloat16 as its name), and is taken where NumPy takes a dtype.
+    A DType works with NumPy: it equals NumPy's dtype of the same name, its scalar type and its name, has the hash of
+    NumPy's dtype (bfloat16 that of its name), and may be passed where NumPy takes a dtype.
 
-    `code` is the number on the wire; it is never reused.
+    `code` is the number on the wire and is never reused.
     """
 
     name: str
@@ -55,7 +55,7 @@ class DType:
 
     @property
     def is_half(self) -> bool:
-        """Whether arithmetic happens in float32 and is rounded after each op."""
+        """Whether ops compute in float32 and round each result to this dtype."""
         return self.is_floating and self.itemsize_bytes == 2
 
     @property
@@ -65,7 +65,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype object, under the name by which NumPy asks what it is given for one."""
+        """NumPy's dtype object. NumPy reads this attribute of an object that is passed as a dtype."""
         return to_numpy(self)
 
     def __eq__(self, other: object) -> bool:
@@ -80,7 +80,7 @@ class DType:
 
     @cached_property
     def _hash(self) -> int:
-        # Not NumPy's for bfloat16: to ask for that one takes as long as to import the package that has it.
+        # Not NumPy's hash for bfloat16, which would need the import of ml_dtypes.
         return hash(self.name if self.name == "bfloat16" else np.dtype(self.name))
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ _WIDTH_OF_INTEGER: dict[DType, int] = {bool_: 0, uint8: 1, int32: 2, int64: 3}
 
 
 def from_code(code: int) -> DType:
-    """The dtype of a wire code. Raises DtypeError for a code that names none."""
+    """The dtype of a wire code. Raises DtypeError for an unknown code."""
     try:
         return BY_CODE[code]
     except (KeyError, TypeError):
@@ -143,7 +143,7 @@ def quotient(dtype: DType) -> DType:
 
 
 def of_scalar(value: int | float, beside: DType) -> DType:
-    """The dtype a weak Python scalar takes `beside` an array (NEP 50)."""
+    """The dtype of a Python scalar as an operand `beside` an array (NEP 50)."""
     if isinstance(value, bool):
         return beside
     if isinstance(value, int):
@@ -153,7 +153,7 @@ def of_scalar(value: int | float, beside: DType) -> DType:
 
 @cache
 def to_numpy(dtype: DType) -> np.dtype[Any]:
-    """NumPy's dtype object. bfloat16 needs the package ml_dtypes; raises DtypeError without it."""
+    """NumPy's dtype object. Raises DtypeError for bfloat16 if the package ml_dtypes is missing."""
     if dtype is not bfloat16:
         return np.dtype(dtype.name)
     try:
@@ -166,7 +166,7 @@ def to_numpy(dtype: DType) -> np.dtype[Any]:
 
 @cache
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """Our dtype for NumPy's. Raises DtypeError for a dtype that cannot travel."""
+    """Our dtype for NumPy's. Raises DtypeError for an unsupported dtype."""
     found = BY_NAME.get(dtype.name)
     if found is None or dtype.hasobject:
         known = ", ".join(BY_NAME)
@@ -175,7 +175,7 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
 
 
 def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
-    """Our dtype for what NumPy takes for one of this machine's byte order."""
+    """Our dtype for anything that NumPy reads as a dtype of this machine's byte order; None for all else."""
     try:
         numpy_dtype = np.dtype(given)
     except TypeError:

@@ -1,26 +1,26 @@
-"""Every error the project raises: one tree, and one table that says what each case is.
+"""All errors of the project: the tree of exceptions, and the table of the cases that are sent to clients.
 
     FusewireError
-    ├── RequestError            the caller's fault; the session lives
+    ├── RequestError            the caller's fault; the session goes on
     │   ├── ShapeError          (ValueError)
     │   ├── DtypeError          (TypeError)
     │   ├── ArgumentError       (ValueError)
     │   ├── UnknownHandle       (ValueError)   unknown, foreign and freed handles alike
     │   ├── UploadFailed        (ValueError)
-    │   ├── QuotaExceeded       (MemoryError)  a limit of the session; names its setting
-    │   └── OutOfMemory         (MemoryError)  the device has no room
+    │   ├── QuotaExceeded       (MemoryError)  a limit of the session; the text names its setting
+    │   └── OutOfMemory         (MemoryError)  the device has too little memory
     ├── ProtocolError           the peer broke the protocol; ends the session
     ├── Unauthenticated         (PermissionError)
     ├── SessionLost             (ConnectionError)  the server no longer knows this session
     ├── SessionClosed           (RuntimeError)     used after its end, or after a fork
     ├── WaitTimeout             (TimeoutError)     the wait ended; the work goes on
-    ├── Cancelled               the work was given up on request
+    ├── Cancelled               the work was cancelled on request
     ├── ConfigurationError      (ValueError)       a setting is wrong; the process does not start
     └── ServerFault             the server's own fault
 
-Two classes of failure travel. A *protocol* failure ends its session with a typed reason. An *operation* failure
-fails the values that depend on it, which all carry that first failure, and the session lives. A *defined value* is no
-failure at all.
+Two kinds of failure are sent to clients. A *protocol* failure ends its session. An *operation* failure fails the values
+that depend on the operation; reading any of them raises this first failure, and the session goes on. A *defined value*
+is no failure: the result is documented.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ArgumentError(RequestError, ValueError):
 
 
 class UnknownHandle(RequestError, ValueError):
-    """A handle names nothing here: never minted, another session's, or freed. The three are not told apart."""
+    """A handle has no value: never minted, of another session, or freed. The error does not say which."""
 
 
 class UploadFailed(RequestError, ValueError):
@@ -58,11 +58,11 @@ class UploadFailed(RequestError, ValueError):
 
 
 class QuotaExceeded(RequestError, MemoryError):
-    """A limit of this session is reached; the text names the setting that raises it."""
+    """A limit of this session is reached; the text names the setting of the limit."""
 
 
 class OutOfMemory(RequestError, MemoryError):
-    """The device has no room for a submission."""
+    """The device has too little memory for a submission."""
 
 
 class ProtocolError(FusewireError):
@@ -86,7 +86,7 @@ class WaitTimeout(FusewireError, TimeoutError):
 
 
 class Cancelled(FusewireError):
-    """The work was given up on request."""
+    """The work was cancelled on request."""
 
 
 class ConfigurationError(FusewireError, ValueError):
@@ -98,7 +98,7 @@ class ServerFault(FusewireError):
 
 
 class Consequence(Enum):
-    """How far a case reaches."""
+    """The effect of a case on its session."""
 
     PROTOCOL = "protocol"  # ends the session
     OPERATION = "operation"  # fails dependents
@@ -107,9 +107,9 @@ class Consequence(Enum):
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that can be wrong with what a client sends.
+    """One error in what a client sends, or one documented result.
 
-    `code` travels in frames; `status` is the name of the gRPC status where an RPC ends with it.
+    `code` is sent in frames. `status` is the name of the gRPC status of a call that ends with this case.
     """
 
     code: int
@@ -129,8 +129,8 @@ CASES: tuple[Case, ...] = (
         _P,
         "INVALID_ARGUMENT",
         ProtocolError,
-        "malformed, cut off or nested too deep; a program numbered twice, or more than limits.programs of them; a "
-        "tensor or an acknowledgement of what was never sent",
+        "malformed, truncated or nested too deep; a program number used twice, or more than limits.programs of them; a "
+        "tensor that was not sent, or the acknowledgement of a frame that was not sent",
     ),
     Case(
         2,
@@ -138,13 +138,13 @@ CASES: tuple[Case, ...] = (
         _P,
         "RESOURCE_EXHAUSTED",
         ProtocolError,
-        "longer than limits.message_bytes, of too many entries, or with one that lists too many handles or numbers",
+        "longer than limits.message_bytes, with too many entries, or with an entry of too many handles or numbers",
     ),
-    Case(3, "frame_gap", _P, "FAILED_PRECONDITION", ProtocolError, "a frame number other than the next"),
+    Case(3, "frame_gap", _P, "FAILED_PRECONDITION", ProtocolError, "a frame number that does not follow the last one"),
     Case(4, "wrong_version", _P, "FAILED_PRECONDITION", ProtocolError, "no protocol version in common"),
-    Case(5, "out_of_turn", _P, "FAILED_PRECONDITION", ProtocolError, "a frame not legal in this session state"),
+    Case(5, "out_of_turn", _P, "FAILED_PRECONDITION", ProtocolError, "a frame that this state of the session forbids"),
     Case(6, "reused_handle", _P, "INVALID_ARGUMENT", ProtocolError, "a handle minted twice"),
-    Case(7, "unknown_program", _P, "INVALID_ARGUMENT", ProtocolError, "a program number never sent"),
+    Case(7, "unknown_program", _P, "INVALID_ARGUMENT", ProtocolError, "the number of a program that was not sent"),
     Case(
         8,
         "credit_overdrawn",
@@ -154,16 +154,16 @@ CASES: tuple[Case, ...] = (
         "more in flight than the credit given",
     ),
     Case(9, "unauthenticated", _P, "UNAUTHENTICATED", Unauthenticated, "no valid token"),
-    Case(10, "session_lost", _P, "NOT_FOUND", SessionLost, "no such session, or its grace has passed"),
+    Case(10, "session_lost", _P, "NOT_FOUND", SessionLost, "no such session, or it was not resumed in time"),
     Case(
         11,
         "slow_reader",
         _P,
         "RESOURCE_EXHAUSTED",
         ProtocolError,
-        "results wait unread beyond limits.unread_s, or more fetches than limits.handles",
+        "results not read within limits.unread_s, or more fetches than limits.handles",
     ),
-    Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server shuts down: no new sessions, and an end of all"),
+    Case(12, "draining", _P, "UNAVAILABLE", SessionClosed, "the server shuts down: it ends all sessions, opens none"),
     Case(
         13,
         "too_many_sessions",
@@ -173,7 +173,7 @@ CASES: tuple[Case, ...] = (
         "limits.sessions or limits.tenant_sessions is reached",
     ),
     Case(20, "unknown_op", _O, "INVALID_ARGUMENT", ArgumentError, "an op code outside the catalogue"),
-    Case(21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "operands or attributes of the wrong number"),
+    Case(21, "bad_arity", _O, "INVALID_ARGUMENT", ArgumentError, "the wrong number of operands or attributes"),
     Case(22, "bad_attribute", _O, "INVALID_ARGUMENT", ArgumentError, "an attribute of the wrong kind or range"),
     Case(
         23,
@@ -181,11 +181,11 @@ CASES: tuple[Case, ...] = (
         _O,
         "INVALID_ARGUMENT",
         ArgumentError,
-        "an operand that precedes no op, or has another spec than the op's signature",
+        "an operand that is not made before its op, or has another spec than the op's signature",
     ),
-    Case(24, "bad_shape", _O, "INVALID_ARGUMENT", ShapeError, "rank, dims or axes out of range or unfitting"),
+    Case(24, "bad_shape", _O, "INVALID_ARGUMENT", ShapeError, "rank, dims or axes out of range, or that do not fit"),
     Case(25, "bad_dtype", _O, "INVALID_ARGUMENT", DtypeError, "an unknown dtype, or one the op does not take"),
-    Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, foreign or freed"),
+    Case(26, "unknown_handle", _O, "NOT_FOUND", UnknownHandle, "never minted, of another session, or freed"),
     Case(27, "bad_binding", _O, "INVALID_ARGUMENT", ArgumentError, "inputs, scalars or starts that do not fit"),
     Case(
         28,
@@ -193,9 +193,9 @@ CASES: tuple[Case, ...] = (
         _O,
         "DATA_LOSS",
         UploadFailed,
-        "stalled beyond limits.upload_stall_s, or other bytes than declared",
+        "stalled for more than limits.upload_stall_s, or other bytes than declared",
     ),
-    Case(29, "chunk_order", _O, "DATA_LOSS", UploadFailed, "an upload's chunk out of order, repeated or left out"),
+    Case(29, "chunk_order", _O, "DATA_LOSS", UploadFailed, "an upload's chunk out of order, repeated or missing"),
     Case(30, "quota_live_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.live_bytes is reached"),
     Case(31, "quota_handles", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.handles is reached"),
     Case(32, "quota_array_bytes", _O, "RESOURCE_EXHAUSTED", QuotaExceeded, "limits.array_bytes is exceeded"),
@@ -207,8 +207,8 @@ CASES: tuple[Case, ...] = (
         QuotaExceeded,
         "limits.program_ops, program_operands, program_bytes or held_program_bytes, or planner.cached_bytes",
     ),
-    Case(34, "out_of_memory", _O, "RESOURCE_EXHAUSTED", OutOfMemory, "the device has no room"),
-    Case(35, "cancelled", _O, "CANCELLED", Cancelled, "given up on request"),
+    Case(34, "out_of_memory", _O, "RESOURCE_EXHAUSTED", OutOfMemory, "the device has too little memory"),
+    Case(35, "cancelled", _O, "CANCELLED", Cancelled, "cancelled on request"),
     Case(36, "server_fault", _O, "INTERNAL", ServerFault, "the server failed; the text says where"),
     Case(
         37,
@@ -216,35 +216,35 @@ CASES: tuple[Case, ...] = (
         _O,
         "RESOURCE_EXHAUSTED",
         QuotaExceeded,
-        "more calls beside the stream than a session may have at once, or than may carry one answer",
+        "more calls for uploads and downloads than a session may have at once, or than one answer may have",
     ),
     Case(50, "integer_division_by_zero", _D, "OK", None, "the quotient and the remainder are 0"),
-    Case(51, "index_out_of_range", _D, "OK", None, "clamped to the first or last element"),
+    Case(51, "index_out_of_range", _D, "OK", None, "means the first or the last element"),
     Case(52, "float_to_integer", _D, "OK", None, "saturates; NaN becomes 0"),
-    Case(53, "nan_and_infinity", _D, "OK", None, "propagate as IEEE 754 says; min, max and arg* return NaN's"),
+    Case(53, "nan_and_infinity", _D, "OK", None, "as in IEEE 754; min and max return NaN, argmin and argmax its index"),
     Case(54, "integer_overflow", _D, "OK", None, "wraps around"),
-    Case(55, "shift_out_of_range", _D, "OK", None, "by a negative count or the width and more: all bits shifted out"),
-    Case(56, "negative_integer_power", _D, "OK", None, "of an integer: 0, but for the bases 1 and −1"),
+    Case(55, "shift_out_of_range", _D, "OK", None, "by a negative count or at least the width: all bits shifted out"),
+    Case(56, "negative_integer_power", _D, "OK", None, "of an integer: 0, except for the bases 1 and −1"),
 )
 BY_CODE: dict[int, Case] = {case.code: case for case in CASES}
 BY_NAME: dict[str, Case] = {case.name: case for case in CASES}
 
 
-MOST_TEXT = 1024  # characters that are told of one failure: the text is kept and sent again with each answer
+MOST_TEXT = 1024  # characters of a failure's text, which is stored and sent with each answer
 
 
 def bounded_text(text: str) -> str:
-    """A text of at most `MOST_TEXT` characters, and a word if that is not all of it."""
+    """The text, truncated to `MOST_TEXT` characters with a note at its end if it is longer."""
     if len(text) <= MOST_TEXT:
         return text
-    end = f"… (cut off: {len(text)} characters)"
+    end = f"… (truncated: {len(text)} characters)"
     return text[: MOST_TEXT - len(end)] + end
 
 
 class CaseError(Exception):
-    """A case of the table met while reading what a client sent; carries what the client must be told.
+    """A case of the table that occurred while reading a client's frame, with the text for the client.
 
-    Internal to the server: the wire carries (code, text), and the client raises the case's exception.
+    Used within the server only: code and text are sent, and the client raises the exception of the case.
     """
 
     def __init__(self, case: str, text: str) -> None:
@@ -254,7 +254,7 @@ class CaseError(Exception):
 
 
 def exception_of(code: int, text: str) -> FusewireError:
-    """The exception a client raises for a case that came over the wire."""
+    """The exception that a client raises for a case with this code and text."""
     case = BY_CODE.get(code)
     if case is None or case.exception is None:
         return ServerFault(f"unknown failure code {code}: {text}")

@@ -1,14 +1,14 @@
-"""What a client's frame carries: an ordered list of entries, and the programs they name for the first time.
+"""The contents of a client's frame: an ordered list of entries, and the new programs that the entries use.
 
-Bytes: msgpack as in `program_parts`. `programs` is [[number, is_fragment, program bytes], …]; `bindings` is a list of
-entries, each a list that begins with its `EntryKind`. Entries take effect in order.
+Bytes: msgpack as in `program_parts`. `programs` is [[number, is_fragment, program bytes], …]. `bindings` is a list of
+entries, each a list that begins with its `EntryKind`. The server applies entries in order.
 
-Handles are 64-bit numbers that the client mints. A segment's results are never listed: result j of a segment with
-base b has handle b + j. Scalars and starts are sent as their shortest period: a loop body repeated 64 times with an
-unchanged factor sends it once.
+Handles are 64-bit numbers that the client mints. The results of a segment are not listed: result j of a segment with
+base b has handle b + j. Scalars and starts are sent as their shortest period: 64 loop bodies with the same factor send
+the factor once.
 
-A frame may be long. `read_entries` and `read_programs` decode each of its items when it is asked for, so that whoever
-applies them can attend to others in between; what is wrong with one is told when it is reached.
+A frame may be long. `read_entries` and `read_programs` decode one item at a time, so that the server can serve other
+sessions between two items. An error in an item is raised when the item is decoded.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from fusewire_protos.unpacking import unpack
 PROTOCOL_VERSION = 1
 MAX_HANDLE = 2**63 - 1
 HANDLES_PER_RECORDER = 2**40
-FIRST_UPLOAD = 2**39  # within a recorder's range: results below, uploads from here
+FIRST_UPLOAD = 2**39  # within a recorder's range of handles: results lie below, uploads from here on
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
-MAX_ENTRIES = 1 << 15  # of a frame, and programs of a frame: however small they are, each takes time to apply
+MAX_ENTRIES = 1 << 15  # of a frame; also new programs of a frame. Even small ones take time to apply
 MAX_FREED = 1 << 15  # handles that one entry frees
-SHORT_BYTES = 16 << 10  # entries that take no more are decoded in a millisecond, whatever they are
+SHORT_BYTES = 16 << 10  # any entries of at most so many bytes are decoded within a millisecond
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))
@@ -55,7 +55,7 @@ class EntryKind(IntEnum):
 
 
 class Segment(NamedTuple):
-    """One use of a program. `inputs` are handles; `dying` are the positions in it whose handle dies here."""
+    """One use of a program. `inputs` are handles; `dying` are the indices in `inputs` of handles that die here."""
 
     program: int
     base: int
@@ -66,7 +66,7 @@ class Segment(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """A handle whose bytes come with this frame (`tensor` is their index there) or beside it (None)."""
+    """Declares a handle. Its bytes are in this frame (`tensor` is their index there), or in an upload call (None)."""
 
     handle: int
     spec: Spec
@@ -80,24 +80,24 @@ class Free(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """Asks for a value. Repeating a fetch with the same id asks for the same answer again."""
+    """Asks for a value. A second fetch with the same number asks for the same answer again."""
 
     fetch: int
     handle: int
 
 
 class Abandon(NamedTuple):
-    """A fetch whose answer nobody awaits any more."""
+    """Withdraws a fetch: its answer is not sent."""
 
     fetch: int
 
 
 class Cancel(NamedTuple):
-    """Gives up all segments before this entry that have not been submitted."""
+    """Cancels all segments before this entry that are not submitted yet."""
 
 
 class Forget(NamedTuple):
-    """A program number that will not be used again."""
+    """Drops a program: its number is not used again."""
 
     program: int
 
@@ -106,7 +106,7 @@ Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget
 
 
 class NewProgram(NamedTuple):
-    """A program sent for the first time. A fragment is run op by op and compiled only if it keeps coming."""
+    """A program sent for the first time. A fragment runs op by op, and is compiled only if it is used often."""
 
     number: int
     is_fragment: bool
@@ -131,7 +131,7 @@ def decode_entries(raw: bytes) -> list[Entry]:
         return []
     items = unpack(raw, longest_array=len(raw))
     if type(items) is not tuple:
-        raise CaseError("undecodable_frame", "bindings are no list")
+        raise CaseError("undecodable_frame", "bindings are not a list")
     _check_count(len(items), "entries")
     return [_entry(item) for item in items]
 
@@ -142,7 +142,7 @@ def decode_programs(raw: bytes) -> list[NewProgram]:
 
 
 def read_entries(raw: bytes, most_listed: int) -> Reader[Entry]:
-    """The entries of a frame's `bindings`, one by one; `most_listed` bounds each list of one. Raises CaseError."""
+    """The entries of a frame's `bindings`, one by one; `most_listed` bounds every list in one. Raises CaseError."""
     reader = Reader(raw, _entry, most_listed)
     _check_count(len(reader), "entries")
     return reader
@@ -156,7 +156,7 @@ def read_programs(raw: bytes) -> Reader[NewProgram]:
 
 
 def most_listed(limits: ProgramLimits) -> int:
-    """How many numbers a list of an entry holds at most: handles that die, or what a program within `limits` binds."""
+    """The most numbers that a list in an entry may hold: freed handles, or bindings of a program within `limits`."""
     return max(MAX_FREED, limits.program_operands, shapes.MAX_RANK * limits.program_ops)
 
 
@@ -166,9 +166,9 @@ def _check_count(count: int, what: str) -> None:
 
 
 def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The shortest head of `values` whose repetition is `values`, told apart as on the wire.
+    """The shortest head of `values` whose repetition is `values`.
 
-    1, 1.0 and True are equal and yet other scalars, so are 0.0 and −0.0; NaN is the same as itself.
+    Values are compared as encoded bytes: 1, 1.0 and True differ, and so do 0.0 and −0.0; NaN is equal to itself.
     """
     count = len(values)
     if count <= 1:
@@ -180,7 +180,7 @@ def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any, ...]:
-    """`period` repeated to `length` values. Raises CaseError if it does not divide it."""
+    """`period` repeated to `length` values. Raises CaseError if its length does not divide `length`."""
     if len(period) == length:
         return period
     if not period or not length or length % len(period):
@@ -189,14 +189,14 @@ def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any,
 
 
 def _packed(values: Sequence[Scalar]) -> bytes:
-    """One behind the other, without the head of the list, which is as long as what it counts asks for."""
+    """The encoded values, concatenated: a msgpack list without its head, whose length depends on the count."""
     head_bytes = 1 if len(values) < 1 << 4 else 3 if len(values) < 1 << 16 else 5
     packed: bytes = msgpack.packb(values)
     return packed[head_bytes:]
 
 
 def _divisors(number: int) -> list[int]:
-    """Ascending. The root of a square comes twice."""
+    """The divisors, ascending. The root of a square is listed twice."""
     lower = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     return lower + [number // divisor for divisor in reversed(lower)]
 
@@ -224,7 +224,7 @@ _ENCODERS: dict[type, Any] = {
 def _entry(item: Any) -> Entry:
     decoder = _DECODERS.get(item[0]) if type(item) is tuple and item and type(item[0]) is int else None
     if decoder is None:
-        raise CaseError("undecodable_frame", "an entry is a list that begins with its kind")
+        raise CaseError("undecodable_frame", "an entry is not a list that begins with its kind")
     kind, length, decode = decoder
     if len(item) != length:
         raise CaseError("undecodable_frame", f"{kind.name} has {len(item) - 1} fields, not {length - 1}")
@@ -244,7 +244,7 @@ def _decode_segment(item: tuple[Any, ...]) -> Segment:
 def _decode_upload(item: tuple[Any, ...]) -> Upload:
     _, handle, dtype, shape, tensor = item
     if type(dtype) is not int or type(shape) is not tuple:
-        raise CaseError("undecodable_frame", "an upload is described by the number of a dtype and a list of dims")
+        raise CaseError("undecodable_frame", "an upload is not described by a dtype code and a list of dims")
     try:
         spec = Spec(from_code(dtype), shapes.check(shape))
     except (ShapeError, DtypeError) as error:
@@ -288,7 +288,7 @@ def _new_program(item: Any) -> NewProgram:
 
 def _number(value: Any) -> int:
     if type(value) is not int or not 0 <= value <= MAX_HANDLE:
-        raise CaseError("undecodable_frame", f"{shortened(value)} is no number in 0..2^63−1")
+        raise CaseError("undecodable_frame", f"{shortened(value)} is not an integer in 0..2^63−1")
     return value
 
 
@@ -319,4 +319,4 @@ def _handles(value: Any) -> tuple[int, ...]:
 
 
 def _no_list(what: str, of: str) -> CaseError:
-    return CaseError("undecodable_frame", f"{what} are no list of {of}")
+    return CaseError("undecodable_frame", f"{what} are not a list of {of}")

@@ -1,7 +1,7 @@
-"""Which NaN a NaN is: a computed one has one pattern in its dtype, positive, quiet and without payload.
+"""Gives every computed NaN the same bits: positive, quiet and without payload.
 
-Which of them arithmetic gives depends on the processor, and on which operand stands first in its instruction. What is
-only moved or selected keeps the bits that it has.
+The bits of a NaN that arithmetic returns depend on the processor, and on the order of operands in its instruction. A
+NaN that is only moved or selected keeps its bits.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-_BLOCK = 1 << 14  # elements that are looked at together
+_BLOCK = 1 << 14  # elements that are tested at once
 
 
-@np.errstate(invalid="ignore")  # of signalling NaNs
+@np.errstate(invalid="ignore")  # signalling NaNs raise this flag
 def settle(computed: Any) -> Any:
-    """The array, in which the one NaN has taken the place of any other.
+    """Replaces every NaN in the array by the one computed NaN; returns the array.
 
-    It has just been computed by NumPy: nobody else holds it, and it lies in one piece, whatever the order of its axes.
+    NumPy has just computed the array, so nobody else holds it, and it is contiguous in some order of its axes.
     """
     values = computed.ravel(order="K")
     for first in range(0, values.size, _BLOCK):

@@ -1,12 +1,12 @@
-"""A program: the structure that segments of work share.
+"""A program: the structure that several segments share.
 
-A program says what is computed: ops with local operand numbers, dtypes, sizes, axes, slice lengths and steps, and
-which results outlive it. It holds no data and no value that may change from one use to the next: handles, scalars
-and slice starts are bindings (see `frames`).
+A program holds its ops with operand numbers, dtypes, sizes, axes, slice lengths and steps, and the indices of its live
+results. It holds no data, and no value that differs from one use to the next: handles, scalars and slice starts are
+bindings (see `frames`).
 
-Operands are numbered: the inputs first, then the scalars, then the result of each op in turn.
+Operands are numbered: first the inputs, then the scalars, then the results of the ops in order.
 
-A loop repeats a few signatures, so a program holds each of them once, and of its ops only numbers, as arrays.
+A loop repeats a few signatures. So a program holds each signature once, and its ops as arrays of numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class ProgramOp(NamedTuple):
-    """One op of a program; `operands` are numbers as the module describes."""
+    """One op of a program; `operands` are operand numbers as defined above."""
 
     op: Op
     operands: tuple[int, ...]
@@ -41,17 +41,17 @@ class ProgramOp(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A well-formed program with every spec inferred. Made by `build` or `program_codec.decode`, which check it.
+    """A well-formed program with all specs inferred. Made by `build` or `program_codec.decode`, which check it.
 
-    Two are the same if their bytes are. What only some need is worked out when it is asked for first.
+    Instances are compared by identity; equal programs have equal bytes. Cached properties are computed at first use.
     """
 
     inputs: tuple[Spec, ...]
     scalars: tuple[DType, ...]
-    distinct: tuple[Signature, ...]  # of all ops, each once, in order of first use
-    signature_numbers: Integers  # int64[ops], places in `distinct`
-    operand_numbers: Integers  # int64[all operands of all ops], as the module describes
-    operand_ends: Integers  # int64[ops], where among `operand_numbers` those of each op end
+    distinct: tuple[Signature, ...]  # the signatures of all ops, each once, in order of first use
+    signature_numbers: Integers  # int64[ops], indices into `distinct`
+    operand_numbers: Integers  # int64[operands of all ops]
+    operand_ends: Integers  # int64[ops], the end of each op's operands in `operand_numbers`
     live: tuple[int, ...]
 
     @property
@@ -60,12 +60,12 @@ class Program:
 
     @cached_property
     def signatures(self) -> tuple[Signature, ...]:
-        """One an op."""
+        """The signature of each op."""
         return tuple(map(self.distinct.__getitem__, self.signature_numbers.tolist()))
 
     @cached_property
     def operands(self) -> tuple[tuple[int, ...], ...]:
-        """Of each op, as the module describes."""
+        """The operand numbers of each op."""
         numbers = tuple(self.operand_numbers.tolist())
         return tuple([numbers[begin:end] for begin, end in pairwise((0, *self.operand_ends.tolist()))])
 
@@ -76,12 +76,12 @@ class Program:
 
     @cached_property
     def specs(self) -> tuple[Spec, ...]:
-        """Of every operand number: inputs, scalars, results."""
+        """The spec of every operand number: inputs, scalars, results."""
         return (*self.leaves, *[signature.result for signature in self.signatures])
 
     @property
     def leaves(self) -> list[Spec]:
-        """Of the inputs and the scalars."""
+        """The specs of the inputs and the scalars."""
         return _leaf_specs(self.inputs, self.scalars)
 
     @property
@@ -94,7 +94,7 @@ class Program:
 
     @cached_property
     def starts(self) -> int:
-        """How many slice starts a binding of this program carries, in op order."""
+        """The number of slice starts that a use of this program binds."""
         return self._sum(lambda signature: signature.starts, self.signature_numbers)
 
     @cached_property
@@ -116,7 +116,7 @@ class Program:
         return sum([spec.size_bytes for spec in self.leaves]) + results_bytes
 
     def _sum(self, figure: Callable[[Signature], int], numbers: Integers) -> int:
-        """Of the signatures with these numbers, which may repeat; in Python's integers, which do not overflow."""
+        """The sum over the signatures with these numbers, which may repeat. Python integers do not overflow."""
         uses = np.bincount(numbers, minlength=len(self.distinct)).tolist()
         return sum([figure(signature) * count for signature, count in zip(self.distinct, uses, strict=True)])
 
@@ -150,7 +150,7 @@ def _signature(index: int, op: ProgramOp, specs: list[Spec]) -> Signature:
     for operand in op.operands:
         if not 0 <= operand < known:
             raise CaseError(
-                "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are known"
+                "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are defined"
             )
     try:
         return signatures.signature_of(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
@@ -171,7 +171,10 @@ def _check_live(live: Sequence[int], ops: int) -> None:
 
 
 def _told_apart(found: list[Signature]) -> tuple[tuple[Signature, ...], list[int]]:
-    """Those that differ, in order of first use, and for each which of them it is. Of equal ones there may be two."""
+    """The distinct signatures in order of first use, and the index into these for each of `found`.
+
+    Two objects among `found` may be equal signatures: they get the same index.
+    """
     first: dict[signatures.Likeness, Signature] = {}
     same = {each: first.setdefault(signatures.likeness_of(each), each) for each in dict.fromkeys(found)}
     numbers = {each: number for number, each in enumerate(first.values())}

@@ -1,7 +1,7 @@
-"""The canonical bytes of programs: equal programs have equal bytes, so a digest names one.
+"""Encodes programs as canonical bytes and decodes them. Equal programs have equal bytes, and so equal digests.
 
-A program is read and written in a few steps over arrays, and in a few more for each signature that it has: none of
-its ops is looked at alone, unless something is wrong with one.
+Array operations read and write all ops of a program at once; Python code runs for each signature only. If something is
+wrong, `program_reading` goes through the ops one by one to find it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fusewire_protos.unpacking import unpack
 
 DIGEST_BYTES = 16
 
-_INTEGER = frozenset((int,))  # not bool, which is a subclass
+_INTEGER = frozenset((int,))  # the exact type: bool is a subclass of int
 _TUPLE = frozenset((tuple,))
 
 _code_of = itemgetter(0)
@@ -67,7 +67,7 @@ def encode(program: Program) -> bytes:
 
 
 def decode(raw: bytes, limits: ProgramLimits) -> Program:
-    """The program of canonical bytes. Raises CaseError for any others, having allocated nothing large."""
+    """The program of canonical bytes. Raises CaseError for any other bytes, before anything large is allocated."""
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     items = unpack(raw, longest_array=len(raw))
@@ -82,14 +82,14 @@ def decode(raw: bytes, limits: ProgramLimits) -> Program:
 
 
 def digest(raw: bytes) -> bytes:
-    """The name of a program among all programs, from its canonical bytes."""
+    """The identifier of a program, computed from its canonical bytes."""
     return blake2b(raw, digest_size=DIGEST_BYTES).digest()
 
 
 def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
-    """Raises CaseError beyond the limits, and for lists that are longer than what is there to mention them.
+    """Raises CaseError if a limit is exceeded, or if a list has more items than the program can mention.
 
-    A program whose ops take no more operands than it may have has no use for more inputs and scalars.
+    Inputs and scalars have the same limit as the operands of ops, since further ones would not be used.
     """
     inputs, scalars, ops, operands = len(parts.inputs), len(parts.scalars), len(parts.ops), len(parts.operands)
     if not 0 < ops <= limits.program_ops:
@@ -100,14 +100,14 @@ def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
     if inputs + scalars > most:
         raise CaseError("quota_program", f"{inputs} inputs and {scalars} scalars; limits.program_operands = {most}")
     if len(parts.specs) > inputs + scalars + operands or len(parts.signatures) > ops:
-        text = f"{len(parts.specs)} specs and {len(parts.signatures)} signatures are more than can be mentioned"
+        text = f"{len(parts.specs)} specs and {len(parts.signatures)} signatures are more than the program can mention"
         raise CaseError("undecodable_frame", text)
 
 
 def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
-    """The program of the parts, each distinct op checked once; None if anything is wrong with them.
+    """The program of the parts; None if anything is wrong with them.
 
-    What is known of one program's ops serves the next: nothing is looked into but types and signatures.
+    Each signature is checked once, and not at all if an earlier program had it.
     """
     try:
         if msgpack.packb(items) != raw:
@@ -137,20 +137,20 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
 
 
 class _Claims(NamedTuple):
-    """What signatures say of the operands of their ops."""
+    """The operands of ops as their signatures claim them."""
 
     specs: list[int]  # spec numbers of all operands of all signatures
     counts: list[int]  # how many each signature has
 
 
 def _claims(parts: Parts) -> _Claims:
-    """Raises LookupError, TypeError or ValueError if these are no signatures, or any is listed twice or in vain."""
+    """The claims of the signatures. Raises LookupError, TypeError or ValueError if one is malformed or listed twice."""
     items = parts.signatures
     operands = [*map(_operands_of, items)]
     if not _TUPLE.issuperset(map(type, chain(items, operands))):
         raise TypeError
     counts = [*map(len, operands)]
-    if sum(counts) > len(parts.operands):  # which are no more than the limit
+    if sum(counts) > len(parts.operands):  # whose number has been checked against the limit
         raise ValueError
     numbers = [*chain.from_iterable(operands)]
     if not _INTEGER.issuperset(map(type, chain(numbers, map(_code_of, items)))):
@@ -163,7 +163,7 @@ def _claims(parts: Parts) -> _Claims:
 
 
 def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:
-    """The signature of each item. Raises LookupError, CaseError or RequestError if one has none."""
+    """The signature of each item. Raises LookupError, CaseError or RequestError if an item is not a signature."""
     kind_of = [*map(signatures.kind_of, specs)].__getitem__
     found: list[Signature] = []
     for item in items:
@@ -177,7 +177,7 @@ def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature
 
 
 def _are_in_order(parts: Parts, claims: _Claims) -> bool:
-    """Whether specs and signatures are numbered as they are mentioned first, and live results ascend."""
+    """Whether specs and signatures are numbered in order of first mention, and live results ascend."""
     live, mentioned = parts.live, dict.fromkeys(chain(parts.inputs, parts.scalars, claims.specs))
     return (
         [*mentioned] == [*range(len(parts.specs))]
@@ -187,22 +187,22 @@ def _are_in_order(parts: Parts, claims: _Claims) -> bool:
 
 
 def _are_by_first_use(numbers: Integers, count: int) -> bool:
-    """Whether each of the numbers below `count` is there, the first time behind the one below it, and no other is."""
+    """Whether `numbers` are those below `count`, and the first occurrence of each follows that of the one below it."""
     highest = np.maximum.accumulate(numbers)
     return bool(highest[0] == 0 and highest[-1] == count - 1 and not np.count_nonzero(highest[1:] - highest[:-1] > 1))
 
 
 def _are_before(parts: Parts, counts: Integers) -> bool:
-    """Whether operands are values before the ops, of which each has so many."""
+    """Whether all operands are made before their ops. `counts`: the number of operands of each op."""
     first_result = len(parts.inputs) + len(parts.scalars)
     ends = np.arange(first_result, first_result + len(counts)).repeat(counts)
     return not np.count_nonzero(parts.operands >= ends)
 
 
 def _are_as_claimed(parts: Parts, claims: _Claims, results: list[int], begins: Integers, counts: Integers) -> bool:
-    """Whether the operands of ops, of which each has so many from there on, are of the specs that signatures say.
+    """Whether the operands of ops have the specs that their signatures claim.
 
-    `results`: the spec number of each signature's result.
+    `results`: the spec number of each signature's result. `begins` and `counts`: the operands of each op.
     """
     shifts = np.array([*accumulate(claims.counts[:-1], initial=0)], np.int64)[parts.ops] - begins
     claimed = np.array(claims.specs, np.int64)[np.arange(len(parts.operands)) + shifts.repeat(counts)]
@@ -211,7 +211,7 @@ def _are_as_claimed(parts: Parts, claims: _Claims, results: list[int], begins: I
 
 
 def _result_numbers(specs: list[Spec], found: list[Signature]) -> list[int]:
-    """Of each signature the spec number of its result; one beyond all if the program takes no such value."""
+    """The spec number of each signature's result; the number of specs if the program lists no such spec."""
     number_of = {spec: number for number, spec in enumerate(specs)}
     return [number_of.get(signature.result, len(specs)) for signature in found]
 
@@ -223,7 +223,7 @@ def _check_sizes(program: Program, limits: ProgramLimits) -> None:
 
 
 def _first_too_large(program: Program, limit_bytes: int) -> str:
-    """What is said of the first operand number that is larger than an array may be."""
+    """The error message for the first input or result that is larger than an array may be."""
     specs = program.specs
     number = next(number for number, spec in enumerate(specs) if spec.size_bytes > limit_bytes)
     if number < program.first_result:

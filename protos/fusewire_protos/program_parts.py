@@ -1,17 +1,17 @@
-"""The parts of which the bytes of a program are made.
+"""The parts of a program's bytes.
 
-Bytes: msgpack, with shortest integers, no maps, strings or extensions:
+Bytes: msgpack with the shortest form of each integer, and no maps, strings or extensions:
 
     [inputs, scalars, specs, signatures, ops, operands, live]
-    inputs      the spec number of each             scalars     likewise; of specs without dims
+    inputs      the spec number of each             scalars     likewise; their specs have no dims
     specs       [[dtype code, dim, …], …]           signatures  [[op code, [spec number, …], attribute, …], …]
-    ops         the signature number of each        operands    operand numbers of all ops, behind one another
+    ops         the signature number of each        operands    operand numbers of all ops, concatenated
     live        op indices, ascending
 
-Specs and signatures are listed once each, and numbered as they are mentioned first: specs by inputs, scalars and
-signatures, in this order; signatures by ops. What is called a number there is one of an array, which is a msgpack `bin`
-of little-endian integers: of one byte if there is no number beyond 255 in what it numbers, else of two, else of
-four. So bytes are few, and yet of one form.
+Each spec and each signature is listed once. They are numbered in the order of first mention: specs in inputs, scalars
+and signatures, in this order; signatures in ops. `inputs`, `scalars`, `ops`, `operands` and `live` are arrays: msgpack
+`bin` of little-endian integers. These have one byte if the list that they index has at most 256 items, else two, else
+four. So equal programs have equal bytes, and few of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FORM = (bytes, bytes, tuple, tuple, bytes, bytes, bytes)
 
 
 class Parts(NamedTuple):
-    """What the bytes of a program say."""
+    """The decoded parts, not checked."""
 
     inputs: Sequence[int]
     scalars: Sequence[int]
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 def pack(parts: Parts) -> bytes:
-    """The canonical bytes of the program of these parts, which are not checked."""
+    """The bytes of these parts, which are not checked. They are canonical if the parts are numbered as above."""
     inputs, scalars, specs, listed, ops, operands, live = parts
     packed: bytes = msgpack.packb(
         [
@@ -60,9 +60,9 @@ def pack(parts: Parts) -> bytes:
 
 
 def parts_of(items: Any) -> Parts:
-    """The parts of what `unpack` gives. Raises CaseError if it is of another form."""
+    """The parts in a value that `unpack` returned. Raises CaseError if it has another form."""
     if type(items) is not tuple or tuple(map(type, items)) != _FORM:
-        raise CaseError("undecodable_frame", "a program is a list of two arrays, two lists and three arrays")
+        raise CaseError("undecodable_frame", "a program is not a list of two arrays, two lists and three arrays")
     inputs, scalars, specs, listed, ops, operands, live = items
     input_numbers, scalar_numbers = _unpacked(inputs, len(specs)).tolist(), _unpacked(scalars, len(specs)).tolist()
     op_numbers = _unpacked(ops, len(listed)).astype(np.int64)
@@ -73,7 +73,7 @@ def parts_of(items: Any) -> Parts:
 
 
 def claimed_live(raw: bytes) -> list[int]:
-    """The results that bytes call live, whatever else is wrong with them: none, if they cannot be read."""
+    """The live results of possibly malformed bytes; none if the parts cannot be read."""
     try:
         parts = parts_of(unpack(raw, longest_array=len(raw)))
     except CaseError:
@@ -96,5 +96,5 @@ def _unpacked(raw: bytes, count: int) -> npt.NDArray[np.integer[Any]]:
     try:
         return np.frombuffer(raw, _type_below(count))
     except ValueError:
-        text = f"{len(raw)} bytes are no array of numbers below {count}"
+        text = f"{len(raw)} bytes are not an array of numbers below {count}"
         raise CaseError("undecodable_frame", text) from None

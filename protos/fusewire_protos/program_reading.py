@@ -1,6 +1,6 @@
-"""A program out of its parts, op by op: what is wrong with them, and where.
+"""Reads a program from its parts, op by op, and raises an error that says what is wrong, and where.
 
-The parts come from a stranger. They are arrays and lists, as `program_parts` makes sure; nothing else is known of them.
+The parts come from an untrusted client. `program_parts` has checked that they are arrays and lists, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.program_parts import Parts
 from fusewire_protos.shapes import Spec
 
-_INTEGER = frozenset((int,))  # not bool, which is a subclass
+_INTEGER = frozenset((int,))  # the exact type: bool is a subclass of int
 
 T = TypeVar("T")
 
 
 def read(parts: Parts) -> Program:
-    """The program of the parts, which may be numbered in another order. Raises CaseError if they are of none."""
+    """The program of the parts, which may be numbered in any order. Raises CaseError if they are malformed."""
     specs = [*map(spec_of, parts.specs)]
     inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs)]
     ops, claimed = _claimed_ops(parts, specs)
@@ -33,9 +33,9 @@ def read(parts: Parts) -> Program:
 
 
 def spec_of(item: Any) -> Spec:
-    """The spec of an item of the list. Raises CaseError."""
+    """The spec that an item of the list encodes. Raises CaseError."""
     if type(item) is not tuple or not item:
-        raise CaseError("undecodable_frame", "a spec is a list of a dtype and dims")
+        raise CaseError("undecodable_frame", "a spec is not a list of a dtype and dims")
     dtype = _dtype(item[0])
     try:
         return Spec(dtype, shapes.check(item[1:]))
@@ -44,12 +44,15 @@ def spec_of(item: Any) -> Spec:
 
 
 def op_of(index: int, item: Any) -> Op:
-    """The op of a signature, whose attributes are legal; `index` is that of its first use. Raises CaseError."""
+    """The op of an encoded signature, with its attributes checked. Raises CaseError.
+
+    `index`: that of the op which uses the signature first, for the error message.
+    """
     if type(item) is not tuple or len(item) < 2:
-        raise CaseError("undecodable_frame", f"the signature of op {index} is no list of a code and operands")
+        raise CaseError("undecodable_frame", f"the signature of op {index} is not a list of a code and operands")
     op = catalogue.BY_CODE.get(_integer(item[0], "op code"))
     if op is None:
-        raise CaseError("unknown_op", f"op {index} has code {item[0]}, which the catalogue does not hold")
+        raise CaseError("unknown_op", f"op {index} has code {item[0]}, which is not in the catalogue")
     if len(item) - 2 != len(op.attributes):
         raise CaseError("bad_arity", f"op {index} {op.name} has {len(item) - 2} attributes, not {len(op.attributes)}")
     for attribute, value in zip(op.attributes, item[2:], strict=True):
@@ -69,7 +72,7 @@ def _scalars(parts: Parts, specs: list[Spec]) -> list[DType]:
 
 
 def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list[tuple[Spec, ...]]]:
-    """The ops, and for each the specs that its signature says its operands have."""
+    """The ops, and for each op the specs of its operands as its signature claims them."""
     numbers, begin = parts.operands.tolist(), 0
     known: dict[int, tuple[Op, tuple[Spec, ...]]] = {}
     ops: list[ProgramOp] = []
@@ -86,15 +89,15 @@ def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list
         claimed.append(operand_specs)
         begin = end
     if begin < len(numbers):
-        raise CaseError("undecodable_frame", f"{len(numbers)} operands are more than the {begin} that ops have")
+        raise CaseError("undecodable_frame", f"{len(numbers)} operands are listed; the ops take {begin}")
     return ops, claimed
 
 
 def _claimed_specs(index: int, numbers: Any, specs: list[Spec], *, most: int) -> tuple[Spec, ...]:
-    """Of no more operands than there are, however long a list of them is."""
+    """The specs that a signature claims. Raises CaseError for more than `most` operands before it makes a list."""
     what = f"operands of the signature of op {index}"
     if type(numbers) is not tuple or not _INTEGER.issuperset(map(type, numbers)):
-        raise CaseError("undecodable_frame", f"{what} are no list of integers")
+        raise CaseError("undecodable_frame", f"{what} are not a list of integers")
     if len(numbers) > most:
         raise _too_few(index, len(numbers), most)
     return tuple([_listed(specs, number, f"{what} have spec") for number in numbers])
@@ -126,5 +129,5 @@ def _dtype(code: Any) -> DType:
 
 def _integer(value: Any, what: str) -> int:
     if type(value) is not int:
-        raise CaseError("undecodable_frame", f"{what} {shortened(value)} is no integer")
+        raise CaseError("undecodable_frame", f"{what} {shortened(value)} is not an integer")
     return value

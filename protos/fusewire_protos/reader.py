@@ -1,8 +1,8 @@
-"""A list of items in msgpack, each unpacked when it is asked for, so that a long one holds nobody up.
+"""Reads a msgpack list item by item, so that other work can be done between the items of a long list.
 
-An item is a list of a few fields; a field is a number, a flag, bytes, or a list of those. Where an item ends is found
-before any of it is unpacked: so whatever the head of a list claims is there, and nothing makes room for more. A short
-item is then unpacked at once; of a long one the length of each list is looked at first, and nothing is nested deeper.
+An item is a list of a few fields. A field is a number, a flag, bytes, or a list of these. The end of an item is found
+before it is unpacked, so the items that a list's head claims exist, and no memory is allocated for others. A short item
+is then unpacked at once. In a long item the length of each list is checked first, and deeper nesting is refused.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from fusewire_protos.unpacking import unpack_bounded
 T = TypeVar("T")
 
 _MOST_FIELDS = 7
-_SHORT_BYTES = 16 << 10  # an item that takes no more is unpacked in a millisecond, whatever it is
+_SHORT_BYTES = 16 << 10  # any item of at most so many bytes is unpacked within a millisecond
 _ANY_LENGTH = 2**32 - 1
 _NOT_MSGPACK = (ValueError, msgpack.UnpackException)
 
 
 class Reader(Generic[T]):
-    """What is left of the items; `len` says how many. `decode` checks one and makes it what it stands for.
+    """An iterator over the items; `len` is the number of those that are left. `decode` checks and converts an item.
 
-    Making a reader and asking it for an item raise CaseError (a protocol case) for anything malformed, and for a list
-    of more than `most_listed` in an item.
+    The constructor and `next` raise CaseError (a protocol case) for malformed bytes, and for a list of more than
+    `most_listed` numbers in an item.
     """
 
     def __init__(self, raw: bytes, decode: Callable[[Any], T], most_listed: int) -> None:
         self._raw = raw
         self._decode = decode
         self._most_listed = most_listed
-        self._longest = max(most_listed, _MOST_FIELDS)  # of all lists, an item being one
+        self._longest = max(most_listed, _MOST_FIELDS)  # of all lists; an item is a list too
         self._walker = _walker(raw)
         self._left = self._count() if raw else 0
-        self._end = self._walker.tell()  # of what has been read
+        self._end = self._walker.tell()  # of the last item read
         if not self._left:
             self._check_end()
 
@@ -74,7 +74,7 @@ class Reader(Generic[T]):
             if end - begin <= _SHORT_BYTES:
                 return unpack_bounded(self._raw[begin:end], self._longest)
         except _NOT_MSGPACK:
-            end = len(self._raw)  # what is wrong is told by whoever goes from field to field
+            end = len(self._raw)  # reading field by field below finds the error
         return self._item_of_fields(self._raw[begin:end])
 
     def _item_of_fields(self, raw: bytes) -> Any:
@@ -98,18 +98,18 @@ class Reader(Generic[T]):
 
     def _check_end(self) -> None:
         if self._end != len(self._raw):
-            raise CaseError("undecodable_frame", "something stands behind the last item")
+            raise CaseError("undecodable_frame", "there are bytes behind the last item")
 
 
 class _Head(NamedTuple):
-    """What a list begins with."""
+    """The head of a msgpack list."""
 
     length: int
     size_bytes: int
 
 
 def _head_of(raw: bytes, begin: int = 0) -> _Head | None:
-    """The head of the list that stands there; None if there is none."""
+    """The head of the list at `begin`; None if the value there is no list."""
     first = raw[begin : begin + 1]
     if b"\x90" <= first < b"\xa0":
         return _Head(first[0] - 0x90, 1)
@@ -120,14 +120,14 @@ def _head_of(raw: bytes, begin: int = 0) -> _Head | None:
 
 
 def _walker(raw: bytes) -> msgpack.Unpacker:
-    """Goes from one thing to the next, and unpacks nothing."""
+    """An unpacker that is used to skip values without unpacking them."""
     walker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1), max_array_len=_ANY_LENGTH)
     walker.feed(raw)
     return walker
 
 
 def _unpacked_list(raw: bytes) -> tuple[Any, ...]:
-    """What stands in a list, none of it a list that holds anything."""
+    """The values of a list whose head is removed. Raises if one of them is a list that is not empty."""
     unpacker = msgpack.Unpacker(
         use_list=False,
         max_buffer_size=max(len(raw), 1),
@@ -142,4 +142,4 @@ def _unpacked_list(raw: bytes) -> tuple[Any, ...]:
 
 
 def _malformed(error: Exception) -> CaseError:
-    return CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}")
+    return CaseError("undecodable_frame", f"not msgpack of the expected form: {type(error).__name__}")

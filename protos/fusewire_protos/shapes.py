@@ -1,4 +1,4 @@
-"""Shapes: the rules by which ops make new ones, in Python integers so that nothing overflows."""
+"""Shapes, and the rules by which ops derive new ones. Python integers are used, which do not overflow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ELEMENTS = 2**40
 
 
 class Spec(NamedTuple):
-    """What is known of an array without its values: dtype and shape."""
+    """The dtype and the shape of an array."""
 
     dtype: DType
     shape: Shape
@@ -34,7 +34,7 @@ class Spec(NamedTuple):
 
 
 def check(shape: Sequence[object]) -> Shape:
-    """`shape` as a tuple, if rank, every dim and their product are in range. Raises ShapeError."""
+    """`shape` as a tuple. Raises ShapeError unless the rank, every dim and the product of the dims are in range."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} exceeds the limit of {MAX_RANK}")
     for dim in shape:
@@ -97,24 +97,24 @@ def reshape(shape: Shape, target: Shape) -> Shape:
 def transpose(shape: Shape, permutation: Shape) -> Shape:
     """`shape` with its axes in the order of `permutation`. Raises ShapeError."""
     if sorted(permutation) != list(range(len(shape))):
-        raise ShapeError(f"{permutation} is no permutation of the {len(shape)} axes of {shape}")
+        raise ShapeError(f"{permutation} is not a permutation of the {len(shape)} axes of {shape}")
     return tuple(shape[axis] for axis in permutation)
 
 
 def product(a: Shape, b: Shape) -> Shape:
-    """The shape of `a @ b`, vectors and batches as in NumPy. Raises ShapeError."""
+    """The shape of `a @ b`, with NumPy's rules for vectors and batches. Raises ShapeError."""
     if not a or not b:
         raise ShapeError("matmul takes arrays of rank 1 or more, not a scalar")
     rows = a[-2:-1]
     columns = b[-1:] if len(b) > 1 else ()
     inner_b = b[-2] if len(b) > 1 else b[0]
     if a[-1] != inner_b:
-        raise ShapeError(f"matmul of {a} and {b}: {a[-1]} columns meet {inner_b} rows")
+        raise ShapeError(f"matmul of {a} and {b}: {a[-1]} columns do not fit {inner_b} rows")
     return broadcast(a[:-2], b[:-2]) + rows + columns
 
 
 def concatenate(operands: Sequence[Shape], axis: int) -> Shape:
-    """The shape of `operands` laid behind one another along `axis`. Raises ShapeError."""
+    """The shape of `operands` joined along `axis`. Raises ShapeError."""
     first = operands[0]
     if not 0 <= axis < len(first):
         raise ShapeError(f"concat axis {axis} is out of range for rank {len(first)}")
@@ -134,10 +134,10 @@ def take(shape: Shape, indices: Shape, axis: int) -> Shape:
 
 
 class Region(NamedTuple):
-    """A regular part of an array: along `axes`, `lengths` elements, `steps` apart.
+    """A slice along several axes: along each of `axes`, a number of elements (`lengths`) that lie `steps` apart.
 
-    The first element of each axis (its start) is a binding and not part of the structure. `dropped` are the
-    axes of length 1 that vanish from the result, as with an integer index.
+    The index of the first element of each axis (its start) is a binding, and not part of the structure. `dropped` are
+    the axes of length 1 that the result does not have, as with an integer index.
     """
 
     axes: Shape
@@ -147,7 +147,7 @@ class Region(NamedTuple):
 
 
 def check_region(shape: Shape, region: Region) -> None:
-    """Raises ShapeError unless some starts exist for which `region` lies inside `shape`."""
+    """Raises ShapeError unless `region` lies inside `shape` for some starts."""
     axes, lengths, steps, dropped = region
     _check_axes(axes, len(shape))
     if not len(axes) == len(lengths) == len(steps):
@@ -182,7 +182,7 @@ def region(shape: Shape, region: Region) -> Shape:
 
 
 def region_kept(shape: Shape, region: Region) -> Shape:
-    """As `region`, with the dropped axes kept at length 1."""
+    """The shape of a region in which the dropped axes are kept, with length 1. Raises ShapeError."""
     check_region(shape, region)
     length_of = dict(zip(region.axes, region.lengths, strict=True))
     return tuple(length_of.get(axis, dim) for axis, dim in enumerate(shape))

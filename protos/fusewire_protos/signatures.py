@@ -1,12 +1,11 @@
 """Signatures: an op with the specs of its operands and result, mostly one object for all programs that have it.
 
-A program names the signature of each of its ops. What is worked out for one (its rules checked, its kernel found) is
-then found again by identity for every op and program that share it: loops repeat a few.
+A program names the signature of each of its ops. Loops repeat a few signatures, so facts about a signature (its rules
+are checked, its kernel is found) are computed once, and found again by the identity of the object.
 
-Specs are numbered as they come, and a signature is found by the numbers of its operands, which are faster to look up
-than specs. Of signatures that equal one another there may be two all the same: when many are remembered all are
-forgotten, and ops of many operands never are remembered. There is no lock: numbers are never given twice, so whoever
-forgets leaves nothing behind that could be mistaken.
+Specs are numbered as they come. A signature is found by the numbers of its operands' specs, as numbers are faster to
+look up than specs. Equal signatures may be two objects: a full cache is emptied, and ops of many operands are not
+cached. There is no lock: numbers are never given twice, so an emptied cache cannot return a wrong signature.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import msgpack
 from fusewire_protos.catalogue import Attributes, Op, infer
 from fusewire_protos.shapes import Spec
 
-MOST_OPERANDS = 16  # of an op that is remembered
-MOST_REMEMBERED = 1 << 12
+MOST_OPERANDS = 16  # of a signature that is cached
+MOST_REMEMBERED = 1 << 12  # specs, and as many signatures
 
-Key = tuple[int | bytes, ...]  # op code, attributes as `attributes_key` tells them, and the kinds of the operands
-Likeness = tuple[int, bytes, tuple[Spec, ...]]  # likewise, with the operands themselves
+Key = tuple[int | bytes, ...]  # op code, `attributes_key` of the attributes, and `kind_of` each operand
+Likeness = tuple[int, bytes, tuple[Spec, ...]]  # op code, `attributes_key` of the attributes, and the operands' specs
 
 
 class Signature:
@@ -38,7 +37,7 @@ class Signature:
         self.result = infer(op, operands, attributes)
         self.kind = kind_of(self.result)
         self.size_bytes = self.result.size_bytes
-        self.starts = op.starts(attributes)  # how many slice starts a use of it takes
+        self.starts = op.starts(attributes)  # the number of slice starts that an op with it takes
 
     def __repr__(self) -> str:
         return f"Signature({self.op.name}, {self.operands}, {self.attributes})"
@@ -52,7 +51,7 @@ known = _signatures.get
 
 
 def kind_of(spec: Spec) -> int:
-    """The number of a spec."""
+    """The number of a spec in this process."""
     kind = _kinds.get(spec)
     if kind is not None:
         return kind
@@ -62,7 +61,7 @@ def kind_of(spec: Spec) -> int:
 
 
 def attributes_key(attributes: Sequence[object]) -> bytes:
-    """Tells True, 1 and 1.0 apart, as equality does not. Raises TypeError or ValueError for what never travels."""
+    """The attributes as bytes, which differ for True, 1 and 1.0. Raises TypeError or ValueError for illegal values."""
     if not attributes:
         return b""
     key: bytes = msgpack.packb(attributes)
@@ -70,12 +69,14 @@ def attributes_key(attributes: Sequence[object]) -> bytes:
 
 
 def likeness_of(signature: Signature) -> Likeness:
-    """What those have in common that are equal."""
+    """A key that is the same for equal signatures."""
     return signature.op.code, attributes_key(signature.attributes), signature.operands
 
 
 def signature_of(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Signature:
-    """The signature of legal attributes. Raises ShapeError, DtypeError or ArgumentError if the parts do not fit."""
+    """The signature of these parts. Attributes are legal. Raises ShapeError, DtypeError or ArgumentError if the parts
+    do not fit.
+    """
     if len(operands) > MOST_OPERANDS:
         return Signature(op, operands, attributes)
     key: Key = (op.code, attributes_key(attributes), *map(kind_of, operands))

@@ -1,4 +1,4 @@
-"""One msgpack value out of the bytes of a stranger, in time and space that they pay for."""
+"""Unpacks one msgpack value from untrusted bytes, in time and memory proportional to their length."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import msgpack
 
 from fusewire_protos.errors import CaseError
 
-_HARMLESS_BYTES = 256  # so few cannot claim lists that take much room before they prove to be cut off
+_HARMLESS_BYTES = 256  # so few bytes cannot make the unpacker allocate much before it finds them truncated
 
 
 def unpack_bounded(raw: bytes, longest_array: int) -> Any:
-    """As `unpack`, for bytes that are short. Raises what msgpack does."""
+    """As `unpack`, for bytes that are short or known to be complete. Raises msgpack's own exceptions."""
     return msgpack.unpackb(
         raw,
         use_list=False,
@@ -31,15 +31,15 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
             _check_whole(raw)
         return unpack_bounded(raw, longest_array)
     except (ValueError, msgpack.UnpackException, RecursionError) as error:
-        raise CaseError("undecodable_frame", f"not msgpack of the agreed form: {type(error).__name__}") from None
+        raise CaseError("undecodable_frame", f"not msgpack of the expected form: {type(error).__name__}") from None
 
 
 def _check_whole(raw: bytes) -> None:
-    """Raises ValueError or UnpackException if `raw` is cut off.
+    """Raises ValueError or UnpackException if `raw` is truncated.
 
-    Unpacking may make room for a list as long as its head says before it sees one item, and a few nested heads would
-    take gigabytes. Once every item is known to be there, the room needed is some thirty times `raw`, where lists of one
-    byte each become tuples.
+    The unpacker may allocate a list of the length in its head before it sees an item, so a few nested heads would take
+    gigabytes. If all items exist, unpacking takes at most some thirty times the length of `raw`: the worst are lists
+    of one byte each, which become tuples.
     """
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1))
     unpacker.feed(raw)

@@ -100,7 +100,7 @@ def test_an_interrupt_splits_no_flush() -> None:
 def interrupted_upload(at: int) -> bool:
     """An upload interrupted at one place ends, and its room is another's; says whether there was such a place."""
     transport = GrpcTransport("unix:nobody")
-    transport._backlog = ByteBudget(CHUNK.nbytes)
+    transport._byte_budget = ByteBudget(CHUNK.nbytes)
 
     async def drain(upload: UploadQueue, _metadata: Any) -> None:
         await upload.drain()
@@ -116,7 +116,7 @@ def interrupted_upload(at: int) -> bool:
     another.start()
     another.join(10)
     has_waited = another.is_alive()
-    transport._backlog.end()
+    transport._byte_budget.end()
     assert not has_waited
     return interruption.has_come
 

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
 from time import monotonic_ns
@@ -245,6 +246,16 @@ def test_with_debug_every_ops_own_line_is_told() -> None:
     line = users_line() - 1
     with pytest.raises(fw.OutOfMemory, match=rf"recorded at .*test_session\.py:{line}"):
         z.numpy()
+
+
+@pytest.mark.parametrize("function", [fw.sum, fw.tanh, fw.ravel, fw.Array.mean], ids=lambda function: function.__name__)
+def test_an_op_that_a_function_records_is_told_with_the_users_line(function: Callable[[fw.Array], fw.Array]) -> None:
+    peer = connect(debug=True)
+    y = function(peer.session.array(H))
+    line = users_line() - 1
+    peer.server.failing[y._handle] = "out_of_memory"
+    with pytest.raises(fw.OutOfMemory, match=rf"recorded at .*test_session\.py:{line}"):
+        y.numpy()
 
 
 def users_line() -> int:

@@ -42,6 +42,6 @@ def test_an_error_of_a_worker_is_raised_where_it_was_asked_for() -> None:
     with (
         Worker(bare_server.serve, 1000, 256) as server,
         Worker(bare_client.serve, server.answer(), 2000, 256) as client,
-        pytest.raises(WrongResult, match="1000 bytes came back from bare gRPC instead of 2000"),
+        pytest.raises(WrongResult, match="bare gRPC returned 1000 bytes instead of 2000"),
     ):
         client.ask("download")

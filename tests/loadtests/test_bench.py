@@ -57,7 +57,7 @@ def test_only_scenarios_with_a_chosen_figure_are_run() -> None:
 
 
 def test_an_unknown_figure_is_refused_with_the_names_that_there_are() -> None:
-    with pytest.raises(ValueError, match=r"no figure nothing; there are .*record_op"):
+    with pytest.raises(ValueError, match=r"unknown figure nothing; known are .*record_op"):
         choose("cpu", frozenset({"nothing"}))
 
 
@@ -79,7 +79,7 @@ def test_a_figure_without_a_limit_is_information() -> None:
 
 
 def test_a_limited_ratio_needs_a_peer() -> None:
-    with pytest.raises(ValueError, match="has none"):
+    with pytest.raises(ValueError, match="has no peer"):
         _figure(limit=at_most(1.0, Subject.RATIO))
 
 
@@ -88,7 +88,7 @@ def test_the_table_says_value_spread_peer_ratio_limit_verdict_and_notes() -> Non
         limit=at_most(1.5, Subject.RATIO), peer=Peer("another", 1.0, 2.0), spread=Spread(1.9, 2.15), notes=("why",)
     )
     heading, rule, line, note = report.table([figure]).splitlines()
-    assert heading.split() == ["figure", "value", "8", "of", "10", "within", "peer", "ratio", "must"]
+    assert heading.split() == ["figure", "value", "8", "of", "10", "within", "peer", "ratio", "limit"]
     assert set(rule) == {"─", " "}
     cells = re.split(r" {2,}", line)
     assert cells == ["how fast [speed]", "2.00 µs", "1.90 … 2.15", "another: 1.00 µs", "2.00", "≤ 1.5 ×", "missed"]

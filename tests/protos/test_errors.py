@@ -67,5 +67,5 @@ def test_what_a_case_error_tells_is_bounded_and_says_that_it_was_cut() -> None:
     assert CaseError("bad_shape", longest).text == longest
     cut = CaseError("bad_shape", longer)
     assert (len(cut.text), cut.text[0]) == (MOST_TEXT, "x")
-    assert cut.text.endswith(f"… (cut off: {len(longer)} characters)")
+    assert cut.text.endswith(f"… (truncated: {len(longer)} characters)")
     assert str(cut) == f"bad_shape: {cut.text}"

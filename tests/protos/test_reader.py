@@ -102,7 +102,7 @@ def test_a_list_that_is_too_long_is_refused_in_a_long_item_and_in_a_short_one() 
 
 def test_a_list_within_a_list_of_a_long_item_is_not_unpacked() -> None:
     nested = msgpack.packb([[2, [[7] * 20_000]]])
-    with pytest.raises(CaseError, match=r"undecodable_frame.*not msgpack of the agreed form"):
+    with pytest.raises(CaseError, match=r"undecodable_frame.*not msgpack of the expected form"):
         [*frames.read_entries(nested, 50_000)]
 
 

@@ -106,7 +106,7 @@ def test_transposing_is_numpys(permutation: list[int], data: st.DataObject) -> N
 
 @pytest.mark.parametrize("permutation", [(0,), (0, 0), (0, 2), (1, 0, 2), (-1, 0)])
 def test_what_is_no_permutation_is_refused(permutation: Shape) -> None:
-    with pytest.raises(ShapeError, match="no permutation"):
+    with pytest.raises(ShapeError, match="not a permutation"):
         shapes.transpose((2, 3), permutation)
 
 

@@ -87,16 +87,16 @@ def floor_divide(x1: Any, x2: Any, /) -> Array:
     """`x1` / `x2` rounded down; of integers by 0, 0."""
 
 def remainder(x1: Any, x2: Any, /) -> Array:
-    """What floor_divide leaves, of the sign of `x2`; by 0, 0."""
+    """The remainder of floor_divide, with the sign of `x2`; of integers by 0, 0."""
 
 def power(x1: Any, x2: Any, /) -> Array:
-    """`x1` to the power of `x2`. Of integers to an array of negative ones 0, but for the bases 1 and −1."""
+    """`x1` to the power of `x2`. For integers and a negative power in an array: 0, except for the bases 1 and −1."""
 
 def minimum(x1: Any, x2: Any, /) -> Array:
-    """The lesser of two elements; NaN if either is."""
+    """The lesser of two elements; NaN if either is NaN."""
 
 def maximum(x1: Any, x2: Any, /) -> Array:
-    """The greater of two elements; NaN if either is."""
+    """The greater of two elements; NaN if either is NaN."""
 
 def atan2(x1: Any, x2: Any, /) -> Array:
     """The angle of the point (`x2`, `x1`) in radians, from −π to π."""
@@ -120,16 +120,16 @@ def greater_equal(x1: Any, x2: Any, /) -> Array:
     """Whether `x1` is greater than `x2` or equal to it."""
 
 def logical_and(x1: Any, x2: Any, /) -> Array:
-    """Whether both are true, or not zero."""
+    """Whether both are true; numbers other than 0 are true."""
 
 def logical_or(x1: Any, x2: Any, /) -> Array:
-    """Whether either is true, or not zero."""
+    """Whether either is true; numbers other than 0 are true."""
 
 def logical_xor(x1: Any, x2: Any, /) -> Array:
-    """Whether just one is true, or not zero."""
+    """Whether exactly one is true; numbers other than 0 are true."""
 
 def logical_not(x: Any, /) -> Array:
-    """Whether `x` is false, or zero."""
+    """Whether `x` is false or 0."""
 
 def bitwise_and(x1: Any, x2: Any, /) -> Array:
     """The bits that are set in both integers."""
@@ -138,7 +138,7 @@ def bitwise_or(x1: Any, x2: Any, /) -> Array:
     """The bits that are set in either integer."""
 
 def bitwise_xor(x1: Any, x2: Any, /) -> Array:
-    """The bits that are set in just one of two integers."""
+    """The bits that are set in exactly one of two integers."""
 
 def bitwise_invert(x: Any, /) -> Array:
     """The bits that are not set; of a boolean, whether it is false."""
@@ -162,7 +162,7 @@ def negative(x: Any, /) -> Array:
     """−`x`."""
 
 def abs(x: Any, /) -> Array:
-    """`x` without its sign; the least integer stays what it is."""
+    """`x` without its sign; the least integer stays negative."""
 
 def sign(x: Any, /) -> Array:
     """1, 0 or −1: the sign of `x`; of NaN, NaN."""
@@ -183,19 +183,19 @@ def sqrt(x: Any, /) -> Array:
     """The square root; NaN below 0."""
 
 def rsqrt(x: Any, /) -> Array:
-    """1 over the square root."""
+    """1 divided by the square root."""
 
 def exp(x: Any, /) -> Array:
     """e to the power of `x`."""
 
 def expm1(x: Any, /) -> Array:
-    """e to the power of `x`, less 1; accurate about 0."""
+    """e to the power of `x`, minus 1; accurate near 0."""
 
 def log(x: Any, /) -> Array:
     """The natural logarithm; NaN below 0."""
 
 def log1p(x: Any, /) -> Array:
-    """The natural logarithm of 1 + `x`; accurate about 0."""
+    """The natural logarithm of 1 + `x`; accurate near 0."""
 
 def exp2(x: Any, /) -> Array:
     """2 to the power of `x`."""
@@ -222,10 +222,10 @@ def sigmoid(x: Any, /) -> Array:
     """1 / (1 + exp(−`x`))."""
 
 def relu(x: Any, /) -> Array:
-    """`x` where that is positive, else 0."""
+    """`x` where it is positive, else 0."""
 
 def gelu(x: Any, /) -> Array:
-    """`x` times its normal distribution, without approximation."""
+    """`x` · Φ(`x`), Φ the normal distribution function, by erf."""
 
 def silu(x: Any, /) -> Array:
     """`x` times its sigmoid."""
@@ -237,22 +237,22 @@ def erf(x: Any, /) -> Array:
     """The error function."""
 
 def min(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """The least element along `axis`; NaN if there is one."""
+    """The least element along `axis`; NaN if any element is."""
 
 def max(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """The greatest element along `axis`; NaN if there is one."""
+    """The greatest element along `axis`; NaN if any element is."""
 
 def any(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """Whether some element along `axis` is true, or not zero."""
+    """Whether any element along `axis` is true or not 0."""
 
 def all(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """Whether every element along `axis` is true, or not zero."""
+    """Whether every element along `axis` is true or not 0."""
 
 def logsumexp(x: Any, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
-    """The logarithm of the sum of exponentials along `axis`, without overflow; of nothing, −∞."""
+    """The logarithm of the sum of exponentials along `axis`, without overflow; of no elements, −∞."""
 
 def softmax(x: Any, /, axis: Axis = -1) -> Array:
-    """exp(`x`) over its sum along `axis`, without overflow."""
+    """exp(`x`) / its sum along `axis`, without overflow."""
 
 def log_softmax(x: Any, /, axis: Axis = -1) -> Array:
     """The logarithm of softmax, without underflow."""

@@ -34,7 +34,7 @@ class Gather(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What a key does, in this order: take the region (None: all), reshape to the new shape (None: not), gather.
+    """A key as three steps: take the region (None: all), reshape to the new shape (None: no reshape), gather.
 
     `new_axes` are the axes of the new shape that the array does not have, ascending.
     """

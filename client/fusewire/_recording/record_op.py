@@ -2,8 +2,8 @@
 
 `binary` and `unary` make the functions behind operators. Their fast path runs no rule: dict look-ups find the signature
 by the specs of the operands, one list operation appends the record, and one comparison with the recorder's checkpoint
-finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take the
-slow path, `detour`, which ends in `apply`.
+finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take a slow
+path, which ends in `apply`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, QuotaExceeded
-from fusewire._recording.pinned_handles import HandlePin as Loan
+from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder
 from fusewire._recording.signature import ArraySpec, OperandSpec, Signature, intern_creation, intern_signature
 from fusewire._recording.tape import Tape
@@ -55,7 +55,7 @@ _new = object.__new__
 
 def binary(  # noqa: C901  # the fast path is one function: a call would take a third of its time again
     op: Op,
-    detour: Callable[[R, Any], R],
+    slow_path: Callable[[R, Any], R],
     *,
     is_reflected: bool = False,
     checked: Callable[[DType, Canonical], Canonical] | None = None,
@@ -72,13 +72,13 @@ def binary(  # noqa: C901  # the fast path is one function: a call would take a 
     def record_binary(self: R, other: Any) -> R:
         recorder = self._recorder
         if recorder.thread != get_ident():
-            return detour(self, other)
+            return slow_path(self, other)
         cls, kind = type(self), type(other)
         tape = recorder.tape
         records = tape.records
         if kind is cls:
             if other._recorder is not recorder:
-                return detour(self, other)
+                return slow_path(self, other)
             try:
                 signature, spec = of_arrays[self._spec][other._spec]
             except KeyError:
@@ -90,7 +90,7 @@ def binary(  # noqa: C901  # the fast path is one function: a call would take a 
                 signature, spec, canonical = of_scalars[self._spec][kind]
             except KeyError:
                 if kind not in PYTHON_SCALARS:
-                    return detour(self, other)
+                    return slow_path(self, other)
                 weak = _learn_weak(op, self._spec, kind, is_reflected=is_reflected, checked=checked)
                 signature, spec, canonical = of_scalars.setdefault(self._spec, {})[kind] = weak
             values = tape.values
@@ -143,8 +143,8 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     _check_count(op, len(operands), recorder.owner.limits.program_operands)
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
-    loans: list[Loan] = []
-    handles = [_admit(operand, recorder, loans) for operand in operands if isinstance(operand, Recorded)]
+    pins: list[HandlePin] = []
+    handles = [_admit(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
     values = [
         canonical_of(spec)(_as_python(operand))
         for operand, spec in zip(operands, specs, strict=True)
@@ -153,8 +153,8 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     try:
         return record(type(lead), recorder, signature, handles, [*values, *starts])
     finally:
-        if loans:
-            recorder.keep(loans, recorder.tape.end - 1)  # this op, or one recorded since, which is sent no sooner
+        if pins:
+            recorder.keep(pins, recorder.tape.end - 1)  # this op, or one recorded since, which is sent no sooner
 
 
 def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
@@ -293,15 +293,15 @@ def _as_python(operand: Scalar | np.generic) -> Any:
     return operand.item() if isinstance(operand, np.generic) else operand
 
 
-def _admit(array: Recorded, recorder: Recorder, loans: list[Loan]) -> int:
-    """The handle of an operand. If another thread made the operand, it is pinned in `loans` and sent first."""
+def _admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
+    """The handle of an operand. If another thread made the operand, it is pinned in `pins` and sent first."""
     while True:
         producer, handle = array._recorder, array._handle
         if producer is recorder:
             return handle
         if producer.owner is not recorder.owner:
             raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
-        loans.append(producer.lend(handle))
+        pins.append(producer.pin(handle))
         producer.owner.publish(producer, handle)
         if array._handle == handle:  # else `x[i] = v` changed it before it was pinned, and the handle may be dead
             return handle

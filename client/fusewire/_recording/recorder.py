@@ -4,7 +4,7 @@ Which thread may use which field:
 
     tape                          the owning thread appends and replaces, without a lock; any thread reads
     buried                        finalisers of any thread append; the holder of the lock takes
-    lent                          pins of any thread add and remove themselves; the holder of the lock reads
+    pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops what is sent: each one dict operation
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
     all others                    the holder of the lock, which is taken once a segment, never for an op
@@ -37,8 +37,7 @@ from fusewire._recording.cutter import (
     within,
 )
 from fusewire._recording.loop_runs import kept_of, run_ends
-from fusewire._recording.pinned_handles import HandlePin as Loan
-from fusewire._recording.pinned_handles import PinnedHandles as Loans
+from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
@@ -65,28 +64,28 @@ class Owner(Protocol):
 
     @property
     def limits(self) -> wire.Limits:
-        """What the server takes."""
+        """The server's limits for this session."""
 
     def recorder(self) -> Recorder:
         """The calling thread's recorder."""
 
     def array(self, data: Any, dtype: Any = None) -> Any:
-        """The array of an upload; may wait for credit."""
+        """Uploads `data`; may wait for credit."""
 
     def fetch(self, array: Any) -> Future[npt.NDArray[Any]]:
-        """The value when it is there; may wait for credit."""
+        """A future of the value; may wait for credit."""
 
     def read(self, array: Any, timeout: float | None) -> npt.NDArray[Any]:
         """Waits for the value. Raises WaitTimeout."""
 
     def check_open(self) -> None:
-        """Raises why the session has ended, if it has."""
+        """Raises the reason of the session's end, if it has ended."""
 
     def note_unsent(self) -> None:
-        """Ops have begun to wait."""
+        """Notes that ops have begun to wait."""
 
     def flush_settled(self, recorder: Recorder) -> bool:
-        """Sends what is settled; may wait for credit. False if there is none, and it must not wait."""
+        """Sends settled pieces; may wait for credit. False if there is no credit and the caller must not wait."""
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         """Sends the op that makes `handle` if it is unsent; may wait for credit."""
@@ -121,7 +120,7 @@ class Recorder:
         "_next_look",
         "_next_upload",
         "_patterns",
-        "_positions",
+        "_source_lines",
         "_unsent",
         "_waiting_since_ns",
         "array_bytes",
@@ -129,9 +128,9 @@ class Recorder:
         "bury",
         "checkpoint",
         "first",
-        "lent",
         "lock",
         "owner",
+        "pinned",
         "sent",
         "tape",
         "thread",
@@ -147,7 +146,7 @@ class Recorder:
         self.tape = Tape(self.first - 1, [], 0, [])
         self.buried: list[int] = []
         self.bury: Callable[[int], None] = self.buried.append
-        self.lent: Loans = {}  # the deaths of these handles are not reported yet
+        self.pinned: PinnedHandles = {}  # the deaths of these handles are not reported yet
         # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
         self.checkpoint = 0 if is_debugging else self.first
         self._mark = self.first
@@ -156,9 +155,9 @@ class Recorder:
         self._cutter = Cutter()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
-        self._kept: dict[tuple[int, int], list[Loan]] = {}  # pins by the op that needs them, until it is sent
+        self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # pins by the op that needs them, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
-        self._positions = SourceLines()
+        self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
     # ---- the recording thread ----
@@ -166,7 +165,7 @@ class Recorder:
     def on_checkpoint(self, number: int) -> None:
         """Called with the number of the op just recorded, once that is `checkpoint` or more."""
         self.owner.check_open()
-        self._positions.note(number, user_source_line())
+        self._source_lines.note(number, user_source_line())
         if number < self._mark:
             return
         if self._waiting_since_ns is None:
@@ -178,11 +177,11 @@ class Recorder:
             # To search all unsent ops at every op would take quadratic time.
             self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
 
-    def keep(self, loans: list[Loan], number: int) -> None:
+    def keep(self, pins: list[HandlePin], number: int) -> None:
         """Keeps pins of other recorders' handles until op `number` is sent."""
-        self._kept[number, id(loans)] = loans
+        self._kept[number, id(pins)] = pins
         if number < self.sent:  # then no later commit may come that would drop the pins
-            self._drop_sent_loans()
+            self._drop_sent_pins()
 
     def mint_upload(self) -> int:
         """A new handle for an upload. Called in the recording thread only."""
@@ -191,9 +190,9 @@ class Recorder:
 
     # ---- any thread ----
 
-    def lend(self, handle: int) -> Loan:
+    def pin(self, handle: int) -> HandlePin:
         """Pins `handle`, minted here and alive: its death is not reported while the pin exists."""
-        return Loan(self.lent, handle)
+        return HandlePin(self.pinned, handle)
 
     @property
     def ops_recorded(self) -> int:
@@ -207,9 +206,9 @@ class Recorder:
         """Whether `handle`, minted here, is the result of an op that is in no segment yet."""
         return self.sent <= handle < self.tape.end
 
-    def position(self, number: int) -> str:
+    def source_line(self, number: int) -> str:
         """The line of the user's code that recorded op `number`, as text; empty if it is not known."""
-        found = self._positions.find(number)
+        found = self._source_lines.find(number)
         return "" if found is None else str(found)
 
     def end(self) -> None:
@@ -249,7 +248,7 @@ class Recorder:
         if self.sent == draft.first:
             self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
-        self._drop_sent_loans()
+        self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
         self._set_marks()
 
@@ -324,19 +323,19 @@ class Recorder:
     def _take_buried(self, deaths: int) -> None:
         taken = self.buried[:deaths]
         del self.buried[:deaths]
-        if self.lent:
-            taken = self._without_lent(taken)
+        if self.pinned:
+            taken = self._without_pinned(taken)
         if taken:
             dead = np.array(taken, np.int64)
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
-    def _without_lent(self, dead: list[int]) -> list[int]:
+    def _without_pinned(self, dead: list[int]) -> list[int]:
         """The dead handles that are not pinned for an op of another thread; the pinned ones are put back."""
-        lent = set(self.lent.copy().values())
-        self.buried.extend([handle for handle in dead if handle in lent])
-        return [handle for handle in dead if handle not in lent]
+        pinned = set(self.pinned.copy().values())
+        self.buried.extend([handle for handle in dead if handle in pinned])
+        return [handle for handle in dead if handle not in pinned]
 
-    def _drop_sent_loans(self) -> None:
+    def _drop_sent_pins(self) -> None:
         if self._kept:
             for key in [key for key in self._kept.copy() if key[0] < self.sent]:
                 self._kept.pop(key, None)

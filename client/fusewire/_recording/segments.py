@@ -87,7 +87,7 @@ def _terms_of(normal: Integers) -> _Terms:
 
 
 class Liveness(NamedTuple):
-    """Which results of a piece are live, and what happens to the handles known to be dead."""
+    """The live results of a piece, and the handles known to be dead, sorted by how their deaths are reported."""
 
     live: tuple[int, ...]  # op indices
     dying: list[int]  # dead inputs of the piece that no later op takes

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from types import FrameType
 from typing import NamedTuple
 
-_PACKAGE = __package__
+_PACKAGE, *_ = __name__.split(".")
 _KEPT = 1 << 16
 
 
@@ -48,9 +48,14 @@ class SourceLines:
 
 
 def user_source_line() -> SourceLine:
-    """The innermost line on this thread's stack that lies outside this package."""
-    frame: FrameType | None = sys._getframe(1)  # the documented way to one's callers
-    while frame is not None and frame.f_globals.get("__package__") == _PACKAGE and frame.f_back is not None:
+    """The innermost line on this thread's stack that lies outside the client's own modules."""
+    frame = sys._getframe(1)  # the documented way to one's callers
+    while _is_internal(frame) and frame.f_back is not None:
         frame = frame.f_back
-    assert frame is not None
     return SourceLine(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _is_internal(frame: FrameType) -> bool:
+    """Whether the line is in a private module of the client; the examples are users of it as others are."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return module == _PACKAGE or module.startswith(f"{_PACKAGE}._")

@@ -31,11 +31,11 @@ class ThreadRecorders:
         """Whether any recorder has ops that are in no segment yet."""
         return any(recorder.has_unsent for recorder in self.all())
 
-    def position(self, number: int) -> str:
+    def source_line(self, number: int) -> str:
         """The line of the user's code that recorded op `number`, as text; empty if it is not known."""
         index = number // HANDLES_PER_RECORDER
         found = (recorder for recorder in self.all() if recorder.first // HANDLES_PER_RECORDER == index)
-        return next((recorder.position(number) for recorder in found), "")
+        return next((recorder.source_line(number) for recorder in found), "")
 
     def end(self) -> None:
         """Makes every further op check whether the session is open, which raises."""

@@ -38,11 +38,11 @@ class _Awaited(NamedTuple):
 class Fetches:
     """The values asked for in one session. The methods named `on_…` belong to the I/O thread."""
 
-    def __init__(self, link: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
-        self._link = link
+    def __init__(self, state: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
+        self._state = state
         self._sender = sender
-        self._recorders = recorders
-        # Guarded by the link's lock.
+        self._thread_recorders = recorders
+        # Guarded by the state's lock.
         self._awaited: dict[int, _Awaited] = {}
         self._last_fetch = 0
 
@@ -66,15 +66,15 @@ class Fetches:
         return reader.outcome()
 
     def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
-        self._link.check_open()
-        self._link.check_may_wait(array._recorder)
+        self._state.check_open()
+        self._state.check_may_wait(array._recorder)
         awaited = None
         while awaited is None:
             producer, handle = array._recorder, array._handle
             if producer.is_unsent(handle):
                 self._flush(producer, deadline_s)
             awaited = self._post_if_named(array, handle, receiver)
-        self._link.transport.wake()
+        self._state.transport.wake()
         return awaited
 
     def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
@@ -87,15 +87,15 @@ class Fetches:
 
     def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
         """Posts the fetch; None if `x[i] = v` has given `array` another handle, whose death may have been reported."""
-        link = self._link
-        with link.lock:
-            link.check_open()
+        state = self._state
+        with state.lock:
+            state.check_open()
             if array._handle != handle:
                 return None
             self._last_fetch += 1
             awaited = _Awaited(self._last_fetch, receiver, array._spec.spec)
             self._awaited[self._last_fetch] = awaited
-            link.stream.post(Outgoing(Fetch(self._last_fetch, handle)))
+            state.stream.post(Outgoing(Fetch(self._last_fetch, handle)))
         return awaited
 
     def _abandon(self, fetch: int) -> bool:
@@ -119,7 +119,7 @@ class Fetches:
             _fulfil(awaited, bytearray(result.inline))
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        """The bytes of a value that travelled beside the stream."""
+        """Takes the bytes of a downloaded value."""
         awaited = self._take(fetch)
         if awaited is not None:
             _fulfil(awaited, raw)
@@ -134,33 +134,33 @@ class Fetches:
 
     def end(self, error: FusewireError) -> None:
         """Answers all open fetches with `error`, because no more answers will come."""
-        with self._link.lock:
+        with self._state.lock:
             awaited, self._awaited = self._awaited, {}
         for each in awaited.values():
             each.receiver.set_exception(type(error)(str(error)))
 
     def _download(self, result: wire.Result) -> None:
-        with self._link.lock:
+        with self._state.lock:
             is_awaited = result.fetch in self._awaited
         if is_awaited:
-            self._link.transport.download(self._link.stream.session_id, result.fetch, result.beside_bytes)
+            self._state.transport.download(self._state.stream.session_id, result.fetch, result.beside_bytes)
 
     def _give_up(self, fetch: int) -> _Awaited | None:
         """Takes an open fetch out of the table and tells the server; None if it has been answered."""
         awaited = self._take(fetch)
         if awaited is not None:
-            self._link.post(Outgoing(Abandon(fetch)))
-            self._link.transport.wake()
+            self._state.post(Outgoing(Abandon(fetch)))
+            self._state.transport.wake()
         return awaited
 
     def _take(self, fetch: int) -> _Awaited | None:
-        with self._link.lock:
+        with self._state.lock:
             return self._awaited.pop(fetch, None)
 
     def _exception(self, failure: wire.Failure) -> FusewireError:
         """The failure in its own type, with the line of the user's code that recorded the op."""
-        position = self._recorders.position(failure.base + failure.op_index)
-        return exception_of(failure.code, f"{failure.text} ({position})" if position else failure.text)
+        source_line = self._thread_recorders.source_line(failure.base + failure.op_index)
+        return exception_of(failure.code, f"{failure.text} ({source_line})" if source_line else failure.text)
 
 
 def _fulfil(awaited: _Awaited, raw: bytearray | memoryview) -> None:

@@ -14,9 +14,7 @@ from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
 from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
-from fusewire._stream.encoded_programs import EncodedProgram as Template
-from fusewire._stream.encoded_programs import bind
-from fusewire._stream.encoded_programs import encode_program as build_template
+from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
 from fusewire._stream.session_state import SessionState, finish
@@ -37,10 +35,10 @@ class Trigger(Enum):
 class Sender:
     """Flushes the recorders of one session."""
 
-    def __init__(self, link: SessionState, recorders: ThreadRecorders) -> None:
-        self._link = link
-        self._recorders = recorders
-        # All below is guarded by the link's lock.
+    def __init__(self, state: SessionState, recorders: ThreadRecorders) -> None:
+        self._state = state
+        self._thread_recorders = recorders
+        # All below is guarded by the state's lock.
         self.programs = Programs(0)
         self.cuts: Counter[Trigger] = Counter()
         self.fragments = 0
@@ -62,22 +60,22 @@ class Sender:
         `wakes` is False if the caller posts more for the same frame and then wakes the I/O thread itself. Raises
         RequestError where the caller must not wait, such as in the I/O thread.
         """
-        if self._link.is_interrupted_here(recorder):
+        if self._state.is_interrupted_here(recorder):
             self._refuse(recorder, trigger)
             return None
-        is_urgent = trigger is not Trigger.COUNT or self._link.credit.is_free
+        is_urgent = trigger is not Trigger.COUNT or self._state.credit.is_free
         while True:
             with recorder.lock:
                 refused = self._send_pieces(recorder, reach, trigger)
             if refused is None or not may_wait:
                 break
-            if self._link.transport.is_own_thread():
+            if self._state.transport.is_own_thread():
                 self._refuse(recorder, trigger)
                 break
             self.wait_for_credit(recorder, refused, deadline_s)
             trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
         if wakes and is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
-            self._link.transport.wake()
+            self._state.transport.wake()
         return refused
 
     def give_up(self) -> None:
@@ -86,7 +84,7 @@ class Sender:
         Ops that have no credit are sent and cancelled once cancelling others has returned some. The I/O thread cannot
         wait for this: called there, such ops are left to run.
         """
-        recorded = [(recorder, recorder.tape.end) for recorder in self._recorders.all()]
+        recorded = [(recorder, recorder.tape.end) for recorder in self._thread_recorders.all()]
         while True:
             refused = [
                 (recorder, cost)
@@ -94,35 +92,35 @@ class Sender:
                 if recorder.sent < end
                 and (cost := self.flush(recorder, Reach.EVERYTHING, Trigger.DEMAND, may_wait=False)) is not None
             ]
-            self._link.post(Outgoing(Cancel()))
-            self._link.transport.wake()
-            if not refused or self._link.transport.is_own_thread():
+            self._state.post(Outgoing(Cancel()))
+            self._state.transport.wake()
+            if not refused or self._state.transport.is_own_thread():
                 return
             self.wait_for_credit(*refused[0], None)
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
-        """Until `cost` may be sent. Raises WaitTimeout, or why the session has ended."""
+        """Waits until `cost` may be sent. Raises WaitTimeout, or the reason of the session's end."""
         self._post_frees(recorder)  # the server may need this memory before it returns credit
-        self._link.transport.wake()
-        self._link.wait_for_credit(cost, deadline_s)
+        self._state.transport.wake()
+        self._state.wait_for_credit(cost, deadline_s)
 
     # ---- the I/O thread ----
 
     def flush_idle(self) -> None:
         """Sends settled pieces of any size, because the device is idle."""
-        for recorder in self._recorders.all():
+        for recorder in self._thread_recorders.all():
             self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
 
     def flush_aged(self, now_ns: int) -> None:
         """Sends the ops that have waited long enough, unless the device is busy."""
-        for recorder in self._recorders.all():
+        for recorder in self._thread_recorders.all():
             reach = recorder.due(now_ns)
-            if reach is not None and self._link.credit.is_free:
+            if reach is not None and self._state.credit.is_free:
                 self._flush_if_free(recorder, reach, Trigger.AGE)
 
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""
-        for recorder in self._recorders.all():
+        for recorder in self._thread_recorders.all():
             if recorder.buried and recorder.lock.acquire(blocking=False):  # else the holder of the lock reports them
                 try:
                     self._post_frees(recorder)
@@ -135,27 +133,27 @@ class Sender:
         """Under the recorder's lock: sends piece after piece; returns the cost of the first one refused."""
         while (draft := recorder.draft(reach)) is not None:
             key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment)
-            template = self._template(key, draft)
-            cost = Amount(draft.piece.ops, template.live_bytes, 1)
-            if not self._send(recorder, draft, key, template, cost, trigger):
+            encoded = self._encoded(key, draft)
+            cost = Amount(draft.piece.ops, encoded.live_bytes, 1)
+            if not self._send(recorder, draft, key, encoded, cost, trigger):
                 return cost
         return None
 
     def _send(
-        self, recorder: Recorder, draft: Draft, key: ProgramKey, template: Template, cost: Amount, trigger: Trigger
+        self, recorder: Recorder, draft: Draft, key: ProgramKey, encoded: EncodedProgram, cost: Amount, trigger: Trigger
     ) -> bool:
-        segment = _segment(draft, template)
-        link = self._link
-        with link.lock:
-            link.check_open()
-            if not link.credit.admits(cost):
+        segment = _segment(draft, encoded)
+        state = self._state
+        with state.lock:
+            state.check_open()
+            if not state.credit.admits(cost):
                 return False
-            self.programs.keep(key, template)  # meanwhile a program of another thread may have replaced it
+            self.programs.keep(key, encoded)  # meanwhile a program of another thread may have replaced it
             numbered = self.programs.number(key)
-            spending = link.spending(cost, _entries(segment, numbered, key, template, draft.liveness.freed))
+            spending = state.spending(cost, _entries(segment, numbered, key, encoded, draft.liveness.freed))
 
             def commit() -> None:
-                link.spend(spending)
+                state.spend(spending)
                 recorder.commit(draft)
                 self.programs.take(key, numbered)
 
@@ -164,14 +162,14 @@ class Sender:
             self.fragments += key.is_fragment
         return True
 
-    def _template(self, key: ProgramKey, draft: Draft) -> Template:
-        with self._link.lock:
-            template = self.programs.encoded(key)
-        if template is None:
-            template = build_template(draft.structure, draft.liveness.live)
-            with self._link.lock:
-                self.programs.keep(key, template)
-        return template
+    def _encoded(self, key: ProgramKey, draft: Draft) -> EncodedProgram:
+        with self._state.lock:
+            encoded = self.programs.encoded(key)
+        if encoded is None:
+            encoded = encode_program(draft.structure, draft.liveness.live)
+            with self._state.lock:
+                self.programs.keep(key, encoded)
+        return encoded
 
     def _flush_if_free(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> None:
         """Does nothing if another thread holds the recorder's lock, as that thread is flushing it."""
@@ -179,7 +177,7 @@ class Sender:
             try:
                 self._send_pieces(recorder, reach, trigger)
             except FusewireError:
-                if self._link.ended is None:
+                if self._state.ended is None:
                     raise  # else a user's thread has ended the session, and the I/O thread must still send the goodbye
             finally:
                 recorder.lock.release()
@@ -187,20 +185,20 @@ class Sender:
     def _refuse(self, recorder: Recorder, trigger: Trigger) -> None:
         """Raises RequestError if a value was asked for; ops that are sent for another reason wait for the next op."""
         if trigger is not Trigger.COUNT:
-            self._link.check_may_wait(recorder)
+            self._state.check_may_wait(recorder)
 
     def _post_frees(self, recorder: Recorder) -> None:
         with recorder.lock:
             freed = recorder.take_frees()
             if freed:
-                self._link.post(*_frees(freed))
+                self._state.post(*_frees(freed))
 
 
 def _entries(
-    segment: Segment, numbered: Numbered, key: ProgramKey, template: Template, freed: Sequence[int]
+    segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
 ) -> list[Outgoing]:
     """The entries of a segment, in order: forgotten programs, the segment with its program if new, freed handles."""
-    new = NewProgram(numbered.number, key.is_fragment, template.raw) if numbered.is_new else None
+    new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
     entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
     return [*entries, *_frees(freed)] if freed else entries
@@ -212,9 +210,9 @@ def _frees(freed: Sequence[int]) -> list[Outgoing]:
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
-def _segment(draft: Draft, template: Template) -> Segment:
+def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
     """The entry of a draft, with 0 for the program's number."""
-    scalars, starts = bind(template, draft.values)
+    scalars, starts = bind(encoded, draft.values)
     place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
     return Segment(
         program=0,

@@ -141,7 +141,7 @@ class GrpcTransport:
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
         self._has_ended.set()  # until it is opened
-        self._backlog = ByteBudget(_QUEUED_BYTES)
+        self._byte_budget = ByteBudget(_QUEUED_BYTES)
         self._farewell: bytes | None = None
         self._is_asleep = False  # set by the I/O thread, cleared by the first thread that wakes it
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
@@ -170,7 +170,7 @@ class GrpcTransport:
         return threading.get_ident() == self._io_thread.thread.ident
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        upload = UploadQueue(self._loop, self._backlog)
+        upload = UploadQueue(self._loop, self._byte_budget)
         metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
         try:
             self._call(lambda: self._start(self._carry_upload(upload, metadata)))
@@ -186,7 +186,7 @@ class GrpcTransport:
 
     def close(self, farewell: bytes | None) -> None:
         self._farewell = farewell
-        self._backlog.end()
+        self._byte_budget.end()
         self._call(self._begin_to_end)
 
     def wait_closed(self, timeout_s: float) -> None:
@@ -209,7 +209,7 @@ class GrpcTransport:
         except Exception as error:  # noqa: BLE001 - a defect of ours, or a target that gRPC cannot parse
             reason = SessionLost(f"{self._target}: {error!r}")
         finally:
-            self._backlog.end()
+            self._byte_budget.end()
             self._peer.on_lost(reason)
             self._has_ended.set()
 

@@ -59,7 +59,7 @@ class MemoryServer:
         self._limits = limits
         self._applied = 0
         self._sent = 0
-        self._waiting: deque[Entry] = deque()  # in order; the first may wait for an upload beside the stream
+        self._waiting: deque[Entry] = deque()  # entries in order; the first may wait for the bytes of a large upload
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
         self.holds_completion = holds_completion

@@ -55,14 +55,14 @@ class FusewireServicer(object):
     """Missing associated documentation comment in .proto file."""
 
     def Session(self, request_iterator, context):
-        """A session. The first frame of each side is hello and welcome.
+        """A session. The client's first frame is a hello, the server's first frame a welcome.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Upload(self, request_iterator, context):
-        """The bytes of one upload declared in a session's stream; the call's metadata names session and handle
+        """The bytes of one upload that the session's stream has declared. The call's metadata holds session and handle
         (`fusewire-session`, `fusewire-handle`).
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -322,7 +322,7 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any) -> float:
-        raise MemoryError("no room for a template")
+        raise MemoryError("no room for a program")
 
     with fw.connect(server.target) as session:
         x = session.array(A)
@@ -330,7 +330,7 @@ def test_a_failure_in_the_io_thread_ends_the_session_and_is_its_reason(
         future.result(20)
         monkeypatch.setattr(session, "on_tick", fail)
         session._state.transport.want_tick()
-        with pytest.raises(fw.SessionLost, match="no room for a template"):
+        with pytest.raises(fw.SessionLost, match="no room for a program"):
             wait_for_end(session)
 
 

@@ -101,7 +101,7 @@ def test_chunks_of_one_upload_that_overlap_are_refused_though_every_byte_came() 
             status, details = await status_of(peer.upload_chunks(20, stream(chunks)))
             assert (status, details) == (
                 grpc.StatusCode.DATA_LOSS,
-                "chunk_order: a chunk begins at byte 99 where byte 100 is next",
+                "chunk_order: a chunk begins at byte 99 instead of byte 100",
             )
             assert await peer.failure(1) == "chunk_order"
 
