@@ -33,7 +33,7 @@ from fusewire_server.planning import worker as planner_worker
 def spoil(batches):
     {spoil}
 schedule = build.schedule
-build.schedule = lambda fusion, tasks: spoil(schedule(fusion, tasks))
+build.schedule = lambda fusion, instances: spoil(schedule(fusion, instances))
 sys.exit(planner_worker.main(sys.argv[1:]))
 """
 FORGETS_A_LAUNCH = "return batches[:-1]"
