@@ -155,7 +155,7 @@ def execute(
 
 
 def _run_ops(prepared: PreparedProgram, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
-    """Runs all ops over `values`, which is by operand number: appends each result, drops values after their last use."""
+    """Runs all ops. Appends each result to `values`, by operand number, and drops values after their last use."""
     value_of = values.__getitem__
     for op, operands, dying in zip(prepared.ops, prepared.program.operands, prepared.dying, strict=True):
         run, count, is_program, _ = op
