@@ -190,7 +190,7 @@ def _replaces(instance: Instance, source: int, result: int) -> bool:
 
 
 def _is_inside(graph: Graph, operand: Operand) -> bool:
-    """Whether the view lies in its buffer. A view that slice starts move must fit in size; intake checks the starts."""
+    """Whether the view lies in its buffer. A view that slice starts move must fit in size; callers check the starts."""
     value, layout = graph.values[operand.value], operand.layout
     if 0 in layout.shape or value.form in SLOTS:
         return True

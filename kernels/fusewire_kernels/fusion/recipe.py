@@ -107,7 +107,7 @@ class _RecipeWriter:
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
         self._group = fusion.groups[index]
-        self._node_of: dict[object, int] = {}  # of a member's value, or of an inlined member
+        self._node_of: dict[object, int] = {}  # key: the value of a member, or an inlined member
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
     def write(self) -> None:

@@ -102,7 +102,7 @@ class _Fuser:
         elif self._can_inline(value):
             self._nodes_inside[number] = 1 + sum(self._nodes_inside[operand.value] for operand in value.operands)
         else:
-            self._place(number, value)
+            self._assign_group(number, value)
 
     # ---- inlining ----
 
@@ -122,7 +122,7 @@ class _Fuser:
     def _materialise(self, number: int) -> None:
         """Gives an inlined value a group and a buffer."""
         self._nodes_inside[number] = 0
-        self._place(number, self._values[number])
+        self._assign_group(number, self._values[number])
 
     def _materialise_operands(self, value: Value) -> None:
         for operand in value.operands:
@@ -142,7 +142,7 @@ class _Fuser:
                 yield from self._inlined(inner, place)
         yield Member(operand.value, place)
 
-    # ---- placing a value ----
+    # ---- assigning a value to a group ----
 
     def _begin_product(self, number: int, value: Value) -> None:
         self._materialise_operands(value)
@@ -153,7 +153,7 @@ class _Fuser:
         producers = [self._groups.of[one] for one in computed]
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
 
-    def _place(self, number: int, value: Value) -> None:
+    def _assign_group(self, number: int, value: Value) -> None:
         operand_groups = self._operand_groups(value)
         group = self._join_one(number, value, operand_groups) if operand_groups.joinable else None
         if group is None:

@@ -39,7 +39,7 @@ def arrange(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifeti
     arranger = _Arranger(graph, instances, lifetimes)
     for value, lifetime in lifetimes.items():  # in order of first use, which for these buffers is the first write
         if value not in outputs and graph.values[value].form is not INPUT:
-            arranger.place(value, lifetime)
+            arranger.allocate(value, lifetime)
     return Arena(arranger.size_bytes, arranger.offset_of)
 
 
@@ -53,7 +53,7 @@ class _Arranger:
         self._ending: defaultdict[int, dict[int, _Range]] = defaultdict(dict)
         self._launch = 0  # buffers last used before this launch have been freed
 
-    def place(self, value: int, lifetime: Lifetime) -> None:
+    def allocate(self, value: int, lifetime: Lifetime) -> None:
         """Gives a buffer its offset. Call it for the buffers in the order in which they are first written."""
         launch, group = lifetime.writes[0]
         self._give_back_before(launch)

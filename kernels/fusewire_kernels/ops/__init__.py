@@ -1,1 +1,1 @@
-"""What each op means: NumPy twins, composites, conversions, op-by-op runs. Pure."""
+"""Defines what each op means: NumPy twins, composites, conversions, op-by-op runs. Pure."""

@@ -1,9 +1,9 @@
-"""A value of one dtype as a value of another, in NumPy or a library of its interface.
+"""Converts values from one dtype to another, in NumPy or a library with its interface.
 
-Defined values: integers wrap; a float becomes an integer by truncation, saturating, and NaN becomes 0; anything but
-zero is True, NaN too. To a float: the nearest, ties to even, rounded once; except that integers and float64 become
-bfloat16, and integers float16, by way of float32, as NumPy's arrays do. Which NaN a NaN becomes is left open, but for
-scalars: theirs is the one that computed values have.
+Defined results: integers wrap; a float becomes an integer by truncation, saturating, and NaN becomes 0; every value but
+zero becomes True, NaN too. A conversion to a float gives the nearest value, ties to even, rounded once. As in NumPy's
+arrays, three conversions round to float32 first: integers and float64 to bfloat16, integers to float16. The bits of a
+converted NaN are open for arrays; a NaN scalar becomes the NaN that computed values have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BITS_OF_INTEGER = {dtypes.uint8: 8, dtypes.int32: 32, dtypes.int64: 64}
 
 @np.errstate(all="ignore")
 def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
-    """`array` of dtype `source` as dtype `target`; the array itself if that is the same."""
+    """`array` of dtype `source` converted to dtype `target`; the array itself if the two are the same."""
     if source is target:
         return array
     values = widen(library, array, source)
@@ -37,13 +37,13 @@ def cast(library: Any, array: Any, source: DType, target: DType) -> Any:
 
 
 def scalar(library: Any, value: int | float, dtype: DType) -> Any:
-    """A scalar of a binding (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
-    # Converted by NumPy, and moved as a vector: CuPy flushes denormals, and fills an array of rank 0 with 0 for −0.0.
+    """A scalar of a row (bool, int or float) as an array of rank 0, converted as `cast` converts arrays."""
+    # NumPy converts, because CuPy flushes denormals. A vector is moved, because CuPy turns −0.0 of rank 0 into 0.
     return library.asarray(_scalar(value, dtype).reshape(1)).reshape(())
 
 
 def rounded(value: int | float, dtype: DType) -> int | float:
-    """The number that a scalar is once it is converted to `dtype`."""
+    """The number that a scalar becomes by conversion to `dtype`."""
     number: int | float = widen(np, scalar(np, value, dtype), dtype).item()
     return number
 
@@ -61,7 +61,7 @@ def _wrapped(value: int) -> int:
 
 @np.errstate(all="ignore")
 def widen(library: Any, array: Any, dtype: DType) -> Any:
-    """Halves as float32, exactly; any other dtype as it is."""
+    """Halves converted to float32, which is exact; an array of any other dtype unchanged."""
     if dtype is dtypes.bfloat16:
         bits = library.asarray(array.view("uint16")).astype("uint32")
         return library.asarray(bits << 16).view("float32")
@@ -70,7 +70,7 @@ def widen(library: Any, array: Any, dtype: DType) -> Any:
 
 @np.errstate(all="ignore")
 def narrow(library: Any, array: Any, dtype: DType) -> Any:
-    """A float32 array rounded to the half `dtype`; for any other dtype, the array as it is."""
+    """A float32 array rounded to the half `dtype`; for any other `dtype` the array unchanged."""
     if dtype is not dtypes.bfloat16:
         return array.astype("float16") if dtype.is_half else array
     bits = library.asarray(array).view("uint32")
@@ -80,7 +80,7 @@ def narrow(library: Any, array: Any, dtype: DType) -> Any:
 
 
 def _saturate(library: Any, values: Any, target: DType) -> Any:
-    """Comparisons are with powers of two, which every float dtype holds exactly."""
+    """Floats as integers, saturating. The bounds compared with are powers of two, exact in every float dtype."""
     bits = _BITS_OF_INTEGER[target]
     least, beyond = (-(2.0 ** (bits - 1)), 2.0 ** (bits - 1)) if target.is_signed else (0.0, 2.0**bits)
     is_inside = (values >= least) & (values < beyond)
@@ -90,7 +90,10 @@ def _saturate(library: Any, values: Any, target: DType) -> Any:
 
 
 def _round_to_odd(library: Any, values: Any) -> Any:
-    """float64 cut to float32 with the last bit set where anything was lost: rounding that again rounds only once."""
+    """float64 truncated to float32, with the last bit set where bits were lost.
+
+    Rounding such a value to float16 gives the same result as rounding the float64 once.
+    """
     nearest = values.astype("float32")
     back = nearest.astype("float64")
     bits = nearest.view("uint32") - (library.abs(back) > library.abs(values)).astype("uint32")

@@ -1,11 +1,11 @@
-"""Composite ops, defined by others: what `mean`, `softmax` and their like are, as small programs.
+"""Expands composite ops, such as `mean` and `softmax`, into small programs of primitive ops.
 
-An expansion is the definition: the compiler plans it in place of the op, an interpreter runs it, and a user who writes
+The expansion defines the op: the compiler plans it in place of the op, the interpreter runs it, and a user who writes
 the same ops by hand gets the same bits. Halves are cast to float32 first and back at the end, so that no intermediate
-is rounded to half precision.
+value is rounded to half precision.
 
-The inputs of an expansion's program are the operands of the op. Its scalars are numbers that the op implies, given with
-it as `constants`: zero, how many elements are reduced to one, and the numbers among the op's attributes.
+The inputs of the program are the operands of the op. Its scalars have the fixed values `constants`: zero, the number of
+elements that are reduced to one, and the numbers among the op's attributes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Expansion(NamedTuple):
 
 @lru_cache(1024)
 def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expansion:
-    """The definition of a composite op over operands of these specs. Raises KeyError for an op that is none."""
+    """The expansion of a composite op over operands of these specs. Raises KeyError for an op that is not composite."""
     formula = _FORMULAS[op.name]
     dtype = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
     numbers = [rounded(number, dtype) for number in op.numbers(attributes)]
@@ -44,10 +44,10 @@ def expand(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Expans
 
 
 class _ProgramWriter:
-    """Writes a program op by op; a number is an operand number of that program.
+    """Writes the program of an expansion op by op; its methods take and give operand numbers of that program.
 
-    `attributes` are the composite's, `numbers` of them numbers. `axes` are those to reduce, perhaps none; `keeps_axes`:
-    whether the last reduction keeps them.
+    `attributes` are those of the composite op; `numbers` counts the numbers among them. `axes` are the axes to reduce,
+    possibly none; `keeps_axes`: the last reduction keeps them with length 1.
     """
 
     def __init__(self, op: Op, inputs: tuple[Spec, ...], computed: DType, attributes: Attributes, numbers: int) -> None:
@@ -61,7 +61,7 @@ class _ProgramWriter:
         self._ops: list[ProgramOp] = []
 
     def operands_in_computed_dtype(self) -> list[int]:
-        """The op's operands, and the numbers among its attributes."""
+        """The op's operands, cast, and behind them the numbers among its attributes."""
         operands = [
             number if spec.dtype is self._computed else self.apply("astype", number, attributes=(self._computed.code,))
             for number, spec in enumerate(self._inputs)
@@ -82,7 +82,7 @@ class _ProgramWriter:
         return self.apply("divide", self.reduced("sum", operand), self.count)
 
     def squeezed(self, operand: int) -> int:
-        """The operand, whose reduced axes have length 1, without them."""
+        """The operand without its reduced axes, which have length 1."""
         shape = shapes.reduce(self._inputs[0].shape, self.axes, keepdims=False)
         return self.apply("reshape", operand, attributes=(shape,))
 
@@ -108,7 +108,7 @@ def _std(writer: _ProgramWriter, operands: list[int]) -> int:
 
 
 def _logsumexp(writer: _ProgramWriter, operands: list[int]) -> int:
-    """Where the greatest is infinite, nothing is subtracted: the difference would be NaN."""
+    """Subtracts the greatest element first, unless it is infinite, because the difference would be NaN."""
     greatest = writer.reduced("max", operands[0])
     shift = writer.apply("where", writer.apply("isinf", greatest), writer.zero, greatest)
     powers = writer.apply("exp", writer.apply("subtract", operands[0], shift))

@@ -1,10 +1,11 @@
-"""Tier 0: a program run op by op on arrays, so that no program waits for its plan.
+"""Runs a program op by op on arrays (tier 0), so that no program waits for its plan.
 
-Exact ops and views are the array library's, whose bits are ours; composite ops are expanded as a plan expands them;
-every other op goes to the device's one-op kernels, or to its twin where nothing can be compiled.
+Exact ops and views run in the array library, because its bits are those of our kernels. Composite ops are expanded as a
+plan expands them. Every other op runs in a one-op kernel of the device, or in its NumPy twin if the device has no
+compiler.
 
-What is the same for all rows of a program is worked out once, as its steps. What is the same for all programs, an op on
-operands of the same specs, is worked out once for the device, as its op_cache.
+Two things are prepared once and then reused: a program for all its rows (`PreparedProgram`), and an op over operands of
+the same specs for all programs of a device (`OpCache`).
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ from fusewire_protos.program import Program, ProgramOp, build
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
 
-MOST_OPS = 1024  # that a op_cache remembers, with the plans of their kernels
-MOST_SCALARS = 256  # that a op_cache remembers
+MOST_OPS = 1024  # in an `OpCache`, with the plans of their kernels
+MOST_SCALARS = 256  # in an `OpCache`
 
 T = TypeVar("T")
 
-Kernel = Callable[..., Any]  # (*operand arrays, in any order) → the result in C order
-KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # what computes an op on operands of these specs
+Kernel = Callable[..., Any]  # (*operand arrays, of any memory order) → the result in C order
+KernelOf = Callable[[Op, tuple[Spec, ...], Attributes], Kernel]  # the kernel of an op over operands of these specs
 
-
-_Parts = tuple[Op, tuple[Spec, ...], Attributes]  # of a signature
+_Parts = tuple[Op, tuple[Spec, ...], Attributes]  # the parts of a signature that decide its prepared op
 
 
 class PreparedOp(NamedTuple):
-    """An op made ready for operands of its specs, whatever the program and the row.
+    """An op prepared for operands of its specs; it depends on no program and no row.
 
-    `run` takes the operands, and `starts` if the op has any. Where a program stands for the op, it takes a list of
-    operands and all starts that are left, and runs an op each time it is resumed. Where `leaves_nan_open`, which NaN a
-    NaN of the result is must be settled for whoever sees it.
+    `run` takes the operands, and also `starts=` if the op has slice starts, of which `starts` is the number. If
+    `is_program`, a program replaces the op: `run` then takes a list of operands and an iterator over the remaining
+    starts, and gives a generator that runs one op each time it is resumed. If `leaves_nan_open`, the bits of a NaN in
+    the result are arbitrary, and must be settled before anyone sees them.
     """
 
     run: Callable[..., Any]
@@ -51,7 +52,7 @@ class PreparedOp(NamedTuple):
     leaves_nan_open: bool = False
 
     def settled(self) -> PreparedOp:
-        """The step with all bits of its result."""
+        """The op with a result whose NaNs are the one NaN of its dtype."""
         if not self.leaves_nan_open:
             return self
         run = self.run
@@ -60,104 +61,104 @@ class PreparedOp(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PreparedProgram:
-    """A program made ready for any row on one device."""
+    """A program prepared for all its rows on one device."""
 
     program: Program
     op_cache: OpCache
-    ready: Sequence[PreparedOp]  # one an op
-    dying: Sequence[Sequence[int]]  # for each op, the operand numbers that nothing needs after it
+    ops: Sequence[PreparedOp]  # one for each op of the program
+    dying: Sequence[Sequence[int]]  # for each op, the operand numbers that no later op reads
 
 
 class OpCache:
-    """What a device has ready for all programs: ops, and scalars. Used by one thread.
+    """The prepared ops and the scalars that all programs of a device share. Used by one thread.
 
-    `library` is NumPy or has its interface; `is_library_exact` is the device's. Of more than `most_ops` ops that leaves
-    which no program has brought for longest. An op that is ready holds its kernel, and so keeps it loaded.
+    `library` is NumPy or has its interface; `is_library_exact` is the device's. The cache holds `most_ops` ops and
+    drops the op that programs have used least recently. A prepared op holds its kernel, and so keeps it loaded.
     """
 
     def __init__(self, library: Any, *, is_library_exact: bool = True, most_ops: int = MOST_OPS) -> None:
         self.library = library
         self._is_library_exact = is_library_exact
         self._most_ops = most_ops
-        self._steps: OrderedDict[_Parts, PreparedOp] = OrderedDict()
+        self._ops: OrderedDict[_Parts, PreparedOp] = OrderedDict()
         self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
     def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, PreparedProgram]:
-        """Makes a program ready, one of the ops that differ each time it is resumed.
+        """Prepares a program: one of its distinct ops each time the generator is resumed.
 
-        `kernel_of` is asked for ops whose bits are not the library's, unless they are ready; None stands for a device
-        without a compiler.
+        `kernel_of` gives the kernels of the ops whose bits the library does not get right, unless the cache has them.
+        It is None on a device without a compiler.
         """
-        steps: dict[Signature, PreparedOp] = {}
+        op_of: dict[Signature, PreparedOp] = {}
         for signature in program.distinct:
-            steps[signature] = self._step(signature, kernel_of)
+            op_of[signature] = self._op(signature, kernel_of)
             yield
-        ready = [*map(steps.__getitem__, program.signatures)]
+        ops = [*map(op_of.__getitem__, program.signatures)]
         for index in _with_visible_nan(program):
-            ready[index] = ready[index].settled()
-        return PreparedProgram(program, self, ready, _dying(program))
+            ops[index] = ops[index].settled()
+        return PreparedProgram(program, self, ops, _dying(program))
 
     def scalar(self, value: int | float, dtype: DType) -> Any:
-        """A scalar of a row as an array of rank 0, which nobody may write to."""
-        if value == 0:  # −0.0 is equal to 0.0
+        """A scalar of a row as an array of rank 0. Read only, because rows share it."""
+        if value == 0:  # not cached, because −0.0 and 0.0 are equal keys
             return conversions.scalar(self.library, value, dtype)
         return self._scalar(value, dtype)
 
     def scalars(self, values: Sequence[int | float], dtypes: Sequence[DType]) -> list[Any]:
         return [self.scalar(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
 
-    def _step(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
-        if signature.op.most_operands is None:  # nor would then the memory be bounded of what is remembered
-            return self._new_step(signature, kernel_of)
-        parts = (signature.op, signature.operands, signature.attributes)  # equal signatures may be two
-        step = self._steps.get(parts)
-        if step is None:
-            step = self._steps[parts] = self._new_step(signature, kernel_of)
-        self._steps.move_to_end(parts)
-        if len(self._steps) > self._most_ops:
-            self._steps.popitem(last=False)
-        return step
+    def _op(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
+        if signature.op.most_operands is None:  # not cached: a key has no bounded size
+            return self._new_op(signature, kernel_of)
+        parts = (signature.op, signature.operands, signature.attributes)  # equal signatures may be distinct objects
+        op = self._ops.get(parts)
+        if op is None:
+            op = self._ops[parts] = self._new_op(signature, kernel_of)
+        self._ops.move_to_end(parts)
+        if len(self._ops) > self._most_ops:
+            self._ops.popitem(last=False)
+        return op
 
-    def _new_step(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
+    def _new_op(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
         op, specs, attributes = signature.op, signature.operands, signature.attributes
         if op.category is Category.COMPOSITE:
             program, constants = expand(op, specs, attributes)
-            return self._program_step(program, self.scalars(constants, program.scalars), kernel_of)
+            return self._op_of_program(program, self.scalars(constants, program.scalars), kernel_of)
         if kernel_of is not None and needs_kernel(op, is_library_exact=self._is_library_exact):
             return PreparedOp(kernel_of(op, specs, attributes))
         if kernel_of is not None and not self._is_library_exact:
             casts = converted_first(op, specs, attributes)
             if casts:
-                return self._program_step(_move_of_casts(casts, op, specs, attributes), (), kernel_of)
+                return self._op_of_program(_move_of_casts(casts, op, specs, attributes), (), kernel_of)
         run = reference.prepare(op, self.library, specs, attributes)
         is_open = reference.leaves_nan_open(op, _dtypes(specs), signature.result.dtype)
         return PreparedOp(run, signature.starts, leaves_nan_open=is_open)
 
-    def _program_step(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> PreparedOp:
-        """The step of an op for which a program stands, whose scalars are `constants`."""
-        steps = run_to_end(self.prepare(program, kernel_of))
-        return PreparedOp(partial(_run_program, steps, constants), is_program=True)
+    def _op_of_program(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> PreparedOp:
+        """The prepared op that runs a program in its place, with `constants` as the program's scalars."""
+        prepared = run_to_end(self.prepare(program, kernel_of))
+        return PreparedOp(partial(_run_program, prepared, constants), is_program=True)
 
 
 def execute(
-    steps: PreparedProgram, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
+    prepared: PreparedProgram, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
 ) -> Generator[None, None, list[Any]]:
     """Runs a row, one op each time it is resumed; returns the live results in order, each in C order.
 
-    `inputs` are arrays of the op_cache's library in C order, with which a result may share memory. Bindings fit the
-    program: the caller has checked them. Floating-point errors may warn: whoever resumes it ignores them.
+    `inputs` are arrays of the cache's library in C order; a result may share memory with them. The caller has checked
+    that inputs, scalars and starts fit the program. Floating-point errors may warn: the caller suppresses the warnings.
     """
-    program, op_cache = steps.program, steps.op_cache
+    program, op_cache = prepared.program, prepared.op_cache
     values = [*inputs, *op_cache.scalars(scalars, program.scalars)]
-    yield from _run_steps(steps, values, iter(starts))
+    yield from _run_ops(prepared, values, iter(starts))
     return [_dense(op_cache.library, values[program.first_result + index]) for index in program.live]
 
 
-def _run_steps(steps: PreparedProgram, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
-    """Runs all ops over `values`, which are by operand number and grow; those that die are let go."""
+def _run_ops(prepared: PreparedProgram, values: list[Any], starts: Iterator[int]) -> Generator[None, None, None]:
+    """Runs all ops. Appends each result to `values`, by operand number, and drops values after their last use."""
     value_of = values.__getitem__
-    for step, operands, dying in zip(steps.ready, steps.program.operands, steps.dying, strict=True):
-        run, count, is_program, _ = step
+    for op, operands, dying in zip(prepared.ops, prepared.program.operands, prepared.dying, strict=True):
+        run, count, is_program, _ = op
         if is_program:
             values.append((yield from run([*map(value_of, operands)], starts)))
         elif count:
@@ -166,7 +167,7 @@ def _run_steps(steps: PreparedProgram, values: list[Any], starts: Iterator[int])
             values.append(run(values[operands[0]]))
         elif len(operands) == 2:
             values.append(run(values[operands[0]], values[operands[1]]))
-        else:  # takes five times as long to hand over
+        else:  # unpacking a map takes five times as long as passing one or two operands
             values.append(run(*map(value_of, operands)))
         for number in dying:
             values[number] = None
@@ -174,19 +175,19 @@ def _run_steps(steps: PreparedProgram, values: list[Any], starts: Iterator[int])
 
 
 def _run_program(
-    steps: PreparedProgram, constants: Sequence[Any], operands: list[Any], starts: Iterator[int]
+    prepared: PreparedProgram, constants: Sequence[Any], operands: list[Any], starts: Iterator[int]
 ) -> Generator[None, None, Any]:
-    """The last result of a program that stands for an op."""
+    """Runs a program in place of an op, and returns its last result."""
     values = [*operands, *constants]
-    yield from _run_steps(steps, values, starts)
+    yield from _run_ops(prepared, values, starts)
     return values[-1]
 
 
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
-    """Whether the array library may get other bits for a primitive op than our kernels.
+    """Whether the array library may give other bits than our kernels for a primitive op.
 
-    One that is not exact (CuPy flushes denormals to zero) is trusted to move elements, and no further: what it moves
-    must be converted first.
+    A library that is not exact (CuPy flushes denormals to zero) is trusted to move elements only, and only elements
+    that need no conversion: see `converted_first`.
     """
     if op.category in _MOVING:
         return False
@@ -194,7 +195,7 @@ def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
 
 
 def converted_first(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> list[tuple[int, ProgramOp]]:
-    """The floats that a move casts to another dtype: their positions, and the op that casts each."""
+    """The casts of floats that a move op implies: (operand position, the op that casts it)."""
     if op.category is not Category.MOVE:
         return []
     sources = tuple([spec.dtype for spec in operands])
@@ -213,7 +214,7 @@ _ASTYPE = BY_NAME["astype"]
 def _move_of_casts(
     casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, ...], attributes: Attributes
 ) -> Program:
-    """A move behind casts of its operands, which by their positions are not left to the library."""
+    """A program of a move op whose operands are cast by ops of their own first, which kernels then compute."""
     operands = [*range(len(specs))]
     for number, (position, _) in enumerate(casts, len(specs)):
         operands[position] = number
@@ -222,7 +223,7 @@ def _move_of_casts(
 
 
 def _dying(program: Program) -> list[tuple[int, ...]]:
-    """For each op, the operand numbers that nothing needs after it: an unused result dies at its own op."""
+    """For each op, the operand numbers that no later op reads. An unused result is listed at its own op."""
     first_result, ops = program.first_result, program.op_count
     last_uses = dict(zip(range(first_result, first_result + ops), range(ops), strict=True))
     for index, operands in enumerate(program.operands):
@@ -237,7 +238,7 @@ def _dying(program: Program) -> list[tuple[int, ...]]:
 
 
 def _with_visible_nan(program: Program) -> Iterator[int]:
-    """The ops of which somebody sees which NaN a NaN of the result is: it is live, or its bits pass on to what is."""
+    """The ops whose NaN bits a user can see: the result is live, or its bits are passed on to a live result."""
     first_result = program.first_result
     seen = {first_result + index for index in program.live}
     for index in reversed(range(program.op_count)):
@@ -257,7 +258,7 @@ def _dense(library: Any, array: Any) -> Any:
 
 
 def run_to_end(generator: Generator[None, None, T]) -> T:
-    """What a generator returns, once it has been resumed to its end: for those who have nothing to do between."""
+    """Resumes a generator until it ends, and gives what it returns."""
     while True:
         try:
             next(generator)

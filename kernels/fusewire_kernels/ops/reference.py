@@ -1,14 +1,14 @@
-"""The NumPy twin of every op: what the op means, in the plainest words, and the judge of every kernel.
+"""Defines the NumPy twin of every op: a plain function that says what the op means. Tests compare kernels with it.
 
-The twin of an exact op gives the very bits that a kernel must give, and runs in NumPy or in a library of its interface.
-Any other twin runs in NumPy and is as accurate as is reasonable: computed in float64, rounded once to the op's dtype;
-kernels come close to it within stated tolerances. A NaN that is computed is the one NaN of its dtype.
+The twin of an exact op gives the same bits that a kernel must give, and runs in NumPy or a library with its interface.
+Any other twin runs in NumPy, computes in float64 and rounds once to the op's dtype; kernels must agree with it within
+stated tolerances. Every computed NaN is the one NaN of its dtype.
 
-Defined values, where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
+Defined results where NumPy warns or varies: integer division and remainder by zero give 0; an integer to a negative
 power gives 0, except for the bases 1 and −1; a shift by a negative count, or by as many bits as there are, shifts all
-of them out; indices of `take` are clamped to the first and last element; `one_hot` of a class that does not exist is
+bits out; indices of `take` are clamped to the first and last element; `one_hot` of a class that does not exist is
 all zeros; integers wrap; of two equal operands (+0 and −0) minimum and maximum return the second; relu and sign of −0
-are +0. Conversions are those of `conversions`. Nothing warns.
+are +0. Conversions are those of `conversions`. No twin warns.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape, Spec
 
-# (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op takes.
+# (array library, operands, attributes, slice starts) → the result. Operands may have any dtypes that the op accepts.
 Twin = Callable[[Any, Sequence[Any], Attributes, Sequence[int]], Any]
 Prepared = Callable[..., Any]  # (*operands) → the result; of an op with slice starts, (*operands, starts=starts)
-_Rule = Twin  # where operands are already cast to the dtypes that the op computes in
+_Rule = Twin  # a twin whose operands already have the dtypes that the op computes in
 
-_ANGLE_LIMIT = 2.0**52  # float32 sin, cos and tan take larger angles, whose neighbours skip whole turns, as 0
+# float32 sin, cos and tan take larger angles as 0: neighbouring float32 values are then more than a turn apart.
+_ANGLE_LIMIT = 2.0**52
 
 
 def twin(op: Op) -> Twin:
-    """The meaning of `op` as a function of arrays. A view shares memory with its operand."""
+    """The twin of `op`. The result of a view shares memory with its operand."""
 
     @np.errstate(all="ignore")
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
@@ -51,9 +52,10 @@ def twin(op: Op) -> Twin:
 
 
 def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attributes) -> Prepared:
-    """The twin for operands of these specs, for use again and again, except that it may leave NaN open.
+    """The twin for operands of these specs, with all that depends on the specs done once.
 
-    It may warn: whoever calls it ignores floating-point errors, once for many calls.
+    It differs from `twin` in two ways, so that callers can handle both once for many calls: the bits of a computed NaN
+    are open (see `leaves_nan_open`), and it may warn of floating-point errors.
     """
     rule = _RULES[op.name]
     sources = tuple([spec.dtype for spec in operands])
@@ -70,7 +72,7 @@ def prepare(op: Op, library: Any, operands: tuple[Spec, ...], attributes: Attrib
 
 
 def leaves_nan_open(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
-    """Whether a NaN of what `prepare` gives may be any, because it is computed."""
+    """Whether the bits of a NaN in the result of `prepare`'s function are arbitrary, because the op computes them."""
     return result.is_floating and not catalogue.passes_bits_on(op, operands, result)
 
 
@@ -100,7 +102,7 @@ def _casting(
 
 
 def _with_numbers(rule: _Rule, numbers: Sequence[Any]) -> _Rule:
-    """A rule that finds the numbers among the attributes behind the operands."""
+    """The rule with the numbers among the attributes passed as further operands."""
 
     def run(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         return rule(library, [*operands, *numbers], attributes, starts)
@@ -112,11 +114,13 @@ def _plain(body: Callable[..., Any], library: Any, *, has_rank: bool) -> Prepare
     function: Prepared = getattr(library, body.name) if isinstance(body, _Named) else partial(body, library)
     if has_rank:
         return function
-    return lambda *operands: library.asarray(function(*operands))  # NumPy's results of rank 0 are no arrays
+    return lambda *operands: library.asarray(
+        function(*operands)
+    )  # NumPy gives scalars, not arrays, for results of rank 0
 
 
 def region_index(rank: int, attributes: Attributes, starts: Sequence[int]) -> tuple[Any, ...]:
-    """The index expression of the region that begins at `starts`: always a view, of rank 0 at least."""
+    """The index expression of the region that begins at `starts`. Its result is a view even if the rank is 0."""
     region = catalogue.region_of(attributes)
     index: list[Any] = [slice(None)] * rank
     for axis, length, step, start in zip(region.axes, region.lengths, region.steps, starts, strict=True):
@@ -136,9 +140,9 @@ def _slice_of(start: int, length: int, step: int) -> slice:
 
 @dataclass(frozen=True)
 class _Computed:
-    """The rule of an exact function of elements: halves are computed in float32 and rounded once.
+    """The rule of an exact elementwise function: halves are computed in float32 and rounded once.
 
-    Of other dtypes the result is `body(library, *operands)` as it stands.
+    For other dtypes the result is that of `body(library, *operands)`.
     """
 
     body: Callable[..., Any]
@@ -151,7 +155,7 @@ class _Computed:
 
 
 def _accurate(body: Callable[..., Any]) -> _Rule:
-    """A function of elements that is computed in float64 and rounded once."""
+    """The rule of an elementwise function that is computed in float64 and rounded once."""
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         dtype = _dtype_of(operands[0])
@@ -162,7 +166,7 @@ def _accurate(body: Callable[..., Any]) -> _Rule:
 
 
 def _reducing(body: Callable[..., Any]) -> _Rule:
-    """An exact reduction of rows: `body(library, rows)` reduces the last axis of rows[results, elements]."""
+    """The rule of an exact reduction: `body(library, rows)` reduces the last axis of rows[results, elements]."""
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         (array,) = operands
@@ -176,7 +180,7 @@ def _reducing(body: Callable[..., Any]) -> _Rule:
 
 
 def _accumulating(body: Callable[..., Any]) -> _Rule:
-    """A reduction of rows in float64 (integers in their own dtype); further operands are scalars of the op."""
+    """The rule of a reduction in float64, or of integers in their dtype; further operands are scalars of the op."""
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         array, *scalars = operands
@@ -191,7 +195,7 @@ def _accumulating(body: Callable[..., Any]) -> _Rule:
 
 
 def _normalising(body: Callable[..., Any]) -> _Rule:
-    """As `_accumulating`, for a result of the operand's own shape: `body` maps rows to rows."""
+    """As `_accumulating`, but `body` maps rows to rows: the result has the operand's shape."""
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
         array, *scalars = operands
@@ -216,14 +220,14 @@ def _rows_order(rank: int, axes: Shape) -> tuple[int, ...]:
 
 
 def _rows(library: Any, array: Any, axes: Shape) -> Any:
-    """`array` as [results, elements]: what is reduced to one result is one contiguous row, row-major over `axes`."""
+    """`array` as [results, elements]: the elements of one result are a contiguous row, row-major over `axes`."""
     elements = prod(array.shape[axis] for axis in axes)
     results = prod(dim for axis, dim in enumerate(array.shape) if axis not in axes)
     moved = library.transpose(array, _rows_order(array.ndim, axes))
     return library.ascontiguousarray(moved.reshape(results, elements))
 
 
-# ---- exact functions of elements ----
+# ---- exact elementwise functions ----
 
 
 def _minimum(library: Any, a: Any, b: Any) -> Any:
@@ -248,7 +252,7 @@ def _sign(library: Any, x: Any) -> Any:
 
 
 def _unless_floating(name: str) -> Callable[..., Any]:
-    """round, floor, ceil, trunc: integers and booleans are whole already."""
+    """round, floor, ceil, trunc: they change floats only."""
 
     def body(library: Any, x: Any) -> Any:
         return getattr(library, name)(x) if x.dtype.kind == "f" else x
@@ -282,7 +286,7 @@ def _left_shift(library: Any, x: Any, count: Any) -> Any:
 
 
 def _right_shift(library: Any, x: Any, count: Any) -> Any:
-    """Beyond the width every bit is the sign."""
+    """A shift by the width or more leaves copies of the sign bit."""
     is_within = _is_shift(x, count)
     shifted = library.right_shift(x, library.where(is_within, count, 8 * x.dtype.itemsize - 1))
     return shifted if x.dtype.kind == "i" else library.where(is_within, shifted, 0)
@@ -306,7 +310,7 @@ def _is_finite(library: Any, x: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Named:
-    """The array library's own function of that name."""
+    """The array library's function of that name."""
 
     name: str
 
@@ -323,7 +327,7 @@ def _select(library: Any, operands: Sequence[Any], attributes: Attributes, start
     return library.where(*operands)
 
 
-# ---- other functions of elements, in float64 ----
+# ---- other elementwise functions, in float64 ----
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
@@ -341,13 +345,13 @@ def _power(library: Any, operands: Sequence[Any], attributes: Attributes, starts
 
 
 def _float_power(library: Any, base: Any, exponent: Any) -> Any:
-    """power itself takes the square root where the exponent is one half, and so has others of −0 and −∞."""
-    is_one = (base == 1) | (exponent == 0)  # of NaN too; in the platform's, not of a signalling one
+    """`float_power`, because `power` uses the square root for exponent ½, which differs at −0 and −∞."""
+    is_one = (base == 1) | (exponent == 0)  # NaN too: platforms differ for a signalling NaN
     return library.where(is_one, 1.0, library.float_power(base, exponent))
 
 
 def _trigonometric(name: str) -> _Rule:
-    """sin, cos and tan."""
+    """The rule of sin, cos and tan."""
     plain, bounded = (_accurate(_Named(name)), _accurate(_of_bounded_angle(name)))
 
     def rule(library: Any, operands: Sequence[Any], attributes: Attributes, starts: Sequence[int]) -> Any:
@@ -413,7 +417,7 @@ def _deviation(library: Any, rows: Any, correction: Any) -> Any:
 
 
 def _greatest(library: Any, rows: Any) -> Any:
-    """The greatest of each row, or 0 where it is infinite: what is subtracted before exp."""
+    """The greatest element of each row, or 0 if it is infinite, to be subtracted before exp."""
     greatest = library.max(rows, axis=1)
     return library.where(library.isinf(greatest), 0.0, greatest)
 

@@ -80,7 +80,7 @@ class KernelSource(NamedTuple):
 
 
 class Division(NamedTuple):
-    """How an instance may be run in pieces, along one dimension of its kernel.
+    """Divides an instance into pieces along one dimension of its kernel.
 
     Size number `dimension` of the launch is the extent of the dimension. A piece takes `steps` of it. One step moves
     operand i of the instance by `moves_bytes[i]`.

@@ -25,18 +25,18 @@ MEMORY_BYTES = 2 << 30
 ROOT = Path(__file__).parents[2]
 SOUND = (sys.executable, "-m", "fusewire_server.planning.worker")
 
-# The worker itself, with another end of the pass that makes batches.
+# The worker itself, with another end of the pass that makes launches.
 SPOILED = """
 import sys
 from fusewire_kernels import build
 from fusewire_server.planning import worker as planner_worker
-def spoil(batches):
+def spoil(launches):
     {spoil}
 schedule = build.schedule
 build.schedule = lambda fusion, instances: spoil(schedule(fusion, instances))
 sys.exit(planner_worker.main(sys.argv[1:]))
 """
-FORGETS_A_LAUNCH = "return batches[:-1]"
+FORGETS_A_LAUNCH = "return launches[:-1]"
 
 # A test that asks such a worker for a plan, and does not look at it.
 CARELESS_TEST = """
@@ -84,17 +84,17 @@ def names_of(program: Program) -> list[str]:
 
 def test_a_plan_that_breaks_a_rule_is_refused_and_leaves_its_words_and_its_program(faults: Path) -> None:
     program = chain(("negative", "tanh"))
-    with pytest.raises(PlannerRefusal, match=r"does not run exactly once \(pass: batches\)"):
+    with pytest.raises(PlannerRefusal, match=r"does not run exactly once \(pass: launches\)"):
         plan(spoiled(FORGETS_A_LAUNCH), encode(program))
     assert left_in(faults) == names_of(program)
     words, raw = (next(faults.glob(f"*{suffix}")) for suffix in (WORDS_SUFFIX, PROGRAM_SUFFIX))
-    assert "does not run exactly once (pass: batches)" in words.read_text(encoding="utf-8")
+    assert "does not run exactly once (pass: launches)" in words.read_text(encoding="utf-8")
     assert raw.read_bytes() == encode(program)
 
 
 def test_a_pass_that_fails_leaves_its_words_too(faults: Path) -> None:
     with pytest.raises(PlannerRefusal, match="died"):
-        plan(spoiled("return {}[batches[0].groups]"), encode(chain()))
+        plan(spoiled("return {}[launches[0].groups]"), encode(chain()))
     assert left_in(faults) == names_of(chain())
     assert "KeyError" in next(faults.glob(f"*{WORDS_SUFFIX}")).read_text(encoding="utf-8")
 
@@ -149,5 +149,5 @@ def test_a_run_fails_in_which_a_plan_breaks_a_rule_that_no_test_looks_at(
     )
     assert "1 passed" in ended.stdout
     assert ended.returncode == status, ended.stdout
-    assert ("does not run exactly once (pass: batches)" in ended.stdout) == (status == 1)
+    assert ("does not run exactly once (pass: launches)" in ended.stdout) == (status == 1)
     assert bool(list(tmp_path.glob(f"fusewire-faults-*/*{PROGRAM_SUFFIX}"))) == (status == 1)
