@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from loadtests.figures.planning import _steps_figure, _waits_figure
-from loadtests.limits import held_to_limit
-from loadtests.measuring.figure import Verdict
+from loadtests.measuring.figure import Subject, Verdict, at_most
 from loadtests.measuring.waits import Span, steps_within, waits_us
 
 _MS = 1_000_000
 _SPAN_MS = 700
 _SPANS = 10
+_LIMIT = at_most(1.5, Subject.RATIO)
 
 
 def _steps(*lengths_ms: float) -> list[Span]:
@@ -61,7 +62,7 @@ class _Stepper:
 def _verdict(*, rests_ms: Mapping[int, float], planning_ms: Mapping[int, float]) -> Verdict:
     stepper = _Stepper(rests_ms, planning_ms)
     figure = _waits_figure(stepper.steps, stepper.rests, stepper.planning, stepper.rests)
-    return held_to_limit(figure, "cpu").verdict
+    return replace(figure, limit=_LIMIT).verdict
 
 
 def _each(standstill_ms: float, spans: Sequence[int] = range(_SPANS)) -> dict[int, float]:
