@@ -96,7 +96,7 @@ def test_a_plan_is_refused_that_the_device_has_no_room_for_and_others_load_after
     plan = Plan((), (), (ArenaColumn(),), 0, (), Cost(0, 0), ())
     with monkeypatch.context() as full:
         full.setattr(device, "_own_pool", Full())
-        with pytest.raises(OutOfMemory, match="needs itself"):
+        with pytest.raises(OutOfMemory, match="of its own beside those of values"):
             device.load(plan, ())
     assert device.load(plan, ()).plan is plan
 
