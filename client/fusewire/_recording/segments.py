@@ -170,6 +170,8 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
 
 def _common(handles: list[int], others: Integers) -> set[int]:
     """The handles that are among `others`. A set of the others, which are many, is made for many handles only."""
+    if not len(others):  # all that is recorded is sent, as for a value that is read: NumPy would still take its time
+        return set()
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
     return set(others.tolist()).intersection(handles)
