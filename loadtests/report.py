@@ -9,7 +9,7 @@ from typing import Any
 
 from loadtests.measuring.figure import Figure, Subject
 
-_HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "limit", "")
+_HEADINGS = ("figure", "value", "8 of 10 lie within", "peer", "ratio", "limit", "")
 _TEXT_COLUMNS = {0, 3, 6}
 
 
@@ -27,7 +27,7 @@ def table(figures: Sequence[Figure]) -> str:
 def document(
     backend: str, machine: Mapping[str, object], figures: Sequence[Figure], failures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All measurements as plain data for JSON. `failures`: the errors by the names of the figures that failed."""
+    """All measurements as plain data for JSON. `failures` maps each figure that failed to its error."""
     return {
         "backend": backend,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -71,7 +71,7 @@ def _limit(figure: Figure) -> str:
 
 
 def _number(number: float) -> str:
-    """The number with about three significant digits, without an exponent."""
+    """The number without an exponent, with two decimals below 10, one below 100, and none from there on."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"

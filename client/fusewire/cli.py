@@ -1,7 +1,8 @@
 """The `fusewire` command: the client's own commands, and those that other packages add as entry points.
 
-A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 wrong
-arguments or settings. Each command imports its slow modules itself, so that `fusewire --help` is fast.
+A command is an argument parser with a function as its default `run`. The function takes the parsed arguments and
+returns the exit status: 0 done, 1 failed, 2 wrong arguments or settings. Each command imports its slow modules itself,
+so that `fusewire --help` is fast.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser(typed: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="fusewire", description="Array code on this machine, run on a Fusewire server's device."
+        prog="fusewire", description="Runs array code of this machine on the device of a Fusewire server."
     )
     parser.add_argument("--version", action="version", version=f"fusewire {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -76,8 +77,10 @@ def _tell_extra(missing: ModuleNotFoundError) -> int:
 
 
 def _register_demo(commands: Commands, *, is_typed: bool) -> None:
-    demo = commands.add_parser("demo", help="train on handwritten digits: one client, then several that coalesce")
-    # The demo's module adds its arguments itself. It is imported only when the demo is asked for.
+    demo = commands.add_parser(
+        "demo", help="train on handwritten digits: first one client, then several whose work runs together"
+    )
+    # The demo's module adds the demo's arguments. It is slow to import, so it is imported only for this command.
     if is_typed:
         example = importlib.import_module(_DEMO_MODULE)
         example.add_arguments(demo)
@@ -93,7 +96,10 @@ def _register_inspection(commands: Commands) -> None:
     listing.set_defaults(run=_list_sessions)
     for parser in (status, listing):
         parser.add_argument(
-            "--http", default="127.0.0.1:7424", metavar="HOST:PORT", help="address of the inspection (%(default)s)"
+            "--http",
+            default="127.0.0.1:7424",
+            metavar="HOST:PORT",
+            help="address of the server's HTTP inspection (%(default)s)",
         )
         parser.add_argument("--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE")
         parser.add_argument("--json", action="store_true", help="print JSON")

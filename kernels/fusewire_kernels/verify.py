@@ -24,7 +24,7 @@ from fusewire_kernels.memory.lifetimes import Lifetime, may_overwrite
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Donation
 from fusewire_protos.errors import ServerFault
 
-_MOST_COUNTED = 1 << 12  # elements of a result that are counted one by one
+_MOST_COUNTED = 1 << 12  # the elements of a larger result are not counted one by one
 
 
 def verify_pass(name: str, *made: Any) -> None:
@@ -64,7 +64,10 @@ def verify_fusion(fusion: Fusion) -> None:
             for operand in values[number].operands:
                 is_inlined = inlined_as(values, group, operand, placement) is not None
                 is_slot = values[operand.value].form in SLOTS
-                _require(is_slot or is_inlined, f"group {index} computes value {number} again, but not its operands")
+                _require(
+                    is_slot or is_inlined,
+                    f"group {index} computes value {number} again, but not its operand {operand.value}",
+                )
     computed = Counter(number for group in fusion.groups for number, _ in group.members)
     _require(all(times == 1 for times in computed.values()), "a value is computed twice")
     for number in fusion.graph.outputs:
@@ -83,23 +86,24 @@ def verify_launches(fusion: Fusion, launches: list[GroupedLaunch]) -> None:
 
 
 def verify_lowering(fusion: Fusion, instances: list[Instance]) -> None:
-    """Instances are sound, and together write all live results."""
+    """Instances keep the rules of `verify_instances`, and together they write all live results."""
     verify_instances(fusion, instances)
     verify_results(fusion, instances)
 
 
 def verify_instances(fusion: Fusion, instances: list[Instance]) -> None:
-    """Every instance has as many operands as its kernel has arguments, and stays inside their buffers."""
+    """Every instance has as many operands as its kernel has arguments, and all operands lie inside their buffers."""
     for group, instance in enumerate(instances):
         _require(
-            len(instance.operands) == len(instance.lowered.strides), f"group {group} has other operands than its kernel"
+            len(instance.operands) == len(instance.lowered.strides),
+            f"group {group} has not one operand for each argument of its kernel",
         )
         for operand in instance.operands:
             _require(_is_inside(fusion.graph, operand), f"group {group} leaves the buffer of value {operand.value}")
 
 
 def verify_arena(graph: Graph, instances: list[Instance], lifetimes: dict[int, Lifetime], arena: Arena) -> None:
-    """Buffers that are needed together share no memory, except where `may_overwrite` allows it."""
+    """Buffers that are needed at the same time share no memory, except where `may_overwrite` allows it."""
     placed = sorted(arena.offset_of.items(), key=lambda item: lifetimes[item[0]].first_write)
     for position, (later, offset) in enumerate(placed):
         end = offset + _size_bytes(graph, later)
@@ -115,7 +119,7 @@ def verify_arena(graph: Graph, instances: list[Instance], lifetimes: dict[int, L
 
 
 def verify_results(fusion: Fusion, instances: list[Instance]) -> None:
-    """Every element of a live result is written once, apart from stores that must come after others."""
+    """Every element of a live result is written once. Stores that must come after other stores are not counted."""
     graph = fusion.graph
     written: dict[int, Counter[int]] = {}
     for number, value in enumerate(graph.values):
@@ -127,20 +131,23 @@ def verify_results(fusion: Fusion, instances: list[Instance]) -> None:
             continue
         counted = written.get(number, Counter())
         is_whole = len(counted) == elements and all(times == 1 for times in counted.values())
-        _require(is_whole, f"live value {number} is not written exactly once everywhere")
+        _require(is_whole, f"live value {number} is not written exactly once in every element")
     stored = {operand.value for instance in instances for operand in instance.written()}
     for number in graph.outputs:
         _require(number in stored or _count(graph, number) == 0, f"live value {number} is stored by no instance")
 
 
 def verify_donations(plan: Design, donated: Iterable[Donation]) -> None:
-    """Once a result is written over an input, only the instance that writes it reads the input, point by point."""
+    """Once a result is written over an input, only the instance that writes the result reads the input.
+
+    It reads each element of the input at the point where it writes that element of the result.
+    """
     inputs = {value.number: number for number, value in enumerate(plan.graph.values) if value.form is Form.INPUT}
     launch_of = {group: number for number, launch in enumerate(plan.launches) for group in launch.groups}
     for given, position in donated:
         source, result = inputs[given], plan.graph.outputs[position]
         is_fitting = _size_bytes(plan.graph, source) == _size_bytes(plan.graph, result)
-        _require(is_fitting, f"result {position} has another size than input {given}, over which it is written")
+        _require(is_fitting, f"result {position} is written over input {given}, which has another size")
         first_write = min(launch_of[group] for group in _using(plan.instances, result, Instance.written))
         for group in _using(plan.instances, source, Instance.read):
             is_over = launch_of[group] < first_write
@@ -172,7 +179,7 @@ def _using(instances: list[Instance], number: int, operands_of: Callable[[Instan
 
 
 def _replaces(instance: Instance, source: int, result: int) -> bool:
-    """Whether an instance reads each element of `source` at the point where it writes that element of `result`."""
+    """Whether an instance reads each element of `source` at the point where it writes the same element of `result`."""
     kernel = instance.lowered.kernel
     if not isinstance(kernel, LoopKernel) or kernel.has_inner:
         return False
@@ -190,7 +197,7 @@ def _replaces(instance: Instance, source: int, result: int) -> bool:
 
 
 def _is_inside(graph: Graph, operand: Operand) -> bool:
-    """Whether the view lies in its buffer. A view that slice starts move must fit in size; callers check the starts."""
+    """Whether a view lies in its buffer. If slice starts move it, checks only its size: starts are checked later."""
     value, layout = graph.values[operand.value], operand.layout
     if 0 in layout.shape or value.form in SLOTS:
         return True

@@ -1,4 +1,4 @@
-"""A bare server and a bare client in processes of their own, with Fusewire's gRPC settings."""
+"""Starts a gRPC server and a gRPC client without Fusewire, each in its own process, with Fusewire's gRPC settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from loadtests.peers import bare_client, bare_server
 
 @contextmanager
 def bare_pair(bulk_bytes: int = 0, chunk_bytes: int = 1 << 20) -> Iterator[Worker]:
-    """The client. Client and server each send `bulk_bytes` on command, in messages of `chunk_bytes`."""
+    """Yields the client, which takes commands. An upload or download has `bulk_bytes`, in messages of `chunk_bytes`."""
     with (
         Worker(bare_server.serve, bulk_bytes, chunk_bytes) as server,
         Worker(bare_client.serve, server.answer(), bulk_bytes, chunk_bytes) as client,

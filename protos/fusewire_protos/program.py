@@ -1,8 +1,8 @@
 """A program: the structure that several segments share.
 
-A program holds its ops with operand numbers, dtypes, sizes, axes, slice lengths and steps, and the indices of its live
-results. It holds no data, and no value that differs from one use to the next: handles, scalars and slice starts are
-bindings (see `frames`).
+A program holds its ops, with operand numbers, dtypes, sizes, axes, and the lengths and steps of slices. It also holds
+the indices of its live results. It holds no data, and nothing that differs from one use of the program to the next:
+handles, scalars and slice starts are bindings (see `frames`).
 
 Operands are numbered: first the inputs, then the scalars, then the results of the ops in order.
 
@@ -43,7 +43,8 @@ class ProgramOp(NamedTuple):
 class Program:
     """A well-formed program with all specs inferred. Made by `build` or `program_codec.decode`, which check it.
 
-    Instances are compared by identity; equal programs have equal bytes. Cached properties are computed at first use.
+    `==` compares instances by identity. Two programs are equal if their encoded bytes are equal. Cached
+    properties are computed at first use.
     """
 
     inputs: tuple[Spec, ...]
@@ -99,7 +100,7 @@ class Program:
 
     @cached_property
     def sliced(self) -> tuple[tuple[int, Signature], ...]:
-        """The ops that take slice starts, with their indices."""
+        """The index and the signature of each op that takes slice starts."""
         are_sliced = np.array([signature.starts > 0 for signature in self.distinct])[self.signature_numbers]
         indices = np.flatnonzero(are_sliced).tolist()
         return tuple([(index, self.distinct[self.signature_numbers[index]]) for index in indices])
@@ -116,7 +117,10 @@ class Program:
         return sum([spec.size_bytes for spec in self.leaves]) + results_bytes
 
     def _sum(self, figure: Callable[[Signature], int], numbers: Integers) -> int:
-        """The sum over the signatures with these numbers, which may repeat. Python integers do not overflow."""
+        """The sum of `figure` over the signatures with these numbers. A number may occur several times.
+
+        The sum is a Python integer, because that does not overflow.
+        """
         uses = np.bincount(numbers, minlength=len(self.distinct)).tolist()
         return sum([figure(signature) * count for signature, count in zip(self.distinct, uses, strict=True)])
 
@@ -150,7 +154,8 @@ def _signature(index: int, op: ProgramOp, specs: list[Spec]) -> Signature:
     for operand in op.operands:
         if not 0 <= operand < known:
             raise CaseError(
-                "bad_operand", f"op {index} {op.op.name} has operands {shortened(op.operands)}; {known} are defined"
+                "bad_operand",
+                f"op {index} {op.op.name} has operands {shortened(op.operands)}, but only those below {known} exist",
             )
     try:
         return signatures.signature_of(op.op, tuple([specs[operand] for operand in op.operands]), op.attributes)
@@ -166,12 +171,13 @@ def _check_live(live: Sequence[int], ops: int) -> None:
     ascending = all(a < b for a, b in pairwise(live))
     if not ascending or any(not 0 <= index < ops for index in live):
         raise CaseError(
-            "bad_operand", f"live results {shortened(tuple(live))} are not ascending op indices below {ops}"
+            "bad_operand",
+            f"the live results {shortened(tuple(live))} must be op indices in ascending order, each below {ops}",
         )
 
 
 def _told_apart(found: list[Signature]) -> tuple[tuple[Signature, ...], list[int]]:
-    """The distinct signatures in order of first use, and the index into these for each of `found`.
+    """The distinct signatures in order of first use, and for each of `found` its index among these.
 
     Two objects among `found` may be equal signatures: they get the same index.
     """

@@ -1,4 +1,4 @@
-"""Shapes, and the rules by which ops derive new ones. Python integers are used, which do not overflow."""
+"""Shapes, and the rules that give the shape of each op's result. Sizes are Python integers: these do not overflow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def normalise_axis(axis: int, rank: int) -> int:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape that all `shapes` broadcast to, as in NumPy. Raises ShapeError."""
+    """The shape that all `shapes` broadcast to, as in NumPy. Raises ShapeError if they do not broadcast."""
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return first
@@ -80,7 +80,7 @@ def broadcast_to(shape: Shape, target: Shape) -> Shape:
 
 
 def reduce(shape: Shape, axes: Shape, *, keepdims: bool) -> Shape:
-    """The shape left when `axes` (ascending, counted from the front) are reduced."""
+    """The shape that remains after a reduction over `axes`, which are ascending and counted from the front."""
     _check_axes(axes, len(shape))
     if keepdims:
         return tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
@@ -125,7 +125,7 @@ def concatenate(operands: Sequence[Shape], axis: int) -> Shape:
 
 
 def take(shape: Shape, indices: Shape, axis: int) -> Shape:
-    """The shape of gathering `indices` along `axis`. Raises ShapeError."""
+    """The shape of the elements that an array of shape `indices` selects along `axis`. Raises ShapeError."""
     if not 0 <= axis < len(shape):
         raise ShapeError(f"take axis {axis} is out of range for rank {len(shape)}")
     if shape[axis] == 0 and prod(indices) > 0:
@@ -134,10 +134,10 @@ def take(shape: Shape, indices: Shape, axis: int) -> Shape:
 
 
 class Region(NamedTuple):
-    """A slice along several axes: along each of `axes`, a number of elements (`lengths`) that lie `steps` apart.
+    """A slice along several axes. For each of `axes` it has a number of elements, in `lengths`, and a step, in `steps`.
 
-    The index of the first element of each axis (its start) is a binding, and not part of the structure. `dropped` are
-    the axes of length 1 that the result does not have, as with an integer index.
+    The start of the slice along an axis is the index of its first element there. Starts are bindings and no part of the
+    structure. `dropped` are sliced axes of length 1 that the result does not have: `x[3]` has one axis less than `x`.
     """
 
     axes: Shape
@@ -154,9 +154,9 @@ def check_region(shape: Shape, region: Region) -> None:
         raise ShapeError(f"slice of {len(axes)} axes has {len(lengths)} lengths and {len(steps)} steps")
     for axis, length, step in zip(axes, lengths, steps, strict=True):
         if step == 0 or length < 0 or abs(step) * max(length - 1, 0) >= max(shape[axis], 1):
-            raise ShapeError(f"slice of {length} elements {step} apart does not fit axis {axis} of {shape}")
+            raise ShapeError(f"a slice of {length} elements in steps of {step} does not fit axis {axis} of {shape}")
         if length > shape[axis]:
-            raise ShapeError(f"slice of {length} elements does not fit axis {axis} of {shape}")
+            raise ShapeError(f"a slice of {length} elements does not fit axis {axis} of {shape}")
     length_of = dict(zip(axes, lengths, strict=True))
     for axis in dropped:
         if length_of.get(axis) != 1:
@@ -171,7 +171,7 @@ def check_starts(shape: Shape, region: Region, starts: Sequence[int]) -> None:
         last = start + (length - 1) * step
         if not (0 <= start < shape[axis] and 0 <= last < shape[axis]):
             raise ArgumentError(
-                f"slice from {start} of {length} elements {step} apart leaves axis {axis} of length {shape[axis]}"
+                f"a slice of {length} elements from {start} in steps of {step} exceeds axis {axis} of {shape}"
             )
 
 
@@ -182,7 +182,7 @@ def region(shape: Shape, region: Region) -> Shape:
 
 
 def region_kept(shape: Shape, region: Region) -> Shape:
-    """The shape of a region in which the dropped axes are kept, with length 1. Raises ShapeError."""
+    """The shape of a region before its `dropped` axes are removed. Raises ShapeError."""
     check_region(shape, region)
     length_of = dict(zip(region.axes, region.lengths, strict=True))
     return tuple(length_of.get(axis, dim) for axis, dim in enumerate(shape))
@@ -191,4 +191,4 @@ def region_kept(shape: Shape, region: Region) -> Shape:
 def _check_axes(axes: Shape, rank: int) -> None:
     ascending = all(a < b for a, b in pairwise(axes))
     if not ascending or any(not 0 <= axis < rank for axis in axes):
-        raise ShapeError(f"axes {axes} are not ascending and in range for rank {rank}")
+        raise ShapeError(f"axes {axes} must ascend and be in range for rank {rank}")

@@ -130,7 +130,7 @@ def test_a_value_that_is_computed_again_of_what_its_group_lacks_is_found() -> No
     verify(plan)
     (group,) = plan.fusion.groups
     group.inlined = frozenset(sorted(group.inlined)[1:])
-    with pytest.raises(ServerFault, match="again, but not its operands"):
+    with pytest.raises(ServerFault, match="again, but not its operand"):
         verify(plan)
 
 

@@ -283,7 +283,7 @@ def test_a_wrong_part_is_refused_with_its_case(case: str, change: dict[str, Any]
     ("change", "text"),
     [
         (WRONG["signature of another spec"][1], "op 3 negative has operands of other specs than its signature"),
-        (WRONG["operand of a later op"][1], "op 1 multiply has operands (5, 2); 4 are defined"),
+        (WRONG["operand of a later op"][1], "op 1 multiply has operands (5, 2), but only those below 4 exist"),
         (WRONG["op of no signature"][1], "op 3 has signature 3; 3 are listed"),
         (WRONG["input of no spec"][1], "input 1 has spec 3; 3 are listed"),
         (WRONG["an operand too few"][1], "op 3 has 1 operands; 0 are left"),

@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Recorded)
 
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
-    """`x[key]`. `as_array` uploads indices that are on this machine."""
+    """`x[key]`. `as_array` uploads indices, unless they already are an array of the session."""
     index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)
@@ -43,7 +43,7 @@ def region_of(x: R, region: Region, starts: Sequence[int]) -> R:
 def _index_array(indices: Any, as_array: Callable[[Any], R]) -> R:
     if isinstance(indices, list | tuple):
         host = np.asarray(indices)
-        indices = host if host.size else host.astype(np.int64)  # NumPy reads an empty list as floats
+        indices = host if host.size else host.astype(np.int64)  # NumPy makes an empty list an array of floats
     array = as_array(indices)
     if array._spec.dtype.is_boolean:
         raise indexing.mask_refused()

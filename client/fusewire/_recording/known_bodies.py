@@ -1,8 +1,8 @@
 """Remembers the bodies of earlier loops, and finds one of them in a list of ops.
 
-Comparing every body with the list is slow, and mostly none matches. So each body has an *opening*: a hash of its first
-eight ops. One pass over the list finds the openings that occur in it, and only bodies with such an opening are
-compared. A body of fewer than eight ops has no opening and is always compared.
+Comparing every body with the list would be slow, and usually no body occurs in it. So each body has an *opening*: a
+hash of its first eight ops. One pass over the list finds the openings that occur in it, and only bodies with such an
+opening are compared. A body of fewer than eight ops has no opening and is always compared.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ITEM_BYTES = np.dtype(np.int64).itemsize
 
 
 class Found(NamedTuple):
-    """A body, and the index of its first occurrence."""
+    """A body that occurs in a list of ops, and the index at which it first begins there."""
 
     place: int
     body: Integers
@@ -31,7 +31,7 @@ class KnownBodies:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._openings: OrderedDict[bytes, int | None] = OrderedDict()  # by the bytes of the body
+        self._openings: OrderedDict[bytes, int | None] = OrderedDict()  # the openings, by the bytes of their bodies
 
     def add(self, body: Integers) -> None:
         raw = body.tobytes()
@@ -42,11 +42,11 @@ class KnownBodies:
             self._openings.popitem(last=False)
 
     def drop(self, body: Integers) -> None:
-        """Does nothing if the body is not known."""
+        """Forgets a body. Does nothing if the body is not known."""
         self._openings.pop(body.tobytes(), None)
 
     def find_in(self, signatures: Integers) -> Found | None:
-        """The body that occurs first in `signatures`; among those that begin at the same op, the longest."""
+        """The known body that begins first in `signatures`. If several begin at the same op, the longest of them."""
         raw, openings = signatures.tobytes(), self._openings_in(signatures)
         found = [
             (place, -len(body), body)
@@ -81,6 +81,6 @@ def _opening_of(body: Integers) -> int | None:
 
 
 def _openings_of(signatures: Integers) -> Integers:
-    """The hash of the eight ops from each index on, a weighted sum modulo 2^64."""
+    """For each index, the hash of the eight ops that begin there. The hash is a weighted sum modulo 2^64."""
     openings: Integers = np.correlate(signatures, _WEIGHTS, "valid")
     return openings

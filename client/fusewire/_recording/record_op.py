@@ -1,9 +1,9 @@
 """Recording an op: from operands to a record on the tape and an object for the result.
 
-`binary` and `unary` make the functions behind operators. Their fast path runs no rule: dict look-ups find the signature
-by the specs of the operands, one list operation appends the record, and one comparison with the recorder's checkpoint
-finds whether more is to be done. Other operands (an array of another thread, an upload, an unusual scalar) take a slow
-path, which ends in `apply`.
+`binary` and `unary` make the functions that operators call. The fast path of such a function applies no shape or dtype
+rule. Dict look-ups find the signature by the specs of the operands, one list operation appends the record, and one
+comparison with the recorder's checkpoint tells whether the recorder has more to do. Unusual operands (an array of
+another thread, an upload, an unusual scalar) take a slow path, which ends in `apply`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ PYTHON_SCALARS = (bool, int, float)
 
 
 class Recorded:
-    """A value of a session, by its handle. When its last reference goes, its handle is appended to `buried`.
+    """A value of a session, named by its handle. When the object is deleted, its recorder is told that the handle died.
 
-    It has no constructor: the code that creates one sets all fields.
+    The class has no constructor: the code that creates an object sets all fields.
     """
 
     __slots__ = ("__weakref__", "_handle", "_recorder", "_spec")
 
     _handle: int
     _spec: ArraySpec
-    _recorder: Recorder  # of the thread that made the value: it reports the handle's death
+    _recorder: Recorder  # the recorder of the thread that made the value; it reports the handle's death
 
     def __del__(self) -> None:
         try:  # noqa: SIM105  # `suppress` would cost time at each death
@@ -53,19 +53,20 @@ Canonical = Callable[[Any], Scalar]
 _new = object.__new__
 
 
-def binary(  # noqa: C901  # the fast path is one function: a call would take a third of its time again
+def binary(  # noqa: C901  # the fast path is one function: a further call would add a third to its time
     op: Op,
     slow_path: Callable[[R, Any], R],
     *,
     is_reflected: bool = False,
     checked: Callable[[DType, Canonical], Canonical] | None = None,
 ) -> Callable[[R, Any], R]:
-    """The function that records `op` of two operands; reflected, the first argument is the right operand.
+    """The function that records `op` of two operands. If `is_reflected`, its first argument is the right operand.
 
-    `checked`, for an op that refuses some Python scalars, takes the conversion of scalars to a dtype, and returns one
-    that also refuses those.
+    `checked` is given for an op that refuses some Python scalars. It takes a dtype and the function that converts
+    scalars to this dtype. It returns a function that converts scalars too, but refuses those that the op refuses.
     """
-    # Keyed by the left array's spec, then by the other operand: two look-ups take half the time of one with a pair.
+    # Keyed by the spec of `self`, then by the spec or type of `other`. Two look-ups take half the time of one
+    # look-up of a pair.
     of_arrays: dict[ArraySpec, dict[ArraySpec, tuple[int, ArraySpec]]] = {}
     of_scalars: dict[ArraySpec, dict[type, tuple[int, ArraySpec, Canonical]]] = {}
 
@@ -137,7 +138,7 @@ def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
 
 
 def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: Sequence[int] = ()) -> Any:
-    """Records an op of arrays and scalars, of which at least one is an array."""
+    """Records an op of arrays and scalars. At least one operand is an array."""
     lead = next(operand for operand in operands if isinstance(operand, Recorded))
     recorder = lead._recorder.owner.recorder()
     _check_count(op, len(operands), recorder.owner.limits.program_operands)
@@ -154,11 +155,12 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
         return record(type(lead), recorder, signature, handles, [*values, *starts])
     finally:
         if pins:
-            recorder.keep(pins, recorder.tape.end - 1)  # this op, or one recorded since, which is sent no sooner
+            # The last op of the tape is the op just recorded or a later one, and a later op is sent no earlier.
+            recorder.keep(pins, recorder.tape.end - 1)
 
 
 def apply_to_one(op: Op, x: R, attributes: Attributes, starts: Sequence[int] = ()) -> R:
-    """As `apply`, for one array and no scalar: the fast path of ops with attributes."""
+    """Does the same as `apply` for one array and no scalar, but faster. Ops with attributes use it."""
     recorder = x._recorder
     if recorder.thread != get_ident():
         elsewhere: R = apply(op, (x,), attributes, starts)
@@ -208,7 +210,10 @@ def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
 
 
 def canonical_of(dtype: DType) -> Canonical:
-    """The conversion of Python scalars to the values of `dtype` that are sent; it raises OverflowError out of range."""
+    """The function that converts a Python scalar to the value of `dtype` that is sent.
+
+    It raises OverflowError if the scalar is out of range for `dtype`.
+    """
     if dtype.is_floating:
         return float
     return bool if dtype.is_boolean else _INTEGERS[dtype]
@@ -245,7 +250,7 @@ def _learn_weak(
     dtype = dtypes.of_scalar(kind(), spec.dtype)
     signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     computed = signature.result.dtype
-    if dtype.is_integer and computed.is_floating:  # division: the integer may be one that `dtype` does not hold
+    if dtype.is_integer and computed.is_floating:  # as in a division: then the integer need not fit `dtype`
         dtype = computed
         signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     canonical = canonical_of(dtype)
@@ -294,14 +299,17 @@ def _as_python(operand: Scalar | np.generic) -> Any:
 
 
 def _admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
-    """The handle of an operand. If another thread made the operand, it is pinned in `pins` and sent first."""
+    """The handle of an operand. If another thread made the operand, pins the handle and sends the op that made it."""
     while True:
         producer, handle = array._recorder, array._handle
         if producer is recorder:
             return handle
         if producer.owner is not recorder.owner:
-            raise ArgumentError("the arrays belong to different sessions; fetch one and upload it to the other")
+            raise ArgumentError(
+                "the arrays belong to different sessions; fetch one array and upload it to the session of the other"
+            )
         pins.append(producer.pin(handle))
         producer.owner.publish(producer, handle)
-        if array._handle == handle:  # else `x[i] = v` changed it before it was pinned, and the handle may be dead
+        # If the handles differ, `x[i] = v` gave the array another handle before the pin, and `handle` may be dead.
+        if array._handle == handle:
             return handle

@@ -12,7 +12,7 @@ _KEPT = 1 << 16
 
 
 class SourceLine(NamedTuple):
-    """A line of the user's code. `is_exact`: it recorded the op that was looked up, not an earlier one."""
+    """A line of the user's code. `is_exact` is False if the line recorded an op before the one looked up."""
 
     file: str
     line: int
@@ -24,7 +24,7 @@ class SourceLine(NamedTuple):
 
 
 class SourceLines:
-    """Source lines by op number, ascending. Beyond 65,536 lines the older half is dropped."""
+    """Source lines by op number, ascending. Holds at most 65,536 lines: if there are more, it drops the older half."""
 
     def __init__(self) -> None:
         self._numbers: list[int] = []
@@ -40,7 +40,10 @@ class SourceLines:
             del self._lines[: _KEPT // 2]
 
     def find(self, number: int) -> SourceLine | None:
-        """The line of op `number`, or else of the last op before it that has one. None if there is none."""
+        """The line that recorded op `number`.
+
+        If it is not known, the line of the last earlier op whose line is known. If there is none, None.
+        """
         index = bisect_right(self._numbers, number) - 1
         if index < 0:
             return None
@@ -49,13 +52,13 @@ class SourceLines:
 
 def user_source_line() -> SourceLine:
     """The innermost line on this thread's stack that lies outside the client's own modules."""
-    frame = sys._getframe(1)  # the documented way to one's callers
+    frame = sys._getframe(1)  # the documented way to get the frames of the callers
     while _is_internal(frame) and frame.f_back is not None:
         frame = frame.f_back
     return SourceLine(frame.f_code.co_filename, frame.f_lineno)
 
 
 def _is_internal(frame: FrameType) -> bool:
-    """Whether the line is in a private module of the client; the examples are users of it as others are."""
+    """Whether the frame runs the client's own code. The examples do not count: they use the client as a user does."""
     module = str(frame.f_globals.get("__name__", ""))
     return module == _PACKAGE or module.startswith(f"{_PACKAGE}._")

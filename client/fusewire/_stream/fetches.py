@@ -1,7 +1,7 @@
-"""The table of fetches: who waits for which value. It hands each answer to its receiver.
+"""The table of fetches: which receiver waits for which value. The table hands each answer to its receiver.
 
-A fetch leaves the table when a result, a cancellation or the end of the session answers it. The code that takes a fetch
-out of the table is the code that answers it, so that each is answered once.
+A fetch is answered by a result, by a cancellation or by the end of the session. The code that takes a fetch out of the
+table also answers it, so no fetch is answered twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 
 class _Awaited(NamedTuple):
-    """A value asked for."""
+    """A fetch that has no answer yet."""
 
     fetch: int
     receiver: FutureValue | BlockedReader
@@ -36,7 +36,7 @@ class _Awaited(NamedTuple):
 
 
 class Fetches:
-    """The values asked for in one session. The methods named `on_…` belong to the I/O thread."""
+    """The fetches of one session that have no answer yet. Only the I/O thread calls the methods named `on_…`."""
 
     def __init__(self, state: SessionState, sender: Sender, recorders: ThreadRecorders) -> None:
         self._state = state
@@ -55,14 +55,14 @@ class Fetches:
         return future
 
     def read(self, array: Recorded, timeout: float | None) -> Value:
-        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the server still computes the value."""
         deadline_s = deadline_after(timeout)
         reader = BlockedReader()
         awaited = self._fetch(array, reader, deadline_s)
         if not reader.has_settled_within(left_s(deadline_s)):
             if self._abandon(awaited.fetch):
                 raise WaitTimeout(f"the value did not come within {timeout} s; the work goes on")
-            reader.has_settled_within(None)  # it came just now
+            reader.has_settled_within(None)  # the answer came after the timeout, just before `_abandon`
         return reader.outcome()
 
     def _fetch(self, array: Recorded, receiver: FutureValue | BlockedReader, deadline_s: float | None) -> _Awaited:
@@ -78,15 +78,19 @@ class Fetches:
         return awaited
 
     def _flush(self, producer: Recorder, deadline_s: float | None) -> None:
-        """Sends the op that makes the value, but does not wake the I/O thread: the fetch shall be in the same frame.
+        """Sends the op that makes the value. Does not wake the I/O thread, so that the fetch joins the op's frame.
 
-        In a frame of its own the op would be ordered without its read, and work of other sessions might come between.
+        If the op came in an earlier frame than the fetch, the server would order the op without the read. Work of other
+        sessions might then run before the read.
         """
         reach, trigger = Reach.EVERYTHING, Trigger.DEMAND
         self._sender.flush(producer, reach, trigger, may_wait=True, wakes=False, deadline_s=deadline_s)
 
     def _post_if_named(self, array: Recorded, handle: int, receiver: FutureValue | BlockedReader) -> _Awaited | None:
-        """Posts the fetch; None if `x[i] = v` has given `array` another handle, whose death may have been reported."""
+        """Posts the fetch. Returns None if `x[i] = v` has given `array` a new handle since `handle` was read.
+
+        The server may then already know that `handle` is dead.
+        """
         state = self._state
         with state.lock:
             state.check_open()
@@ -158,7 +162,7 @@ class Fetches:
             return self._awaited.pop(fetch, None)
 
     def _exception(self, failure: wire.Failure) -> FusewireError:
-        """The failure in its own type, with the line of the user's code that recorded the op."""
+        """The exception for a failure, with the line of the user's code that recorded the op."""
         source_line = self._thread_recorders.source_line(failure.base + failure.op_index)
         return exception_of(failure.code, f"{failure.text} ({source_line})" if source_line else failure.text)
 

@@ -13,18 +13,20 @@ from fusewire_protos.frames import INLINE_BYTES, Upload
 
 
 class UploadSender:
-    """Called by the threads that upload."""
+    """Sends the uploads of one session. The thread that uploads calls it."""
 
     def __init__(self, state: SessionState, sender: Sender) -> None:
         self._state = state
         self._sender = sender
 
     def send(self, array: Recorded, host: Host) -> None:
-        """Returns when the bytes are copied. May wait for credit, or for room in the queue of large uploads.
+        """Sends `host` as the value of `array`. Returns once the bytes are copied.
 
-        `array` has no handle yet. It gets its handle together with the entry that declares the handle to the server.
-        Otherwise an interrupt between the two would leave an array whose death is reported to a server that does not
-        know the handle.
+        May wait for credit, or for room in the queue of large uploads.
+
+        `array` has no handle yet. It gets its handle in the step that also posts the entry that declares the handle to
+        the server. If these were two steps, an interrupt between them could leave an array with an undeclared handle.
+        The array's death would then report a handle that the server does not know.
         """
         self._state.check_may_wait(array._recorder)
         upload = Upload(array._recorder.mint_upload(), array._spec.spec, None)

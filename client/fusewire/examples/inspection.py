@@ -1,4 +1,4 @@
-"""Reads a server's statistics of the demo's work from its inspection."""
+"""Reads statistics of the demo's work from the server's HTTP inspection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ASK_EVERY_S = 0.05
 
 
 class Inspection:
-    """The inspection of a server at `address` (HOST:PORT). Its methods raise ServerFault or Unauthenticated."""
+    """A server's HTTP inspection, at `address` (HOST:PORT). All methods raise ServerFault or Unauthenticated."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -35,16 +35,16 @@ class Inspection:
         )
 
     def describe(self, target: str) -> ServerName:
-        """The backend of the server, which is at `target`."""
+        """The server's backend. `target` is the server's gRPC address."""
         backend = self._stats()["backend"]
         return ServerName(target, backend["name"], backend["detail"], has_compiler=backend["has_compiler"])
 
     def peak_bytes(self) -> int:
-        """The most bytes that all buffers took at one time since the server started."""
+        """The most bytes that all buffers together took at one time since the server started."""
         return int(self._settled()["memory"]["peak_bytes"])
 
     def _settled(self) -> dict[str, Any]:
-        """The statistics after the end of our sessions. Polls, as the server publishes them a few times a second."""
+        """The statistics after the demo's sessions have ended. Polls, because the server publishes them late."""
         deadline_s = time.monotonic() + _CLOSED_WITHIN_S
         while True:
             stats = self._stats()

@@ -1,7 +1,7 @@
 """Chooses the grid of a CUDA kernel: its entry point, the number of blocks, and the threads of each. Pure.
 
-The first line of a CUDA text names the kernel's schedule, so that a launch needs only the plan's text and sizes. A grid
-decides which thread computes an element and never how, so every choice gives the same bits.
+The first line of a kernel's CUDA source names its schedule, so a grid can be chosen from the source and the sizes in a
+plan. A grid decides which thread computes an element. It never decides how, so every grid gives the same bits.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ LANES = 32  # FW_LANES of the prelude
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
-_MOST_POINT_BLOCKS = 1 << 11  # twice what a large device runs at once; a block that walks on is faster than a new block
+# Twice the blocks that a large device runs at once. If points remain, a block that computes more of them is faster than
+# a new block.
+_MOST_POINT_BLOCKS = 1 << 11
 _ROW_THREADS = 256
 _BLOCK_THREADS = LANES * LANES
-_MOST_BLOCKS = 1 << 16  # each block walks on by the size of the grid
+_MOST_BLOCKS = 1 << 16  # if there is work for more blocks, each block does several parts of the work
 
 
 class Schedule(Enum):
-    """The way in which points are spread over threads."""
+    """How the points of a kernel (the indices of its result) are divided among threads."""
 
     POINTS = "points"
     ROWS = "rows"
@@ -41,10 +43,11 @@ class Layout(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """An entry point of a product kernel, named for the part of the result that a block computes.
+    """An entry point of a product kernel. Its name is the size of the part of the result that a block computes.
 
-    A thread computes `side` × `side` elements of that part. A slice of the operands is `depth` steps of k; a thread
-    reads `steps` of these at a time. With fewer than `least_blocks` blocks the next smaller tile is faster.
+    A thread computes `side` × `side` elements of that part. A block loads the operands in slices, each `depth` indices
+    long along the summed axis; a thread reads `steps` of these indices at a time. If this tile gives fewer than
+    `least_blocks` blocks, the next smaller tile is faster.
     """
 
     side: int
@@ -68,14 +71,14 @@ class Tile(NamedTuple):
 THREADS_DOWN = 8
 THREADS_ACROSS = 16
 
-# A larger tile reads less memory for each product but has fewer blocks, and a device is full only if most of its
-# multiprocessors have a block: an H200 has 132. A thread loads 24 elements of each slice with every tile, and computing
-# on them takes at least as long as the next 24 take to arrive.
+# A larger tile reads less memory for each product, but gives fewer blocks. A device is used well only if most of its
+# multiprocessors (132 on an H200) have a block. With every tile, a thread loads 24 elements of each slice. Computing on
+# these takes at least as long as loading the next 24.
 TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
 class Grid(NamedTuple):
-    """The x dimension of a launch. `entry` is appended to the kernel's key to name its function."""
+    """The x dimension of a launch. The kernel's key followed by `entry` is the name of the function to launch."""
 
     entry: str
     blocks: int
@@ -123,7 +126,10 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:
-    """Chooses the largest tile that has enough blocks and that the result fills by more than half in each direction."""
+    """Chooses the largest tile that gives enough blocks and is not too large for the result.
+
+    The result must be higher than half the tile and wider than half the tile.
+    """
 
     def blocks(tile: Tile) -> int:
         return batches * -(-rows // tile.height) * -(-columns // tile.width)

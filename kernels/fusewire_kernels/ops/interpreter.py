@@ -1,11 +1,11 @@
 """Runs a program op by op on arrays (tier 0), so that no program waits for its plan.
 
-Exact ops and views run in the array library, because its bits are those of our kernels. Composite ops are expanded as a
-plan expands them. Every other op runs in a one-op kernel of the device, or in its NumPy twin if the device has no
-compiler.
+Views, moves and exact ops (`Op.is_exact`) run in the array library where it gives the same bits as our kernels.
+Composite ops are expanded as a plan expands them. Every other op runs in a one-op kernel of the device, or in its NumPy
+twin if the device has no compiler.
 
-Two things are prepared once and then reused: a program for all its rows (`PreparedProgram`), and an op over operands of
-the same specs for all programs of a device (`OpCache`).
+Two things are prepared once and then reused. A program is prepared for all its rows (`PreparedProgram`). An op is
+prepared for operands of given specs, and all programs of a device share it (`OpCache`).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _Parts = tuple[Op, tuple[Spec, ...], Attributes]  # the parts of a signature tha
 
 
 class PreparedOp(NamedTuple):
-    """An op prepared for operands of its specs; it depends on no program and no row.
+    """An op prepared for operands of given specs. It depends on no program and no row.
 
-    `run` takes the operands, and also `starts=` if the op has slice starts, of which `starts` is the number. If
-    `is_program`, a program replaces the op: `run` then takes a list of operands and an iterator over the remaining
-    starts, and gives a generator that runs one op each time it is resumed. If `leaves_nan_open`, the bits of a NaN in
-    the result are arbitrary, and must be settled before anyone sees them.
+    `run` takes the operands. `starts` is the number of the op's slice starts; if it is not 0, `run` also takes the
+    starts, as `starts=`. If `is_program`, a program replaces the op. Then `run` takes a list of operands and an
+    iterator over the row's remaining slice starts, and returns a generator that runs one op each time it is resumed.
+    If `leaves_nan_open`, a NaN in the result has arbitrary bits, which must be settled before a user can see them.
     """
 
     run: Callable[..., Any]
@@ -52,7 +52,7 @@ class PreparedOp(NamedTuple):
     leaves_nan_open: bool = False
 
     def settled(self) -> PreparedOp:
-        """The op with a result whose NaNs are the one NaN of its dtype."""
+        """The same op, but every NaN in its result has the NaN bits of the result's dtype."""
         if not self.leaves_nan_open:
             return self
         run = self.run
@@ -72,8 +72,8 @@ class PreparedProgram:
 class OpCache:
     """The prepared ops and the scalars that all programs of a device share. Used by one thread.
 
-    `library` is NumPy or has its interface; `is_library_exact` is the device's. The cache holds `most_ops` ops and
-    drops the op that programs have used least recently. A prepared op holds its kernel, and so keeps it loaded.
+    `library` is NumPy or has NumPy's interface. `is_library_exact` is as in `DeviceInfo`. The cache holds `most_ops`
+    ops and drops the op that programs have used least recently. A prepared op holds its kernel, and so keeps it loaded.
     """
 
     def __init__(self, library: Any, *, is_library_exact: bool = True, most_ops: int = MOST_OPS) -> None:
@@ -84,10 +84,10 @@ class OpCache:
         self._scalar = lru_cache(MOST_SCALARS, typed=True)(partial(conversions.scalar, library))
 
     def prepare(self, program: Program, kernel_of: KernelOf | None) -> Generator[None, None, PreparedProgram]:
-        """Prepares a program: one of its distinct ops each time the generator is resumed.
+        """Prepares a program, one of its distinct signatures each time the generator is resumed.
 
-        `kernel_of` gives the kernels of the ops whose bits the library does not get right, unless the cache has them.
-        It is None on a device without a compiler.
+        `kernel_of` returns the kernel of an op. It is called for ops that are not in the cache and that the library
+        would compute with other bits. It is None on a device without a compiler.
         """
         op_of: dict[Signature, PreparedOp] = {}
         for signature in program.distinct:
@@ -99,7 +99,7 @@ class OpCache:
         return PreparedProgram(program, self, ops, _dying(program))
 
     def scalar(self, value: int | float, dtype: DType) -> Any:
-        """A scalar of a row as an array of rank 0. Read only, because rows share it."""
+        """A scalar of a row as an array of rank 0. Callers must not write to it, because rows share it."""
         if value == 0:  # not cached, because −0.0 and 0.0 are equal keys
             return conversions.scalar(self.library, value, dtype)
         return self._scalar(value, dtype)
@@ -108,7 +108,7 @@ class OpCache:
         return [self.scalar(value, dtype) for value, dtype in zip(values, dtypes, strict=True)]
 
     def _op(self, signature: Signature, kernel_of: KernelOf | None) -> PreparedOp:
-        if signature.op.most_operands is None:  # not cached: a key has no bounded size
+        if signature.op.most_operands is None:  # not cached, because the size of its key has no bound
             return self._new_op(signature, kernel_of)
         parts = (signature.op, signature.operands, signature.attributes)  # equal signatures may be distinct objects
         op = self._ops.get(parts)
@@ -135,7 +135,7 @@ class OpCache:
         return PreparedOp(run, signature.starts, leaves_nan_open=is_open)
 
     def _op_of_program(self, program: Program, constants: Sequence[Any], kernel_of: KernelOf | None) -> PreparedOp:
-        """The prepared op that runs a program in its place, with `constants` as the program's scalars."""
+        """The prepared op that runs `program` in place of an op. `constants` are the program's scalars."""
         prepared = run_to_end(self.prepare(program, kernel_of))
         return PreparedOp(partial(_run_program, prepared, constants), is_program=True)
 
@@ -143,10 +143,10 @@ class OpCache:
 def execute(
     prepared: PreparedProgram, inputs: Sequence[Any], scalars: Sequence[int | float], starts: Sequence[int]
 ) -> Generator[None, None, list[Any]]:
-    """Runs a row, one op each time it is resumed; returns the live results in order, each in C order.
+    """Runs a row, one op each time the generator is resumed. Returns the live results in order, each in C order.
 
     `inputs` are arrays of the cache's library in C order; a result may share memory with them. The caller has checked
-    that inputs, scalars and starts fit the program. Floating-point errors may warn: the caller suppresses the warnings.
+    that inputs, scalars and starts fit the program. The caller also suppresses NumPy's floating-point warnings.
     """
     program, op_cache = prepared.program, prepared.op_cache
     values = [*inputs, *op_cache.scalars(scalars, program.scalars)]
@@ -186,8 +186,8 @@ def _run_program(
 def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
     """Whether the array library may give other bits than our kernels for a primitive op.
 
-    A library that is not exact (CuPy flushes denormals to zero) is trusted to move elements only, and only elements
-    that need no conversion: see `converted_first`.
+    A library that is not exact is used only to move elements, and only if the elements need no conversion (see
+    `converted_first`). CuPy is not exact, because it flushes denormals to zero.
     """
     if op.category in _MOVING:
         return False
@@ -195,7 +195,7 @@ def needs_kernel(op: Op, *, is_library_exact: bool) -> bool:
 
 
 def converted_first(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> list[tuple[int, ProgramOp]]:
-    """The casts of floats that a move op implies: (operand position, the op that casts it)."""
+    """The casts of float operands that a move op implies, each as (operand position, op that casts the operand)."""
     if op.category is not Category.MOVE:
         return []
     sources = tuple([spec.dtype for spec in operands])
@@ -214,7 +214,7 @@ _ASTYPE = BY_NAME["astype"]
 def _move_of_casts(
     casts: Sequence[tuple[int, ProgramOp]], op: Op, specs: tuple[Spec, ...], attributes: Attributes
 ) -> Program:
-    """A program of a move op whose operands are cast by ops of their own first, which kernels then compute."""
+    """A program that first casts operands and then moves them. Each cast is an op, so that a kernel computes it."""
     operands = [*range(len(specs))]
     for number, (position, _) in enumerate(casts, len(specs)):
         operands[position] = number
@@ -238,7 +238,7 @@ def _dying(program: Program) -> list[tuple[int, ...]]:
 
 
 def _with_visible_nan(program: Program) -> Iterator[int]:
-    """The ops whose NaN bits a user can see: the result is live, or its bits are passed on to a live result."""
+    """The indices of ops whose NaN bits a user can see, because the result or a copy of its bits is live."""
     first_result = program.first_result
     seen = {first_result + index for index in program.live}
     for index in reversed(range(program.op_count)):

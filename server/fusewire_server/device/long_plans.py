@@ -1,8 +1,9 @@
-"""Gives the arena of sliced plans to one run at a time; tenants take turns.
+"""Gives the arena of sliced plans to one run of a long plan at a time; tenants take turns. Device thread.
 
-A run gets the memory of its results when it first gets the arena, so that runs that wait take no memory. A run that
-finds no memory lets other runs go first, because it would also run after them if all ran whole. It is refused memory
-once as many orders have ended as were before it, or once no other order is left that could release any. Device thread.
+A run gets the memory of its results when it first gets the arena, so waiting runs hold no memory. If a run finds too
+little memory, other runs go first: without slices, earlier orders would also have ended before the run, and would have
+released their memory. The run stops waiting, and fails for lack of memory, in two cases: as many orders have ended as
+were unfinished when it first found too little, or no other order is left that could release memory.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fusewire_server.scheduling.unfinished_orders import Line
 
 
 class LongPlans:
-    """The run of a long plan that has the arena, and the runs that wait for it; those that wait get no slices."""
+    """The run that has the arena, and the runs that wait for the arena. A waiting run gets no slices."""
 
     def __init__(self, allocation: Allocation, memory: DeviceMemory, line: Line[Order]) -> None:
         self._allocation = allocation
@@ -27,10 +28,10 @@ class LongPlans:
         self._line = line
         self._holder: SlicedRun | None = None
         self._waiting: Turns[SlicedRun] = Turns()  # by tenant
-        # Live bytes when no waiting run found memory; None if that may have changed.
+        # Live bytes at the last search, in which waiting runs found too little memory. None if another may find enough.
         self._lacked_at_bytes: int | None = None
-        self._ended = 0  # number of ended orders that went in slices
-        # By run that found no memory: the value of `_ended` at which it is refused.
+        self._ended = 0  # the number of orders that ran in slices and have ended
+        # For each run that found too little memory: the value of `_ended` at which the run stops waiting.
         self._refused_at: dict[SlicedRun, int] = {}
 
     def enter(self, run: SlicedRun) -> None:
@@ -41,9 +42,10 @@ class LongPlans:
         self._lacked_at_bytes = None
 
     def next_holder(self, *, others_go_on: bool) -> SlicedRun | None:
-        """Gives the arena to a waiting run and allocates its memory.
+        """Gives the arena to a waiting run and allocates the memory of the run's results.
 
-        Returns the run, or None if no run gets the arena now.
+        `others_go_on` tells whether other orders still run in slices. If none does, a run gets the arena even if there
+        is too little memory for it. Returns the run, or None if no run gets the arena now.
         """
         if self._holder is not None or self._waiting.is_empty or (others_go_on and not self._may_find_room()):
             return None
@@ -62,7 +64,7 @@ class LongPlans:
         return run
 
     def take_back(self, one: SlicedRun | SlicedRead) -> bool:
-        """Takes the arena from an order if it has run a row in it and other runs wait. Returns whether it did."""
+        """Takes the arena from `one` if it has it, is between two rows, and other runs wait. Returns whether it did."""
         holder = self._holder
         if holder is None or one is not holder or holder.is_under_way or self._waiting.is_empty:
             return False
@@ -71,20 +73,23 @@ class LongPlans:
         return True
 
     def owner(self, one: SlicedRun | SlicedRead) -> Hashable:
-        """Returns the owner of an order's turns: its tenant, or the arena if runs wait for it, so that only one run
-        delays them.
+        """Returns the owner whose turns an order takes: its tenant, or this object if the order has the arena and runs
+        wait for the arena.
+
+        The order that has the arena then shares its turns with no other order, so only this one order delays the runs
+        that wait.
         """
         return self if one is self._holder and not self._waiting.is_empty else one.tenant
 
     def end(self, one: SlicedRun | SlicedRead) -> None:
-        """Notes that an order that went in slices has ended."""
+        """Notes the end of an order that ran in slices."""
         self._ended += 1
         self._lacked_at_bytes = None
         if one is self._holder:
             self._holder = None
 
     def give_up_unwanted(self) -> list[SlicedRun]:
-        """Removes and returns the waiting runs of which all sessions have ended. They take no memory."""
+        """Removes and returns the waiting runs whose sessions have all ended. These runs get no memory."""
         unwanted = self._waiting.take_out(lambda run: run.is_unwanted)
         for run in unwanted:
             self._refused_at.pop(run, None)
@@ -96,7 +101,7 @@ class LongPlans:
         return self._lacked_at_bytes is None or self._memory.live_bytes < self._lacked_at_bytes
 
     def _has_room(self, run: SlicedRun) -> bool:
-        """Returns whether a run has its memory, finds it, or has waited for it long enough to be refused."""
+        """Returns whether a run need not wait: it has its memory, can get it now, or has waited as long as it may."""
         if run.is_allocated or self._allocation.finds_room(run.order.submission):
             return True
         refused_at = self._refused_at.setdefault(run, self._ended + len(self._line.orders()) - 1)

@@ -1,4 +1,4 @@
-"""Ends this process together with its parent, which holds the other end of its standard input."""
+"""Ends this process when its parent ends. The parent holds the other end of this process's standard input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 
 
 def end_with_stdin() -> None:
-    """Sends this process SIGTERM when standard input ends. Waits for that in a thread."""
+    """Sends this process SIGTERM when its standard input ends. A thread waits for the end of standard input."""
     threading.Thread(target=_wait_for_end, name="stdin", daemon=True).start()
 
 

@@ -1,6 +1,7 @@
 """Counts the memory of the programs that each session and tenant holds. Pure.
 
-A program that several sessions of a tenant hold counts once for the tenant, and once for each tenant that holds it.
+If several sessions of one tenant hold a program, the tenant's count includes the program once. If several tenants hold
+a program, the count of each tenant includes it.
 """
 
 from __future__ import annotations
@@ -13,21 +14,24 @@ Key = TypeVar("Key")
 
 
 class ProgramQuota:
-    """Bytes held by session and by tenant. `tenant_of` is called once, when a session holds its first program."""
+    """Counts the bytes that each session and each tenant holds.
+
+    `tenant_of` returns the tenant of a session. The answer is kept for as long as the session holds a program.
+    """
 
     def __init__(self, tenant_of: Callable[[Any], Hashable]) -> None:
         self.tenant_of = tenant_of
-        self._tenants: dict[Hashable, Hashable] = {}  # by session that holds a program
+        self._tenants: dict[Hashable, Hashable] = {}  # the tenant of each session that holds a program
         self._session_bytes: Counter[Hashable] = Counter()
         self._tenant_bytes: Counter[Hashable] = Counter()
-        self._times: Counter[tuple[Hashable, Hashable]] = Counter()  # how often a tenant's sessions hold a program
+        self._times: Counter[tuple[Hashable, Hashable]] = Counter()  # holds of a program by a tenant's sessions
 
     def session_bytes(self, session: Hashable) -> int:
         """Returns the bytes that the session holds."""
         return self._session_bytes[session]
 
     def tenant_bytes_with(self, session: Hashable, program: Hashable, size_bytes: int) -> int:
-        """Returns the bytes that the session's tenant would hold with one program more."""
+        """Returns the bytes that the session's tenant would hold if the session added this program."""
         tenant = self._tenant(session)
         return self._tenant_bytes[tenant] + (0 if (tenant, program) in self._times else size_bytes)
 
@@ -52,6 +56,6 @@ class ProgramQuota:
 
 
 def _less(counts: Counter[Key], key: Key, amount: int) -> int:
-    """Subtracts from a count, removes the count at 0, and returns it."""
+    """Subtracts `amount` from a count, removes the count if it is then 0, and returns the new count."""
     counts[key] -= amount
     return counts[key] or counts.pop(key)
