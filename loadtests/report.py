@@ -9,7 +9,7 @@ from typing import Any
 
 from loadtests.measuring.figure import Figure, Subject
 
-_HEADINGS = ("figure", "value", "8 of 10 lie within", "peer", "ratio", "limit", "")
+_HEADINGS = ("figure", "value", "8 of 10 within", "peer", "ratio", "limit", "")
 _TEXT_COLUMNS = {0, 3, 6}
 
 
