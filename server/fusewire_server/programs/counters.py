@@ -1,4 +1,4 @@
-"""Counts totals, time per phase and histograms. Plain integers, owned by the loop thread."""
+"""Keeps the counters of the server: totals, the time of each phase, and histograms. The loop thread owns them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Phase:
 
 @dataclass
 class Counters:
-    """Totals since the process began. Histograms have power-of-two buckets, named by their upper ends."""
+    """Totals since the process began. A histogram's buckets end at powers of two; the key of a bucket is its end."""
 
     ops: int = 0
     rows: int = 0
@@ -34,7 +34,7 @@ class Counters:
     plans: int = 0
     plans_refused: int = 0
     kernels: int = 0  # compiled for a plan
-    reused: int = 0  # found compiled
+    reused: int = 0  # compiled before the plan that uses them
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Counters:
         self.failures[case.name] += 1
 
     def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
-        """Counts a plan with `kernels` kernels. `compiled` of them were compiled for this plan; the others existed."""
+        """Counts a plan with `kernels` kernels. `compiled` of them were compiled for it, the others before."""
         self.plans += 1
         self.kernels += compiled
         self.reused += kernels - compiled

@@ -18,9 +18,11 @@ class _FailureFields(NamedTuple):
 
 
 class Failure(_FailureFields):
-    """The reason why a value will never exist, sent to a client that fetches it. `base` and `op_index` say where.
+    """The reason why a value will never exist. The server sends the reason to a client that fetches the value.
 
-    The text is cut at a bound, because it is kept as long as any value that failed with it and sent to each client.
+    `base` is the handle of op 0 of the segment that failed, or 0 if no segment failed. `op_index` is the index of an op
+    in that segment's program. The text is cut at a bound, because the server keeps the text as long as any value that
+    failed for this reason, and sends the text for each fetch of such a value.
     """
 
     __slots__ = ()
@@ -33,9 +35,9 @@ class Failure(_FailureFields):
         return cls(error.case, error.text, base, op_index)
 
     def of_result(self, program: Program, base: int, op_index: int) -> Failure:
-        """Returns the failure of one result of the segment with that base.
+        """Returns the failure of result `op_index` of the segment whose base is `base`.
 
-        A failure of another segment stays as it is.
+        If this failure began in another segment, returns it unchanged.
         """
         if self.base != base:
             return self

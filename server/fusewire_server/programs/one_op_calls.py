@@ -1,4 +1,4 @@
-"""Finds the ops of a program that tier 0 cannot leave to the array library. Pure."""
+"""Finds the ops of a program that tier 0 cannot leave to the array library, because its bits may differ. Pure."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class OneOpCall(NamedTuple):
 
 
 class OneOpCalls:
-    """The calls that need one-op plans when a program runs op by op. `look_on` finds them, one op at a time."""
+    """The calls that need one-op plans when a program runs op by op. Each call of `look_on` looks into one op."""
 
     def __init__(self, program: Program, *, is_library_exact: bool) -> None:
-        """`is_library_exact`: whether the device's array library has the same bits as our kernels."""
+        """`is_library_exact`: whether the device's array library computes the same bits as our kernels."""
         self.found: list[OneOpCall] = []
         self._known: set[OneOpCall] = set()
         self._signatures = iter(program.distinct)
         self._is_library_exact = is_library_exact
 
     def look_on(self) -> bool:
-        """Looks into one more op. Returns False if there is none."""
+        """Adds the calls of the next op to `found`. Returns False if no op is left."""
         following = next(self._signatures, None)
         if following is None:
             return False
@@ -59,7 +59,7 @@ def calls_of(program: Program, *, is_library_exact: bool) -> set[OneOpCall]:
 
 
 def _calls_of(signature: Signature, *, is_library_exact: bool) -> set[OneOpCall]:
-    """Returns the calls inside an op of which the array library computes nothing or not all."""
+    """Returns the calls inside one op that need one-op plans; none if the array library computes the whole op."""
     op, specs, attributes = signature.op, signature.operands, signature.attributes
     if op.category is Category.COMPOSITE:
         return calls_of(expand(op, specs, attributes).program, is_library_exact=is_library_exact)

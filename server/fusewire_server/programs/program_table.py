@@ -1,8 +1,8 @@
-"""Keeps the known programs: how each can run now, and when one is worth compiling. No I/O.
+"""Keeps the known programs, how each can run now, and when each is worth compiling. No I/O.
 
-Programs are structure and hold no data, so all sessions share one table, keyed by the server's own digest of the
-canonical bytes. A program runs at tier 0 (op by op) from its first use; once its plan is loaded it runs at tier 1.
-A fragment is compiled only if it keeps coming.
+A program holds no data, so all sessions share one table. The table's keys are digests that the server computes from the
+canonical bytes of the programs. A program runs at tier 0 (op by op) from its first use, and at tier 1 once its plan is
+loaded. A fragment is compiled only after it has been used `promote_fragment_after` times.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PlanState(Enum):
 
 @dataclass(frozen=True, eq=False)
 class OneOp:
-    """A loaded one-op plan. All programs that need it share it; it is dropped with the last of them."""
+    """A loaded one-op plan. All programs that need the plan share it. The plan is dropped with the last of them."""
 
     loaded: LoadedPlan
     slot_layout: SlotLayout
@@ -69,7 +69,7 @@ class ProgramEntry:
     loaded: LoadedPlan | None = None
     slot_layout: SlotLayout | None = None
     uses: int = 0
-    holders: int = 0  # number of sessions that have numbered it
+    holders: int = 0  # how many times sessions have numbered it and not let go of it
     rows: int = 0
     submissions: int = 0
     rows_per_submission: Counter[int] = field(default_factory=Counter)
@@ -78,7 +78,7 @@ class ProgramEntry:
     compiling_ns: int = 0
     refusal: str = ""
     is_prepared: bool = False  # whether the one-op plans of tier 0 have been asked for
-    calls: OneOpCalls | None = None  # its calls that need one-op plans, as far as found; None before the first use
+    calls: OneOpCalls | None = None  # its calls that need one-op plans, found so far; None before the first use
     missing_calls: set[OneOpCall] = field(default_factory=set)  # its calls without a one-op plan
     fault: Failure | None = None  # why it cannot run at tier 0, until it is prepared again
     one_ops: dict[OneOpCall, OneOp] = field(default_factory=dict)  # its one-op plans, kept as long as this entry
@@ -119,14 +119,14 @@ class ProgramEntry:
         self.changed.add(self)
 
     def cannot_run(self, failure: Failure) -> None:
-        """Notes that missing one-op plans will not come. Rows that wait for them fail."""
+        """Notes that missing one-op plans will not come. Rows that wait for these plans fail."""
         self.fault = failure
         self.is_prepared = False
         self.missing_calls.clear()
 
 
 class TableBounds(NamedTuple):
-    """The most programs that no session holds, and the most bytes of all programs and of those that a session holds."""
+    """The most programs that no session holds, the most bytes of all programs, and the most that one session holds."""
 
     programs: int
     table_bytes: int = sys.maxsize
@@ -134,7 +134,7 @@ class TableBounds(NamedTuple):
 
     @property
     def tenant_bytes(self) -> int:
-        """Half of all bytes, so that one tenant leaves room for others."""
+        """The most bytes of the programs of one tenant: half of all bytes, so that there is room for other tenants."""
         return self.table_bytes // 2
 
 
@@ -142,7 +142,7 @@ class TableBounds(NamedTuple):
 class ProgramTable:
     """All known programs. Beyond the bounds it drops programs that no session holds, the least recently used first.
 
-    The cost of adding a program does not depend on how many there are.
+    The cost of adding a program does not depend on the number of programs.
     """
 
     limits: ProgramLimits
@@ -218,7 +218,7 @@ class ProgramTable:
     def _evict(self) -> None:
         """Drops programs beyond the bounds.
 
-        Keeps the one used last, which is about to be held or is read ahead of its frame.
+        Keeps the program used last, because a session may be about to hold it.
         """
         bounds = self.bounds
         while len(self._unheld) > 1 and (len(self._unheld) > bounds.programs or self.size_bytes > bounds.table_bytes):
@@ -233,7 +233,7 @@ def bucket(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
-_MOST_CLAIMED = 1 << 16  # results of a rejected program that become failures; handles of later ones name nothing
+_MOST_CLAIMED = 1 << 16  # most results of a rejected program that become failures; later results stay unknown handles
 
 
 def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> ProgramTable:
@@ -247,7 +247,7 @@ def program_table(config: Config, tenant_of: Callable[[bytes], Hashable]) -> Pro
 class Claim:
     """The claims of rejected program bytes: the results that become failures, and the credit that a segment takes.
 
-    A claim is kept as long as the session has a number for the program, so it is small whatever the bytes say.
+    The session keeps the claim as long as it has a number for the program, so a claim is small whatever the bytes say.
     """
 
     live_bits: int  # bit i stands for result i
@@ -270,9 +270,9 @@ class Claim:
 def claim_of(raw: bytes, limits: ProgramLimits, rejection: Case) -> Claim:
     """Returns the claim of a program that `limits` or the rules reject.
 
-    If its arrays are too large, or there is no memory for it, its credit is counted as its client counts it, so that
-    all of it comes back. Other rejected programs are not decoded for that, because clients check all other rules and
-    limits.
+    If a quota rejects the program (its arrays are too large, or there is no room for it), the server counts its credit
+    as the client does, so that the client gets all of the credit back. The server does not decode other rejected
+    programs for their credit, because a correct client checks all other rules and limits before it sends.
     """
     try:
         if rejection.exception is QuotaExceeded:

@@ -1,9 +1,11 @@
-"""Estimates the time of a submission from its number of rows, by a fit of earlier ones. Pure.
+"""Estimates the time of a submission from its number of rows, by a fit to earlier submissions. Pure.
 
-On a GPU a plan often takes the time of its launches, for one row as for sixty; on a CPU each row takes its own time. An
-estimate that divided the first by the rows would keep rows apart that cost nothing together, and would never learn
-otherwise. So the time of n rows is estimated as a + b·n, by a weighted least squares fit in which older measurements
-count less and less. Submissions of one size do not determine b; until there are others, b keeps its share of a + b.
+On a GPU a submission often takes the time of its launches, which is the same for one row and for sixty rows. On a CPU
+each row adds its own time. If the estimate for a row were the measured time divided by the number of rows, rows that
+cost nothing together would look expensive. They would be kept in separate submissions, and the estimate would never be
+corrected. So the time of n rows is estimated as a + b·n, by a weighted least squares fit in which older measurements
+count less and less. Submissions that all have the same number of rows do not determine b; until there is another number
+of rows, the share of b in a + b stays as it is.
 """
 
 from __future__ import annotations
@@ -12,13 +14,15 @@ from dataclasses import dataclass
 
 _KEPT = 7 / 8  # the factor that each new measurement applies to the weight of earlier ones
 _OWN_SHARE = 0.5  # b / (a + b) before anything is known
-# The share of what was learnt of b that each measurement forgets, because it may have been learnt at a bad time.
+# Each measurement moves the learnt share of b by this factor back to `_OWN_SHARE`, because the share may have been
+# learnt when other work disturbed the measurements.
 _FORGOTTEN = 1 / 64
 _LEAST_SHARE = 1 / 64
 _MOST_BELIEVED = 1.5  # the most that a measured time counts, as a multiple of the expected time
-# A submission may take longer than its launches by this share of their time, however long they take.
+# All rows beyond the first may add this share of the launches' time to a submission, even beyond the time bound.
 _WORTH_ITS_COMPANY = 0.5
-# Weight of the known share in a new fit, as a variance of the number of rows relative to its square.
+# The weight of the known share in a new fit: the variance of the number of rows that weighs as much as the known share,
+# divided by the square of the mean number of rows.
 _PRIOR_WEIGHT = 0.1
 
 
@@ -38,10 +42,13 @@ class RowCost:
     def measured(self, rows: int, device_ns: int) -> None:
         """Adds the measurement that a submission of `rows` rows took `device_ns`.
 
-        A shorter time than expected counts at once, because a longer time often has other causes, such as other users
-        of the processor. A longer time of no more rows than usual counts up to `_MOST_BELIEVED` times the expected
-        time; in full it would suggest that more rows take no longer. A time of more rows than usual counts as it is: it
-        tells how little rows cost together.
+        If the submission has no more rows than the mean, the measured time is compared with the expected time. If the
+        measured time is shorter, earlier times are scaled down in the same ratio at once, because longer times often
+        have other causes, such as other users of the processor. If the measured time is longer, it counts as at most
+        `_MOST_BELIEVED` times the expected time, because the full time would suggest that more rows take no longer.
+
+        If the submission has more rows than the mean, the measured time counts as it is, because it tells how little
+        rows cost together.
         """
         level = 1.0
         if rows * self.weight <= self.rows and self.weight:
@@ -65,9 +72,10 @@ class RowCost:
     def rows_within(self, bound_ns: int) -> int:
         """Returns the most rows of a submission that should take at most `bound_ns`, or little more than its launches.
 
-        Rows that would fit if a row's whole time were its own may always go. Beyond these the number is at most twice
-        that of recent submissions, so that an estimate is tested before it is relied on. If a single row is within the
-        bound, two may go once to measure what rows cost together.
+        As many rows as would fit if the time were proportional to the number of rows may always go. A larger number is
+        at most twice the number of rows of recent submissions, so that an estimate is tested before it is relied on.
+        If recent submissions had one row and a single row is within the bound, two may go, to measure what rows cost
+        together.
         """
         beside_ns, own_ns = self._split()
         if not own_ns:

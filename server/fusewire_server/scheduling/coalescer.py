@@ -1,14 +1,14 @@
-"""Chooses the next submission: rows of one program, one row a session, fairly by device time. Pure.
+"""Chooses the next submission: rows of one program, one row a session, so that device time is shared fairly. Pure.
 
 Ready rows gather in the queues of their sessions while the device works. When the device can take more, the coalescer
 chooses the tenant that has used the least device time, and of this tenant the session that has used the least. The
 program at the head of that session's queue is the program of the submission. Every other session with the same program
-at the head of its queue adds a row. Rows are grouped by program, never by order of arrival, and no row waits for
-others.
+at the head of its queue adds a row. Rows are grouped by program, never by order of arrival, and no row waits for other
+rows to arrive.
 
-The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. A tenant or session that
-has work again starts no earlier than the account that was served last, so idling earns nothing. (Goyal, Vin, Cheng:
-Start-time Fair Queuing, 1996.)
+The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. When a tenant or session
+has work again, its account is raised at least to that of the tenant or session served last, so that nobody saves up
+device time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing, 1996.)
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its
 class Accounts:
     """Device time used by each key (a tenant, or a session of a tenant), on a clock that all keys share.
 
-    `served_at_ns` is that clock: the time used by the account that was served last.
+    `served_at_ns` is the shared clock: the time used by the account that was served last.
     """
 
     used_ns: dict[object, int] = field(default_factory=dict)
@@ -86,9 +86,10 @@ class Coalescer:
     def next_batch(
         self, open_lane: Callable[[Row], Hashable | None], rows_that_fit: Callable[[ProgramEntry], int]
     ) -> Batch | None:
-        """Takes the rows of the next submission from their queues. Returns None if no head can run now.
+        """Takes the rows of the next submission from their queues. Returns None if no queue's first row can run now.
 
-        `open_lane` returns where a row would go, or None if it cannot run now; a submission has rows of one lane only.
+        `open_lane` returns where a row would go, or None if the row cannot run now. All rows of a submission go to the
+        same place. `rows_that_fit` returns the most rows of a program for which the device has memory.
         """
         if not self._busy:
             return None
@@ -109,7 +110,7 @@ class Coalescer:
         return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns)
 
     def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> list[Session]:
-        """Returns the session to serve and the sessions that may join it. `lanes` has the lane of each that can run."""
+        """Returns the session to serve, then the sessions that may join. `lanes` has the lanes of all that can run."""
         if len(lanes) == 1:
             return list(lanes)
         ready = sorted(lanes, key=self._rank)
@@ -122,15 +123,15 @@ class Coalescer:
         return max(1, self._submission_ns // _first_estimate_ns(entry))
 
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
-        """Replaces the advance charge of a batch by the measured time."""
+        """Replaces the advance charge for the rows of a batch by the measured time of a row."""
         self._correct(batch.rows, measured_row_ns - batch.row_ns)
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
-        """Takes back the advance charge of those rows of a batch that do not run."""
+        """Takes back the advance charge for the rows of a batch that do not run."""
         self._correct(rows, -batch.row_ns)
 
     def charge(self, session: Session, device_ns: int) -> None:
-        """Charges a session for device time outside its rows, or for the difference from what its rows were charged."""
+        """Charges a session for device time outside its rows, or corrects the charge for its rows by a difference."""
         self._tenants.charge(session.tenant, device_ns)
         self._sessions[session.tenant].charge(session.session_id, device_ns)
 

@@ -18,8 +18,8 @@ from fusewire_server.sessions.session import Row, Session
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
-# The most submissions of a lane that the device has been told and has not completed: one that runs, and one behind it
-# so that the device never idles.
+# The most submissions of a lane that the device has been told and has not completed: one that runs, and one that is
+# next, so that the device never idles.
 MOST_OUTSTANDING = 2
 
 
@@ -28,7 +28,7 @@ class Lane(Enum):
 
     FAST = "fast"
     SLOW = "slow"  # rows that run op by op or take long, and other rows of sessions that have such rows on the device
-    # Submissions that left the slow lane because they take so long; later ones of that lane run beside them.
+    # Submissions that left the slow lane because they take so long; later slow submissions run beside them.
     LASTING = "lasting"
 
     __hash__ = object.__hash__  # Enum hashes the name in Python code, and each frame looks into tables keyed by lanes
@@ -55,8 +55,8 @@ class Lanes:
         self._told: Counter[Lane] = Counter()  # number of outstanding submissions by lane
         self._slow: Counter[Session] = Counter()  # number of outstanding rows outside the fast lane, by session
         self._last_slow: dict[Session, int] = {}  # number of the slow submission that a session waits for
-        # Rows in the lasting lane, and reads of large values, by session. The session's next rows would only wait for
-        # these, so they are not sent.
+        # The number of rows in the lasting lane and of reads of large values, by session. The next rows of such a
+        # session are not sent, because they would only wait until those rows and reads have ended.
         self._lasting: Counter[Session] = Counter()
 
     @property
@@ -67,8 +67,8 @@ class Lanes:
     def open_to(self, row: Row) -> Hashable | None:
         """Returns where a row would go if it were sent now, or None if it cannot be sent.
 
-        A row of the slow lane goes with rows that wait for the same submission: rows that wait for others would delay
-        it.
+        A row of the slow lane goes only with rows that wait for the same submission, because rows that wait for another
+        submission would delay it.
         """
         if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
@@ -90,7 +90,7 @@ class Lanes:
         return self._submissions
 
     def pass_by(self, number: int) -> None:
-        """Records that a submission takes long, which frees its place in the slow lane for others."""
+        """Records that a submission takes very long. Its place in the slow lane becomes free for other submissions."""
         told = self._outstanding[number]
         self._told[told.lane] -= 1
         self._outstanding[number] = told._replace(lane=Lane.LASTING)
@@ -122,7 +122,7 @@ class Lanes:
         return Lane.SLOW if is_slow else Lane.FAST
 
     def _count(self, told: Told, change: int) -> None:
-        """Adds +1 for a submission that the device has been told, −1 for one that it has completed."""
+        """Adds +1 for a submission that the device has been told, or −1 for a submission that has completed."""
         self._told[told.lane] += change
         if told.lane is Lane.FAST:
             return

@@ -1,4 +1,4 @@
-"""Round-robin over owners; each owner's requests stay in order. Pure."""
+"""Serves owners round-robin, and keeps the requests of each owner in order. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Owner(Hashable, Protocol):
-    """One of the owners of a tenant, for example a session."""
+    """An owner of requests, for example a session. Every owner belongs to a tenant."""
 
     @property
     def tenant(self) -> str: ...
@@ -19,12 +19,13 @@ class Owner(Hashable, Protocol):
 class Turns(Generic[T]):
     """Queues of items by owner, served round-robin.
 
-    An item may stand in the queues of several owners. An item that `is_settled` when it is reached takes no turn.
+    An item may stand in the queues of several owners. If an item `is_settled` when its turn comes, it is dropped and
+    the next item takes the turn.
     """
 
     def __init__(self, is_settled: Callable[[T], bool] = lambda _: False) -> None:
         self._is_settled = is_settled
-        self._queues: OrderedDict[Hashable, deque[T]] = OrderedDict()  # none is empty; the first is next
+        self._queues: OrderedDict[Hashable, deque[T]] = OrderedDict()  # no queue is empty; the first is next
 
     def add(self, owner: Hashable, item: T) -> None:
         self._queues.setdefault(owner, deque()).append(item)
@@ -34,7 +35,7 @@ class Turns(Generic[T]):
         return len(self._queues.get(owner, ()))
 
     def take(self) -> T | None:
-        """Removes and returns the next item, or None if there is none. Ends its owner's turn."""
+        """Removes and returns the next item, or None if there is none. Ends the turn of the item's owner."""
         while self._queues:
             owner, queue = self._queues.popitem(last=False)
             while queue and self._is_settled(queue[0]):
@@ -60,7 +61,7 @@ class Turns(Generic[T]):
     def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
         """Removes and returns all items for which `is_meant` is true.
 
-        Asks once per item: the answer may change meanwhile.
+        Calls `is_meant` once for each item of a queue, because its answer may change meanwhile.
         """
         taken_out: list[T] = []
         for owner, queue in list(self._queues.items()):
@@ -75,11 +76,14 @@ class Turns(Generic[T]):
 
 
 class TenantTurns(Generic[T]):
-    """Round-robin on two levels: over tenants, and over the owners of each tenant, however many owners a tenant has."""
+    """Serves tenants round-robin, and the owners of each tenant round-robin in that tenant's turns.
+
+    A tenant with many owners gets no more turns than a tenant with one.
+    """
 
     def __init__(self, is_settled: Callable[[T], bool]) -> None:
         self._is_settled = is_settled
-        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()  # none is empty; the first is next
+        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()  # no tenant's queues are all empty; the first is next
 
     def add(self, owner: Owner, item: T) -> None:
         self._tenants.setdefault(owner.tenant, Turns(self._is_settled)).add(owner, item)
@@ -90,7 +94,7 @@ class TenantTurns(Generic[T]):
         return 0 if turns is None else turns.waiting(owner)
 
     def take(self) -> T | None:
-        """Removes and returns the next item, or None if there is none. Ends the turn of its owner and of the tenant."""
+        """Removes and returns the next item, or None if there is none. Ends the turns of its owner and its tenant."""
         while self._tenants:
             tenant, turns = self._tenants.popitem(last=False)
             item = turns.take()

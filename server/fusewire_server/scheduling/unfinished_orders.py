@@ -1,39 +1,41 @@
-"""Splits device-thread time evenly between unfinished orders and those that overtake them. Pure.
+"""Splits device-thread time evenly between unfinished orders and the orders that overtake them. Pure.
 
 A row that runs op by op takes time in proportion to the ops of its program. The plan of a long row, and the read of a
-large value, take time in proportion to their data. The device thread works on all of these in slices and attends to
-other orders between slices. Several such orders may be unfinished at once; they take turns. An order overtakes all
-unfinished orders if it concerns none of their sessions and no session of an order that was held up before it. Every
-other order waits until the earlier orders that concern its sessions have ended. So a session's orders keep their order.
+large value, take time in proportion to their data. The device thread works on all of these orders in slices. A slice is
+a part of such an order; between slices the thread attends to other orders. Several orders may be unfinished at once;
+the unfinished orders take turns. An order overtakes all unfinished orders if it has no session in common with them, or
+with any order that was held up earlier. Every other order waits until the earlier orders that concern its sessions have
+ended. So the orders of a session never overtake each other.
 
-Time (`TimeShares`). While there are both, the unfinished orders and the orders that overtake them get about the same
-time: each side gets as much as the other side has just used, up to `MOST_OWED_NS`. Only used time counts; time in which
+Time (`TimeShares`). The unfinished orders and the orders that overtake them get about the same time while there are
+both: each side gets as much as the other side has just used, up to `MOST_OWED_NS`. Only used time counts; time in which
 a thread waited for a processor or for the interpreter lock is charged to neither side.
 
-Why no client can see the difference. A value belongs to one session, and an order reads, writes, frees or overwrites
-only values of the sessions that it concerns. So two orders that concern different sessions have no value in common.
-Either may come first, or their slices may alternate: the result is as if the loop had given the overtaking order first.
-In particular
+Results. No client can see that an order was overtaken. A value belongs to one session, and an order reads, writes,
+frees or overwrites only values of the sessions that it concerns. So two orders that concern different sessions have no
+value in common. Either order may come first, or their slices may alternate: the result is the same as if the loop
+thread had sent the overtaking order first. In particular
 
 - no overtaking order frees or donates a value that an unfinished order reads or will write, because an order that frees
-  or donates it concerns the same session;
-- a block that an overtaking order releases was a value of another session, which no held-up order will use;
-- a block that is newly allocated had been released before; an unfinished order releases before its end only results of
-  rows that have failed, which the order does not touch again and no client can read;
+  or donates such a value concerns a session of the unfinished order;
+- a block that an overtaking order releases held a value of another session, and no held-up order will use that value;
+- a block that is newly allocated was released before; an unfinished order releases before its end only results of rows
+  that have failed, and neither does the order touch these results again nor can a client read them;
 - an arena keeps no data from one launch of a whole plan to the next, and the device runs launches in the order in which
-  they are issued; a plan that runs in slices has an arena that no other plan uses before its row has ended.
+  they are issued; a plan that runs in slices has an arena that no other plan uses before the row of the first plan has
+  ended.
 
 A session that has ended sends nothing more, and nobody reads its values. So an unfinished order that concerns only
-ended sessions may be given up at any slice: nobody would have read the values that it has not written.
+ended sessions may be given up after any slice, because nobody will read the values that the order has not yet written.
 
-Memory. A run at tier 0 reserves memory for its intermediate values. Other orders may need that memory, and they must
-neither wait for the end of the run, which may be hours away, nor be refused memory because of it. So the run gives its
-reservation back and starts its row again when there is memory. That changes no result, because a row at tier 0 writes
-its results only after all its ops have run, and until then its inputs are unchanged. (A plan writes results while it
-runs. It reserves nothing and never starts again; its results get memory only when it first has the arena.) An
-allocation of a value may take the reservation of any run. A run may take the reservations of larger runs only, and
-waits for the others. A release that is held up may give back early each value that no unfinished or held-up order
-needs, because no later order can name a value that has died.
+Memory. A run at tier 0 reserves memory for its intermediate values. Other orders may need that memory. These orders
+must not wait until the run ends, because that may take hours, and must not be refused memory because of the run. So the
+run gives its reservation back, and starts its row again when there is memory. That changes no result, because a row at
+tier 0 writes its results only after all its ops have run, and until then its inputs are unchanged. (A plan writes
+results while it runs. So a plan reserves nothing and never starts again; the results get memory only when the plan
+first has the arena.) An allocation of a value may take the reservation of any run. A run may take the reservations of
+larger runs only, and waits for the other runs. A held-up order that releases values may release each value early that
+no unfinished or other held-up order needs, because no later order can name a value that has died.
 """
 
 from __future__ import annotations
@@ -46,13 +48,15 @@ from itertools import chain
 from typing import Generic, TypeVar
 
 SLICE_NS = 300_000
-# Longer, because other threads run during it; the thread waits for the interpreter lock at its end.
+# The length of a slice that is one foreign call. It is longer, because other threads run during the call, and at the
+# end of the call the device thread has to wait for the interpreter lock.
 FOREIGN_SLICE_NS = 1_000_000
 MOST_OWED_NS = 5_000_000  # the most time that each side gets for the time that the other side has used
-# The pause between slices that are not foreign calls. It lets a thread that waits for the interpreter lock get it:
-# every launch releases the lock while ops run, but too briefly for the other thread to wake up in time.
+# The pause between slices that are not foreign calls. During the pause another thread gets the interpreter lock. Every
+# launch also releases the lock while ops run, but so briefly that a thread that waits for the lock wakes up too late.
 PAUSE_S = 0.00005
-LOOK_S = 0.000_001  # the pause between two looks for orders, for the same reason; the system makes it a little longer
+# The pause between two looks for orders, for the same reason. The operating system makes the pause a little longer.
+LOOK_S = 0.000_001
 
 Order = TypeVar("Order")
 Run = TypeVar("Run")
@@ -68,7 +72,7 @@ class Progress(Enum):
 
 @dataclass(eq=False, slots=True)
 class _Place(Generic[Order]):
-    """An order in the queue of each of its parties. `behind` counts the queues in which it is not the first."""
+    """An order in the queue of each of its parties. `behind` counts the queues in which the order is not the first."""
 
     order: Order
     behind: int = 0
@@ -78,7 +82,7 @@ class Line(Generic[Order]):
     """Unfinished orders, and the orders that wait for them.
 
     Two orders depend on each other if they share a party; a party is a session. The first order in a party's queue is
-    unfinished, or waits in the queue of another party.
+    unfinished, or waits behind other orders in the queue of another party.
     """
 
     def __init__(self) -> None:
@@ -88,8 +92,8 @@ class Line(Generic[Order]):
     def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
         """Returns whether an order may be acted on now. If not, the order is held up.
 
-        A held-up order keeps all later orders of its parties waiting. So does an order that goes in slices, until its
-        `end`.
+        A held-up order keeps all later orders of its parties waiting. An order that goes in slices does the same until
+        `end` is called for it.
         """
         is_free = self._queues.keys().isdisjoint(parties)
         if goes_in_slices or not is_free:
@@ -99,7 +103,7 @@ class Line(Generic[Order]):
     def end(self, parties: Collection[Hashable]) -> list[Order]:
         """Ends the unfinished order of these parties. Returns the orders that may be acted on now.
 
-        Each returned order counts as unfinished until its own `end`, whether it goes in slices or not.
+        Each returned order counts as unfinished until `end` is called for it, whether it goes in slices or not.
         """
         following = [self._leave(party) for party in parties]
         self.is_open = not self._queues
@@ -118,7 +122,7 @@ class Line(Generic[Order]):
         self.is_open = not self._queues
 
     def _leave(self, party: Hashable) -> Order | None:
-        """Removes the first order of a party's queue. Returns the next one if it waits in no other queue."""
+        """Removes the first order of a party's queue. Returns the next order if it is now first in all its queues."""
         queue = self._queues[party]
         queue.popleft()
         if not queue:
@@ -156,20 +160,24 @@ class TimeShares:
         self._others_ns += used_ns
 
     def is_turn(self, now_ns: int, waiting: Waiting) -> bool:
-        """Returns whether the unfinished orders run now. A brief order may delay them by up to one slice."""
+        """Returns whether the unfinished orders run now. A brief order may delay these by up to one slice."""
         if waiting is Waiting.NOTHING:
             self._others_ns = self._due_ns = 0
             return True
         return now_ns >= self._due_ns + (SLICE_NS if waiting is Waiting.BRIEF else 0)
 
     def begin_turn(self, now_ns: int) -> None:
-        """Starts a turn as long as the time that other orders have used since the last turn, up to a bound."""
+        """Starts a turn of the unfinished orders.
+
+        The turn lasts as long as the time that other orders have used since the last turn, up to `MOST_OWED_NS`.
+        """
         self._until_ns = now_ns + min(self._others_ns, MOST_OWED_NS)
 
     def goes_on(self, slice_began_ns: int, now_ns: int, progress: Progress, *, is_foreign: bool) -> bool:
         """Notes that a slice has ended. Returns whether another slice follows in this turn.
 
-        If none follows, other orders get as long as that slice took, and `SLICE_NS` at least.
+        If none follows, other orders get as much time as that slice took, but at most `MOST_OWED_NS` and at least
+        `SLICE_NS`. If the slice ended because its order waits, unfinished orders may run again at once.
         """
         self.pause_s = 0.0 if is_foreign else PAUSE_S
         self._others_ns = 0
@@ -179,14 +187,17 @@ class TimeShares:
 
 
 def slice_ns(*, is_foreign: bool) -> int:
-    """Returns the length of a slice. `is_foreign`: it is one foreign call, which releases the interpreter lock."""
+    """Returns the length of a slice, in ns.
+
+    `is_foreign`: whether the slice is one foreign call. A foreign call releases the interpreter lock.
+    """
     return FOREIGN_SLICE_NS if is_foreign else SLICE_NS
 
 
 def giving_way(reserved_bytes: Mapping[Run, int], lacking_bytes: int, *, above_bytes: int = 0) -> list[Run]:
     """Chooses the runs that give back their reservations so that `lacking_bytes` more are free, the largest first.
 
-    Only runs that reserve more than `above_bytes` are chosen. The list is empty if all of them together free too
+    Only runs that reserve more than `above_bytes` are chosen. The list is empty if all such runs together free too
     little.
     """
     chosen: list[Run] = []

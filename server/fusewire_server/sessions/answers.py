@@ -1,8 +1,8 @@
 """Keeps a session's answers until the client has taken them. No I/O, no clock.
 
-The server numbers the frames that carry answers, and keeps each frame until the client acknowledges it. Answers that
-the client has not taken bound its fetches: beyond `limits.unread_bytes` values stay on the device until the client
-takes some. With nothing untaken, one value of any size may go.
+The server numbers the frames that carry answers, and keeps each frame until the client acknowledges it. The values that
+the client has fetched but not yet taken hold at most `limits.unread_bytes` of host memory. Further fetched values stay
+on the device until the client takes some answers. If no value is untaken, one value of any size may come to the host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _ANSWER_BYTES = 64  # size of an answer in a frame without the value or the text
 
 
 class Answer(NamedTuple):
-    """The outcome of a fetch: the value's bytes, the number of bytes that travel beside the stream, or the failure."""
+    """The outcome of a fetch: a small value's bytes, or a large value's size, or the failure.
+
+    A large value travels beside the stream.
+    """
 
     fetch: int
     data: memoryview | None
@@ -30,7 +33,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Beside:
-    """A value on the host that travels beside the stream, kept for the client and for the calls that carry it."""
+    """A value on the host that travels beside the stream. It is kept while the client or a Download call needs it."""
 
     data: memoryview
     is_wanted: bool = True  # whether the client has neither taken nor abandoned it
@@ -47,17 +50,23 @@ class Answers:
         self.unacknowledged: deque[tuple[int, list[Answer]]] = deque()
         self.beside: dict[int, Beside] = {}  # answers that Download calls carry, by fetch
         self.untaken: dict[int, int] = {}  # host bytes held until the answer is acknowledged, by fetch
-        self.unread_bytes = 0  # the sum of these and of the values in `beside`
+        self.unread_bytes = 0  # the sum of `untaken` and of the sizes of the values in `beside`
 
     def owe_again(self) -> None:
-        """Queues all unacknowledged answers again for a new stream, whose client expects their first number next."""
+        """Queues all unacknowledged answers again for a new stream.
+
+        The frame numbers go back too, because the client expects the first unacknowledged number next.
+        """
         owed = [answer for _, answers in self.unacknowledged for answer in answers]
         self.last_frame -= len(self.unacknowledged)
         self.unacknowledged.clear()
         self.unsent[:0] = owed
 
     def acknowledge(self, number: int) -> None:
-        """Drops frames up to `number`, which the client has seen. Raises CaseError for a number that was never sent."""
+        """Drops the frames up to `number`, because the client has seen them.
+
+        Raises CaseError if frame `number` was never sent.
+        """
         if number > self.last_frame:
             raise CaseError("undecodable_frame", f"frame {number} is acknowledged; the last sent is {self.last_frame}")
         while self.unacknowledged and self.unacknowledged[0][0] <= number:
@@ -66,7 +75,7 @@ class Answers:
                 self.unread_bytes -= self.untaken.pop(answer.fetch, 0)
 
     def may_read(self, size_bytes: int) -> bool:
-        """Returns whether the host may hold that many more bytes that the client has not taken."""
+        """Returns whether a value of `size_bytes` may come to the host now."""
         return self.unread_bytes == 0 or self.unread_bytes + size_bytes <= self.most_unread_bytes
 
     def begin_read(self, fetch: int, size_bytes: int) -> None:
@@ -93,9 +102,9 @@ class Answers:
         self.unsent.append(Answer(fetch, None, failure))
 
     def tell_again(self, fetch: int) -> bool:
-        """Answers a fetch again if its answer was acknowledged and its bytes still wait beside the stream.
+        """Answers a fetch again if its answer was acknowledged and its bytes still wait for a Download call.
 
-        Returns whether so.
+        Returns whether the fetch was answered again.
         """
         beside = self.beside.get(fetch)
         if beside is None or not beside.is_wanted:
@@ -105,7 +114,10 @@ class Answers:
         return True
 
     def begin_download(self, fetch: int) -> Beside | None:
-        """Returns the value that a call carries; None if there is none. Raises CaseError if enough calls carry it."""
+        """Returns the value that a new Download call carries, or None if no value waits for the fetch.
+
+        Raises CaseError if `MOST_DOWNLOADS` calls carry the value already.
+        """
         beside = self.beside.get(fetch)
         if beside is None or not beside.is_wanted:
             return None
@@ -115,16 +127,19 @@ class Answers:
         return beside
 
     def end_download(self, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """Ends a call. The bytes are dropped when the client has them and no other call carries them."""
+        """Ends a Download call. `is_complete`: whether the client has got all bytes.
+
+        Drops the bytes if the client does not want the value any more and no other call carries it.
+        """
         beside.calls -= 1
         if is_complete:
             beside.is_wanted = False
         self._drop_unwanted(fetch, beside)
 
     def forget_beside(self, fetch: int) -> None:
-        """Drops an answer that the client does not want.
+        """Drops the bytes of an answer that the client does not want, if Download calls carry them.
 
-        An answer inside a frame stays until the frame is acknowledged.
+        An answer whose bytes are inside a frame stays until the frame is acknowledged.
         """
         beside = self.beside.get(fetch)
         if beside is not None:
@@ -141,9 +156,10 @@ class Answers:
             self.forget_beside(fetch)
 
     def take(self, most_bytes: int) -> tuple[int, list[Answer]]:
-        """Takes the answers to send now. Returns the number of the frame that carries them (0 if none), and them.
+        """Takes the answers to send now. Returns the number of the frame that carries them, and the answers.
 
-        A frame takes answers until their size exceeds `most_bytes`; the rest go in the next frame.
+        The number is 0 if there are no answers. A frame takes answers until their size exceeds `most_bytes`; the rest
+        go in the next frame.
         """
         if not self.unsent:
             return 0, []
@@ -162,7 +178,7 @@ class Answers:
 
 
 def _count_until(answers: list[Answer], most_bytes: int) -> int:
-    """Returns the number of answers in a frame: at least one, and just so many that they exceed `most_bytes`."""
+    """Returns the number of answers in a frame: the fewest that exceed `most_bytes`, or all answers."""
     frame_bytes = 0
     for count, answer in enumerate(answers, 1):
         frame_bytes += _ANSWER_BYTES

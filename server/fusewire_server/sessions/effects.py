@@ -1,4 +1,4 @@
-"""Collects the actions that a change of a session's tables asks of the engine. Plain data."""
+"""Collects the actions that the engine must do after a change of a session's tables. Plain data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fusewire_server.sessions.session import Fetching, Value
 
 
 class Effects:
-    """Actions that are collected while tables change; the engine does them afterwards."""
+    """Actions that are collected while tables change. The engine does these actions afterwards."""
 
     __slots__ = ("declared", "failures", "reads", "released", "to_plan", "used", "writes")
 
@@ -17,7 +17,7 @@ class Effects:
         self.declared: list[Value] = []  # uploads whose bytes come beside the stream
         self.reads: list[Fetching] = []  # fetches of values that are ready
         self.released: list[Value] = []  # ready values that died
-        # Programs to ask the planner for, programs that others wait for already included.
+        # Programs to ask the planner for. Other sessions may have asked for some of these programs already.
         self.to_plan: list[ProgramEntry] = []
-        self.used: list[ProgramEntry] = []  # programs whose rows run at tier 0, and need their one-op plans now
+        self.used: list[ProgramEntry] = []  # programs of rows that run at tier 0 and need one-op plans now
         self.failures: list[Failure] = []  # failures to count

@@ -1,4 +1,4 @@
-"""Makes failures of results that will never exist, a bounded number at a time. Pure."""
+"""Makes failed values for results that will never exist, a bounded number at a time. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusewire_server.sessions.rows import fail_value
 from fusewire_server.sessions.session import ValueState
 from fusewire_server.sessions.values import kill, mint
 
-MOST_FAILED = 512  # the most results of a segment that fail in one piece of work
+MOST_FAILED = 512  # the most results of a segment that are failed in one call
 
 NO_BYTES = Spec(dtypes.uint8, (0,))  # the spec of a value that will never exist
 
@@ -22,16 +22,16 @@ NO_BYTES = Spec(dtypes.uint8, (0,))  # the spec of a value that will never exist
 def refuse_results(
     frame: Frame, failures: Iterator[tuple[int, Failure]], dying: tuple[int, ...], amount: Amount
 ) -> FailedResults | None:
-    """Fails all results of a segment of which nothing can be computed. Its dying inputs die as usual."""
+    """Fails all results of a segment because none can be computed. The segment's dying inputs die as usual."""
     frame.session.admit(amount)
     frame.session.complete(amount)
     return mint_failed(frame, FailedResults(failures, dying))
 
 
 def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
-    """Makes failed values for the first handles. Returns `results` if handles are left, else None.
+    """Makes failed values for the first handles. Returns `results` if there may be handles left, else None.
 
-    A session holds a bounded number of failed values; handles beyond that bound stay unknown.
+    A session holds a bounded number of values; handles beyond that bound stay unknown.
     """
     session = frame.session
     room = max(2 * frame.limits.handles - len(session.values), 0)
@@ -46,7 +46,7 @@ def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
 
 
 def fail_some(frame: Frame, failing: PartlyFailed) -> bool:
-    """Fails the first results of a row. Returns whether these were all."""
+    """Fails the next results of a row that are to fail. Returns whether no such result is left."""
     count = 0
     for value, failure in islice(failing.failures, MOST_FAILED):
         fail_value(frame.session, value, failure)

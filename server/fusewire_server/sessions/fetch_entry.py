@@ -1,4 +1,4 @@
-"""Applies a fetch, or the abandoning of a fetch. Pure."""
+"""Applies the entries that begin or abandon a fetch. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from fusewire_server.sessions.values import end_reading
 
 
 def take_fetch(frame: Frame, fetch: Fetch) -> None:
-    """Answers with a failure at once, or has the value read when it is ready. Raises CaseError for too many fetches."""
+    """Begins a fetch. If the value has failed or is unknown, answers at once; else has the value read once it is ready.
+
+    Ignores a fetch that is already being answered. Raises CaseError for too many fetches.
+    """
     session, effects = frame.session, frame.effects
     if _is_repeated(session, fetch.fetch):
         return
@@ -51,7 +54,10 @@ def take_abandon(frame: Frame, abandon: Abandon) -> None:
 
 
 def _is_repeated(session: Session, fetch: int) -> bool:
-    """Returns whether the answer to a fetch is on its way. Answers again if its bytes wait beside the stream."""
+    """Returns whether a fetch was sent before and needs no new read.
+
+    If the answer was acknowledged and its bytes still wait for a Download call, queues the answer again.
+    """
     if fetch in session.fetches or fetch in session.answers.untaken:
         return True
     return session.answers.tell_again(fetch)

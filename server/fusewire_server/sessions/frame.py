@@ -1,4 +1,4 @@
-"""Describes a frame that is being applied: its items, the tables they use, and their effects. Plain data."""
+"""Describes a frame that is being applied: its items, the tables that the items use, and their effects. Plain data."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fusewire_server.sessions.session import Row, Session, Value
 
 
 class FailedResults(NamedTuple):
-    """Handles of results that will never exist, with their failures, and inputs that die after all of these are minted.
+    """Handles of results that will never exist, each with its failure, and handles of inputs that die (`dying`).
 
-    The inputs die last, because none of the results may take the handle of an input.
+    The inputs die after all results have been made, because no result may take the handle of an input.
     """
 
     failures: Iterator[tuple[int, Failure]]
@@ -24,13 +24,13 @@ class FailedResults(NamedTuple):
 
 
 class PartlyFailed(NamedTuple):
-    """A row that is queued after some of its results have failed; `failures` has those that are still to fail."""
+    """A row that is queued once some of its results have failed. `failures` yields the results that must still fail."""
 
     row: Row
     failures: Iterator[tuple[Value, Failure]]
 
 
-Item = NewProgram | Entry | FailedResults | PartlyFailed  # new programs of a frame come before its entries
+Item = NewProgram | Entry | FailedResults | PartlyFailed  # a frame's new programs come before its entries
 
 
 class Arrival(NamedTuple):
@@ -41,7 +41,7 @@ class Arrival(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """A frame, or a part of one, that is being applied to its session. Items add to `effects`."""
+    """A frame, or a part of one, that is being applied to its session. Each item adds its actions to `effects`."""
 
     session: Session
     arrival: Arrival

@@ -1,7 +1,7 @@
-"""Applies the items of a frame to its session: tables change, rows are queued, fetches begin. Pure.
+"""Applies the items of a frame to its session: changes tables, queues rows and begins fetches. Pure.
 
-Items take effect in order; `rows` decides when a row that comes of them is queued. A protocol case ends the session; an
-operation case fails values.
+Items take effect in order. An item may make a row; the module `rows` decides when the row is queued. An error with a
+protocol case ends the session. An error with an operation case fails values.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
 from fusewire_server.sessions.values import kill
 
-MOST_KILLED = 2048  # the most handles that die in one piece of work
+MOST_KILLED = 2048  # the most handles that a Free entry frees in one call
 
 
 class Applied(NamedTuple):
-    """The result of applying items: `left` is applied before the items that follow; an `error` ends the session."""
+    """The result of applying items. `left` is to be applied before the items that follow; `error` ends the session."""
 
     effects: Effects
     left: Item | None = None
@@ -44,7 +44,7 @@ class Intake:
         self._programs = programs
 
     def take(self, session: Session, items: Iterable[Item], arrival: Arrival) -> Applied:
-        """Applies items in order, until one leaves an item or raises a protocol case."""
+        """Applies items in order, until one is applied only in part (the rest is `left`) or raises a protocol case."""
         effects = Effects()
         frame = Frame(session, arrival, self._limits, self._programs, effects)
         try:
@@ -59,7 +59,7 @@ class Intake:
     def close(self, session: Session) -> dict[int, Value]:
         """Drops the rows, fetches and programs of an ended session.
 
-        Returns the values that it held, which are to die.
+        Returns the values that the session held. The caller lets these values die.
         """
         values, session.values, session.large = session.values, {}, {}
         session.queue.clear()
@@ -73,7 +73,7 @@ class Intake:
 
 
 def _take_program(frame: Frame, new: NewProgram) -> None:
-    """Numbers a new program. A bad program fails the segments that use it, not the session."""
+    """Gives a new program its number. A bad program fails the segments that use the program, not the session."""
     session, programs, most = frame.session, frame.programs, frame.limits.programs
     if new.number in session.programs or new.number in session.rejected_programs:
         raise CaseError("undecodable_frame", f"program {new.number} is numbered twice")

@@ -1,8 +1,9 @@
 """Queues rows once their inputs are issued, and fails the results that depend on failed inputs. Pure.
 
-A row joins its session's queue when all its inputs are issued. A row that needs a value that is still to come is held
-back, and so is every row that depends on such a row. When a value fails, only the results that depend on it fail;
-stand-ins replace the failed inputs.
+A value is issued once the row that computes it is in its session's queue, or once its uploaded bytes have arrived. A
+row joins the queue when each of its inputs is issued or has failed; until then the row is held back. When a value
+fails, only the results that depend on this value fail. For the other results of a row, stand-ins replace the failed
+inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fusewire_server.sessions.values import forget_if_dead, make_ready, release_
 
 
 def queue_row(row: Row) -> None:
-    """Queues a row now, or once its inputs are issued."""
+    """Queues a row now, or later when its last input is issued or has failed."""
     awaited = {value for value in row.inputs if value.state is ValueState.AWAITED}
     if not awaited:
         _issue(row)
@@ -32,14 +33,20 @@ def queue_row(row: Row) -> None:
 
 
 def bring_upload(session: Session, value: Value, reads: list[Fetching], released: list[Value]) -> None:
-    """Makes an uploaded value ready when its bytes have arrived, and queues rows and reads that waited for it."""
+    """Makes an uploaded value ready when its bytes have arrived, and queues the rows that waited for the value.
+
+    Fetches of the value join `reads`.
+    """
     make_ready(value, reads)
     _issue_waiting(value)
     release_if_dead(session, value, released)
 
 
 def fail_value(session: Session, value: Value, failure: Failure) -> None:
-    """Fails a value: answers its fetches with the failure, and lets rows that need it run for their other results."""
+    """Fails a value: answers its fetches with the failure, and queues the rows that waited for the value.
+
+    These rows run for the results that do not depend on the value.
+    """
     value.state = ValueState.FAILED
     value.failure = failure
     for fetching in value.fetches.values():
@@ -60,7 +67,7 @@ def fail_row(row: Row, failure: Failure) -> None:
 
 
 def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
-    """Gives up a row: its results fail, its inputs lose a reader, its credit comes back."""
+    """Gives up a row: fails its results, stops counting the row as a reader of its inputs, and returns its credit."""
     fail_row(row, failure)
     for value in row.inputs:
         value.readers -= 1
@@ -82,9 +89,10 @@ def cancel_rows(session: Session, released: list[Value]) -> None:
 
 
 def poison_from_inputs(row: Row, released: list[Value]) -> None:
-    """Fails the results that depend on an input that failed after the row was queued. Called just before submission.
+    """Fails the results that depend on failed inputs. Called just before submission.
 
-    The other results are computed; stand-ins replace the failed inputs.
+    An input may have failed after the row was queued. The other results are computed; stand-ins replace the failed
+    inputs.
     """
     failed = {
         position: failure_of(value) for position, value in enumerate(row.inputs) if value.state is ValueState.FAILED
@@ -96,9 +104,9 @@ def poison_from_inputs(row: Row, released: list[Value]) -> None:
 def failures_of_results(
     row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
 ) -> Iterator[tuple[Value, Failure]]:
-    """Yields the results of a row that fail with its inputs.
+    """Yields the results of a row that depend on failed inputs, each with its failure.
 
-    `causes` has by op the first failed input it depends on.
+    `causes` gives for each op index the position of the first failed input that the op depends on.
     """
     program = row.entry.program
     for output, index in zip(row.outputs, program.live, strict=True):
@@ -107,7 +115,7 @@ def failures_of_results(
 
 
 def stand_in(spec: Spec) -> Value:
-    """Makes a value of no session that replaces the failed inputs of one spec in one row."""
+    """Makes a value that replaces the failed inputs with this spec in one row. The value belongs to no session."""
     value = Value(0, spec, ValueState.STAND_IN)
     value.is_named = False
     return value
@@ -127,7 +135,7 @@ def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> N
 
 
 def _issue(row: Row) -> list[Value]:
-    """Queues a row. Returns the results that are issued with it."""
+    """Queues a row. Returns the results that are now issued."""
     row.session.queue.append(row)
     issued = [value for value in row.outputs if value.state is ValueState.AWAITED]
     for value in issued:
@@ -136,7 +144,10 @@ def _issue(row: Row) -> list[Value]:
 
 
 def _issue_waiting(value: Value) -> None:
-    """Queues the rows that waited for this value alone, and the rows that waited for their results, in a loop."""
+    """Queues the rows that waited only for this value, then the rows that waited only for results of those, and so on.
+
+    A loop does this instead of recursion, because a chain of rows may be long.
+    """
     settled = deque([value])
     while settled:
         following = settled.popleft()
@@ -146,7 +157,10 @@ def _issue_waiting(value: Value) -> None:
 
 
 def _settle(row: Row) -> list[Value]:
-    """Notes that one input of a row is issued or has failed. Returns the values that are issued as a result."""
+    """Notes that one input of a row is issued or has failed. Queues the row if it waits for no other input.
+
+    Returns the values that are now issued.
+    """
     row.waits_for -= 1
     if row.waits_for:
         return []

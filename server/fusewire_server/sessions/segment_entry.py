@@ -1,4 +1,4 @@
-"""Applies a segment: binds its program to the session's values, and queues the row or fails its results. Pure."""
+"""Applies a segment: binds its program to the session's values, and queues a row or fails the results. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _ABSENT = stand_in(NO_BYTES)  # no row reads this value
 
 
 def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed | None:
-    """Queues a row of the segment's program. Returns failures left to do if inputs, bindings or program are bad.
+    """Queues a row of the segment's program.
 
-    Raises CaseError for a protocol case.
+    If the inputs, the bindings or the program are bad, fails results instead, and returns the results that are still to
+    fail. Raises CaseError for a protocol case.
     """
     session = frame.session
     entry = session.programs.get(segment.program)
@@ -53,7 +54,7 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
 
 
 def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | None:
-    """Fails the next results of a row. Returns itself if results are left; queues the row if none are."""
+    """Fails the next results of a row. Returns `failing` if results are left to fail; otherwise queues the row."""
     if not fail_some(frame, failing):
         return failing
     _use(frame, failing.row.entry)
@@ -73,7 +74,10 @@ def _check_fit(frame: Frame, segment: Segment, program: Program) -> None:
 
 
 def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[list[Value], dict[int, Spec | None]]:
-    """Returns the values of a segment's inputs, and by position the unfit inputs, which get an absent value."""
+    """Returns the values of a segment's inputs, and the inputs that do not fit, by position.
+
+    In place of each input that does not fit, the list of values has `_ABSENT`.
+    """
     inputs: list[Value] = []
     misfits: dict[int, Spec | None] = {}
     for position, (handle, spec) in enumerate(zip(segment.inputs, specs, strict=True)):
@@ -90,7 +94,7 @@ def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[
 
 
 def _admit(frame: Frame, segment: Segment, row: Row) -> None:
-    """Takes the row's credit, makes its results, counts it as a reader of its inputs, and lets dying inputs die."""
+    """Takes credit for a row, makes its results, counts the row as reader of its inputs, and lets dying inputs die."""
     session, program = frame.session, row.entry.program
     result_spec = program.result_spec
     row.outputs = [mint(session, row.base + index, result_spec(index), ValueState.AWAITED) for index in program.live]
@@ -111,7 +115,10 @@ def _use(frame: Frame, entry: ProgramEntry) -> None:
 
 
 def _take_misfits(frame: Frame, segment: Segment, row: Row, misfits: Misfits) -> FailedResults | PartlyFailed | None:
-    """Applies a segment with unfit inputs. If some results depend on none of them, stand-ins replace these inputs."""
+    """Applies a segment with inputs that do not fit.
+
+    If some results depend on none of these inputs, stand-ins replace the inputs and the row runs for those results.
+    """
     program = row.entry.program
     failure_of_input = cache(partial(_failure_of_input, segment, program, misfits))
     frame.effects.failures.append(failure_of_input(min(misfits)))

@@ -5,18 +5,19 @@
                               │ goodbye, failure   │ grace passed
                               └────────▶ CLOSED ◀──┘
 
-Numbered frames: the server applies only frame n + 1 after frame n. It drops a frame that it has applied already,
-because a client sends a frame again until it is acknowledged. A later number is a gap, which no correct client leaves.
-Frames with number 0 are outside the numbering and may carry only hello, acknowledgement or goodbye.
+Numbered frames: after frame n the server applies only frame n + 1. The server drops a frame that it has applied
+already, because a client sends each frame again until the server acknowledges it. A number above n + 1 is an error,
+because a correct client leaves no gap. Frames with number 0 are outside the numbering and may carry only hello,
+acknowledgement or goodbye.
 
 Credit: the amount in flight is the admitted amount less the amount that the device has completed. The client computes
-the same from totals that the server sends; these lag behind, so a correct client never overdraws. With nothing in
-flight one segment of any legal size is admitted.
+the amount in flight from totals that the server sends. These totals may be old but are never too high, so a correct
+client never overdraws its credit. If nothing is in flight, one segment of any legal size is admitted.
 
-Fetches need no credit; `answers` bounds them.
+Fetches need no credit, because the module `answers` bounds them.
 
-Values, rows and fetches stand in this file because they refer to their session. The loop thread owns all of it, except
-`Value.block`, which the device thread owns.
+`Value`, `Row` and `Fetching` are in the same file as `Session`, because they refer to each other. The loop thread owns
+all of this state, except `Value.block`, which the device thread owns.
 """
 
 from __future__ import annotations
@@ -34,28 +35,31 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import Claim, ProgramEntry
 from fusewire_server.sessions.answers import Answers
 
-# The most uploads of a session that the device has been told and has not written. Neither credit nor handles bound
-# them: an upload of 0 bytes takes no credit, and an upload holds no handle after that was freed.
+# The most uploads of a session that the device has been told and has not written. Neither credit nor the limit on
+# handles bounds these uploads: an upload of 0 bytes takes no credit, and the client may free an upload's handle before
+# the upload is written.
 MOST_WRITES = 4096
 
 
 class ValueState(Enum):
     """The states of a value.
 
-    AWAITED → (ISSUED →) READY, and from each of them → FAILED (from READY if the device finds no memory).
+    A value goes from AWAITED (through ISSUED, if a row computes it) to READY. From each of these states it may go to
+    FAILED (from READY if the device finds no memory).
     """
 
-    AWAITED = "awaited"  # its bytes are on their way, or its producer waits for such bytes
-    ISSUED = "issued"  # its producer is in a queue, so that rows queued later may use it
-    READY = "ready"  # the device has been told its producer, so that later orders may use it
+    AWAITED = "awaited"  # an upload that has not come, or the result of a row that waits for such an upload
+    ISSUED = "issued"  # the row that computes it is in a queue, so that rows queued later may use it
+    READY = "ready"  # the device has been told to compute or write it, so that later orders may use it
     FAILED = "failed"
-    STAND_IN = "stand-in"  # always: it replaces a failed input in one row
+    STAND_IN = "stand-in"  # a stand-in has no other state; it replaces a failed input in one row
 
 
 class Value:
     """One array of a session.
 
-    It lives from the entry that declares it until its handle and its last reader are gone.
+    A value lives from the entry that declares it until the client has freed the handle and no queued row or fetch will
+    read the value.
     """
 
     __slots__ = (
@@ -191,7 +195,7 @@ class Session:
     completed: Amount = NO_WORK
     live_bytes: int = 0
     device_ns: int = 0  # device time that its rows have used
-    # Fetches of ready values that the device has not been told.
+    # Fetches of ready values that the device has not been told to read.
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # uploads that the device has been told and has not written
     heard_at_ns: int = 0
@@ -205,18 +209,18 @@ class Session:
 
     @property
     def may_go_on(self) -> bool:
-        """Tells whether more entries may be applied; if not, they wait until the device has written some uploads."""
+        """Tells whether more entries may be applied now. If not, the entries wait until some uploads are written."""
         return self.writes < MOST_WRITES
 
     def on(self, event: SessionEvent) -> None:
-        """Moves to the next state. Raises CaseError, and changes nothing, if the event is not legal here."""
+        """Moves to the next state. Raises CaseError, and changes nothing, if this state does not allow the event."""
         following = TRANSITIONS.get((self.state, event))
         if following is None:
             raise CaseError("out_of_turn", f"{event.value} in a session that is {self.state.value}")
         self.state = following
 
     def resume(self, acknowledged: int) -> None:
-        """Gives the session to a new stream. Results that the client has not seen are queued again."""
+        """Gives the session to a new stream. Answers that the client has not acknowledged are queued again."""
         self.answers.acknowledge(acknowledged)
         self.on(SessionEvent.RESUME)
         self.epoch += 1

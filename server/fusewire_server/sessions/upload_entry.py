@@ -1,4 +1,4 @@
-"""Applies an upload: makes its value, with bytes that came with the frame or awaiting them. Pure."""
+"""Applies an upload: makes its value. The bytes are in the frame, or come later in an upload call. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fusewire_server.sessions.values import check_quota, mint
 
 
 def take_upload(frame: Frame, upload: Upload) -> None:
-    """Makes the value of an upload. A bad upload fails its value. Raises CaseError for a protocol case."""
+    """Makes the value of an upload. If the upload is bad, its value fails. Raises CaseError for a protocol case."""
     session, effects = frame.session, frame.effects
     tensor = _tensor_of(upload, frame.arrival.tensors)
     credit = Amount(0, 0 if tensor is None else len(tensor), 0)
@@ -49,7 +49,10 @@ def _check(frame: Frame, upload: Upload, tensor: bytes | None) -> None:
 
 
 def _tensor_of(upload: Upload, tensors: Sequence[bytes]) -> bytes | None:
-    """Returns the bytes of an upload that came with its frame. Raises CaseError if it names bytes that did not come."""
+    """Returns the bytes of an upload, or None if they are not in its frame.
+
+    Raises CaseError if the upload names a tensor that the frame does not have.
+    """
     if upload.tensor is None:
         return None
     if upload.tensor >= len(tensors):

@@ -34,7 +34,7 @@ def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ..
 
 
 def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns every slice start of a segment. Raises CaseError if a start is outside its axis."""
+    """Returns every start of a NumPy slice in a segment. Raises CaseError if a start is outside its axis."""
     starts = repeat_period(period, program.starts, "starts")
     if starts:
         _check_starts(program, starts)
@@ -42,7 +42,7 @@ def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_uploaded(dtype: DType, data: bytes | memoryview) -> None:
-    """Raises CaseError if uploaded bytes are no values of `dtype`: a bool's byte must be 0 or 1."""
+    """Raises CaseError if uploaded bytes are not values of `dtype`. Only bool can fail: its bytes must be 0 or 1."""
     if dtype.is_boolean and len(data) and int(np.frombuffer(data, np.uint8).max()) > 1:
         raise CaseError("upload_failed", "the byte of a bool must be 0 or 1; the upload has other bytes")
 
@@ -56,7 +56,10 @@ def check_dying(dying: tuple[int, ...], inputs: int) -> None:
 
 
 def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:
-    """Returns the indices of ops that depend on failed operands (operand numbers), each with the first of these."""
+    """Returns the index of each op that depends on failed operands, with the lowest operand number among these.
+
+    `failed_operands` are operand numbers.
+    """
     first = program.first_result
     cause = {operand: operand for operand in failed_operands}
     for index, operands in enumerate(program.operands):

@@ -1,4 +1,4 @@
-"""Makes a session's values within its quotas, and forgets those that nobody can read. Pure."""
+"""Makes a session's values within its quotas, and removes the values that nobody can read. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
 
 
 def make_ready(value: Value, reads: list[Fetching]) -> None:
-    """Makes a value ready when the device has been told its producer. Its fetches join `reads`."""
+    """Makes a value ready because the device has been told to compute or write it. Its fetches join `reads`."""
     value.state = ValueState.READY
     if value.fetches:
         reads += value.fetches.values()
@@ -61,9 +61,9 @@ def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
 
 
 def release_if_dead(session: Session, value: Value, released: list[Value]) -> None:
-    """Takes a value that nobody can read out of its session. The value joins `released` if the device holds it.
+    """Removes a value from its session if nobody can read the value. If the value is ready, it joins `released`.
 
-    A value that is still to come stays until it has come or failed.
+    A value that is not ready yet stays until it is ready or has failed.
     """
     if not value.is_dead:
         return
@@ -75,19 +75,22 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
 
 
 def end_reading(fetching: Fetching, released: list[Value]) -> None:
-    """Removes a fetch as reader of its value, because the device has been told it or it was given up."""
+    """Stops counting a fetch as a reader of its value.
+
+    Called when the device has been told to read the value, or when the fetch is given up.
+    """
     fetching.value.readers -= 1
     release_if_dead(fetching.session, fetching.value, released)
 
 
 def forget_if_dead(session: Session, value: Value) -> None:
-    """Takes a failed value that nobody can ask for out of its session."""
+    """Removes a failed value from its session if nobody can read the value."""
     if value.is_dead and value.state is ValueState.FAILED:
         forget(session, value)
 
 
 def forget(session: Session, value: Value) -> None:
-    """Takes a dead value out of its session's table."""
+    """Removes a dead value from its session's tables and from the count of its live bytes."""
     if session.values.get(value.handle) is value:
         del session.values[value.handle]
         session.large.pop(value.handle, None)

@@ -1,7 +1,7 @@
 """Carries large values beside the stream: the gRPC methods Upload and Download.
 
-Values travel as serialised `Chunk`s, which are built and read without protobuf's copies. A call that stalls is given
-up, and every call ends with its session.
+A value travels as serialised `Chunk` messages. The server builds and reads these messages without protobuf's copies. A
+call that makes too little progress is given up, and every call ends when its session ends.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from fusewire_server.transport.refusal import Context, refuse
 log = logging.getLogger("fusewire.bulk")
 
 SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
-# The least bytes, unless fewer are left, that an upload must bring within limits.upload_stall_s, so that a trickle does
-# not keep it alive for ever.
+# An upload must bring this many bytes, or all that are left, within limits.upload_stall_s. So a client that sends a few
+# bytes at a time cannot keep an upload open for ever.
 LEAST_PROGRESS_BYTES = 64 << 10
 _BROKEN_OFF = "the call that carried the bytes was broken off"
 
@@ -43,7 +43,7 @@ class Bulk:
         self._limits = engine.config.limits
 
     async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
-        """Fills the value that the session's stream has declared or will declare soon."""
+        """Receives the bytes of a value that the session's stream has declared or will declare soon."""
         session, handle = self._addressee(context)
         if session is None or handle is None:
             await refuse(context, "session_lost", "this server holds no such session")
@@ -63,7 +63,8 @@ class Bulk:
 
     async def download(self, request: pb.DownloadRequest, context: Context) -> None:
         """Sends the bytes of an answered fetch, in chunks."""
-        # Sent first: gRPC cannot end a call with details while its first message waits together with the metadata.
+        # The metadata is sent first, because gRPC cannot end a call with details while the call's first message waits
+        # together with the metadata.
         await context.send_initial_metadata(())
         session = self._engine.sessions.get(request.session_id)
         if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
@@ -74,13 +75,13 @@ class Bulk:
         try:
             await self._carry_down(session, request.fetch, beside, context)
         except _Unread as unread:
-            await refuse(context, "slow_reader", str(unread))  # this status waits behind the one unread chunk
+            await refuse(context, "slow_reader", str(unread))  # the client gets this status after the unread chunk
         except asyncio.CancelledError:
             await self._refuse_if_ended(session, context)
             raise
 
     async def _refuse_if_ended(self, session: Session, context: Context) -> None:
-        """Ends a cancelled call with a reason if it was cancelled because its session has ended, not by its client."""
+        """Ends a cancelled call with a reason if the session has ended. Otherwise the client has cancelled the call."""
         if session.state is SessionState.CLOSED:
             await refuse(context, "session_lost", "the session has ended")
 
@@ -105,7 +106,10 @@ class Bulk:
         return session, handle
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
-        """Waits for the value to fill: the stream that declares it may be a little behind this call."""
+        """Waits until the session's stream has declared the value of an upload, because the stream may be behind.
+
+        Returns None if the stream does not declare the value within limits.upload_stall_s.
+        """
         call = self._engine.claim_upload(session, handle)
         try:
             async with asyncio.timeout(self._limits.upload_stall_s):
@@ -144,7 +148,7 @@ class Bulk:
     async def _gather(self, chunks: AsyncIterator[bytes], value: Value) -> Staged:
         """Gathers an upload in one block of host memory.
 
-        Raises MemoryError, or CaseError for wrong bytes or too few or many.
+        Raises MemoryError if there is no host memory, and CaseError if the bytes are wrong, too few or too many.
         """
         size_bytes = value.size_bytes
         staged = self._engine.device.stage(size_bytes)
@@ -153,7 +157,7 @@ class Bulk:
         async for chunk in self._data_of(chunks):
             if filled + len(chunk) > size_bytes:
                 raise CaseError("upload_failed", f"more than the {size_bytes} bytes declared")
-            # NumPy lets gRPC's threads run during the copy; assigning to a memoryview does not.
+            # NumPy lets gRPC's threads run during the copy; an assignment to a memoryview would not.
             np.copyto(target[filled : filled + len(chunk)], np.frombuffer(chunk, np.uint8))
             filled += len(chunk)
         if filled != size_bytes:
@@ -162,7 +166,7 @@ class Bulk:
         return staged
 
     async def _data_of(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[memoryview]:
-        """Yields the data of each chunk. Raises CaseError for a chunk out of order, and if they come too slowly."""
+        """Yields the data of each chunk. Raises CaseError if a chunk is out of order or chunks come too slowly."""
         loop, stall_s = asyncio.get_running_loop(), self._limits.upload_stall_s
         due_s, owed_bytes = loop.time() + stall_s, LEAST_PROGRESS_BYTES
         offset = 0
@@ -198,7 +202,7 @@ class _Unread(Exception):
 
 
 def _data_at(offset: int, raw: bytes) -> memoryview:
-    """Returns the data of the chunk at an offset. Raises CaseError for any other chunk and for malformed bytes."""
+    """Returns the data of a chunk. Raises CaseError if its offset is not `offset`, or if its bytes are malformed."""
     try:
         return decode_chunk(raw, offset)
     except ChunkOrderError as error:

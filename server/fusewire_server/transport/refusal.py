@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 
 
 async def refuse(context: Context, case: str, text: str) -> NoReturn:
-    """Ends the call with the status of the case. Its details are the case's name and `text`."""
+    """Ends the call with the status of the case. The details of the status are the case's name and `text`."""
     status = grpc.StatusCode[BY_NAME[case].status]
     await context.abort(status, f"{case}: {text}")
     raise AssertionError("abort always raises")

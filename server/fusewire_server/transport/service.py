@@ -1,4 +1,4 @@
-"""Defines the methods of the gRPC service, with their own serialisers. Decides nothing."""
+"""Defines the methods of the gRPC service and the serialisers of their messages. Other modules do the work."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 SERVICE = "fusewire.v1.Fusewire"
 HELLO_DEADLINE_S = 10.0
-_MOST_NAMED = 16  # the most of a client's protocol versions that a refusal lists
+_MOST_NAMED = 16  # the most protocol versions of a client that a refusal lists
 
 
 class FusewireService:
-    """The three gRPC methods, on one engine."""
+    """The three gRPC methods of a server. All of them use one engine."""
 
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine = engine
@@ -56,7 +56,7 @@ class FusewireService:
     # ---- the session stream ----
 
     async def session(self, frames: RawFrames, context: Context) -> None:
-        """Serves one stream of a session: hello and welcome, then frames both ways until either side ends it."""
+        """Serves one stream of a session: hello and welcome, then frames both ways until one side ends the stream."""
         tenant = self._access.tenant(context.invocation_metadata())
         try:
             hello = await _first(frames, self._limits.message_bytes)

@@ -1,4 +1,4 @@
-"""Serves one connection of a session: reads the client's frames, and writes what the engine owes the client."""
+"""Serves one connection of a session: reads the client's frames, and writes the server's frames."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from fusewire_server.transport.write_deadline import WriteDeadline
 log = logging.getLogger("fusewire.rpc")
 T = TypeVar("T")
 
-# Acknowledgements travel on frames that carry other news, and up to so many of the client's frames may wait for such a
-# frame. A frame for each acknowledgement would delay the answer that follows it.
+# An acknowledgement travels in a frame that carries other news. If there is no other news, the server sends a frame
+# once this many of the client's frames are unacknowledged. A frame for each acknowledgement would delay the answer that
+# comes next.
 MOST_UNACKNOWLEDGED = 16
 TOKEN_CHECK_S = 5.0  # how often the token of an open session is checked again
 
@@ -49,7 +50,7 @@ class SessionStream:
         self._goodbye: pb.Goodbye | None = None
 
     async def run(self) -> None:
-        """Serves the connection until it is over. A broken connection leaves the session to be resumed."""
+        """Serves the connection until it is over. If the connection breaks, the session waits to be resumed."""
         self._engine.attach(self._session, self._wake)
         writer = asyncio.create_task(self._write())
         tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
@@ -105,7 +106,7 @@ class SessionStream:
         return self._session.epoch == self._epoch
 
     async def _apply(self, frame: pb.ClientFrame, size_bytes: int) -> bool:
-        """Applies a frame of the client. Returns False if it was the last. Raises CaseError."""
+        """Applies a frame of the client. Returns False if the frame was the client's last. Raises CaseError."""
         session, engine = self._session, self._engine
         if frame.HasField("hello"):
             raise CaseError("out_of_turn", "a second hello came in one stream")
@@ -122,7 +123,7 @@ class SessionStream:
         return True
 
     def _wake(self) -> None:
-        """Wakes the writer only if it may have something to write, because its turn delays the device thread."""
+        """Wakes the writer only if it may have something to write. A turn of the writer delays the device thread."""
         if self._owes_news or self._engine.is_draining or not self._is_current:
             self._owed.set()
 
@@ -136,9 +137,9 @@ class SessionStream:
         )
 
     async def _write(self) -> None:
-        """Writes everything: welcome, what is owed, and goodbye if the server ends the session.
+        """Writes all frames of the stream: the welcome, the news, and the goodbye if the server ends the session.
 
-        No other task writes.
+        News are answers, acknowledgements and returned credit. No other task writes to the stream.
         """
         await self._send(self._welcome())
         self._owed.set()  # a resumed session may have answers to send
@@ -167,7 +168,7 @@ class SessionStream:
     async def _give_up(self, writer: asyncio.Task[None]) -> None:
         """Handles a failed writer.
 
-        A client that reads too slowly loses its session, unless another stream has taken it over.
+        A client that reads too slowly loses its session, unless another stream has taken the session over.
         """
         try:
             await writer
@@ -237,7 +238,10 @@ def goodbye_of(error: CaseError) -> pb.Goodbye:
 
 
 async def _surely(applying: Awaitable[T]) -> T:
-    """Turns any exception into a CaseError, because a frame that was applied in part cannot be sent again."""
+    """Turns any exception into a CaseError, which ends the session.
+
+    The session cannot go on, because the client cannot send a frame again that was applied in part.
+    """
     try:
         return await applying
     except CaseError:

@@ -1,7 +1,7 @@
 """Cancels a task that waits too long to write, without a timer for each write.
 
-Entering and leaving costs two assignments. One timer checks now and then whether a task is inside; its check comes at
-the latest `limit_s` after the task has entered.
+A task enters the deadline before a write and leaves it afterwards; this costs a few assignments. One timer checks from
+time to time whether a task is inside, and cancels a task that has been inside for `limit_s`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 
 
 class WriteDeadline:
-    """A deadline for one task's writes: `with write_deadline: await …`. Cancels the task after `limit_s` inside."""
+    """A deadline for one task's writes: `with write_deadline: await …`. Cancels the task if a write takes `limit_s`."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
