@@ -1,8 +1,9 @@
-"""The array: a value on the server, used like a NumPy array. Only reading waits.
+"""The array: a value on the server, used like a NumPy array. A program waits only when it reads a value.
 
-A slice is a value, not a view: `y = x[1:]; y += 1` does not change `x`, nor does `x[1:][0] = v`. `x[i] = v` gives the
-array object `x` a new value, which all names of that object see. `x += v` binds the name `x` to a new object. Shapes
-and dtypes are known at once: an op whose operands do not fit raises at its own line.
+A slice such as `x[1:]` is a value, not a view: `y = x[1:]; y += 1` does not change `x`, nor does `x[1:][0] = v`.
+`x[i] = v` gives the array object `x` a new value, and all names of that object see the new value. `x += v` binds the
+name `x` to a new object. Shapes and dtypes are known at once, so an op with operands that do not fit raises an error
+at its own line.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-# Functions of NumPy that return Python objects and need the values for it.
+# Functions of NumPy that return Python objects, and read the values of their arrays for this.
 _NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
 
 
 def is_array_like(value: object) -> bool:
-    """Whether `value`, as the other operand of an array, is uploaded: a buffer, a list, or an object with `__array__`.
+    """Whether an operator uploads `value`, its other operand: a buffer, a list, or an object with `__array__`.
 
-    A complex number counts too, because the upload refuses it with an error that names its dtype.
+    A complex number counts too, because the upload then raises an error that names the number's dtype.
     """
     is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
     return is_given or hasattr(value, "__array__")
 
 
 def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
-    """The function that records an operator whose operands are not arrays and scalars of the calling thread."""
+    """The function that records an operator if an operand is no scalar and no array of the calling thread."""
 
     def record_unusual(self: Array, other: Any) -> Array:
         if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
@@ -75,7 +76,7 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _power_operator() -> Callable[[Array, Any], Array]:
-    """An operator that refuses integers to a negative power, as the result is no integer."""
+    """The power operator. It refuses integers to a negative power, because the result is no integer."""
     op = BY_NAME["power"]
     slow_path = _slow_path(op)
 
@@ -87,7 +88,7 @@ def _power_operator() -> Callable[[Array, Any], Array]:
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A conversion of exponents to `dtype`, like `canonical`; it raises for a negative one if `dtype` is an integer."""
+    """A function that converts exponents as `canonical` does. For an integer `dtype`, a negative exponent raises."""
     if not dtype.is_integer:
         return canonical
 
@@ -192,7 +193,7 @@ class Array(Recorded):
         return f"<fusewire.Array {self._spec!r}>"
 
     def __format__(self, specification: str) -> str:
-        """The text of `repr`; with a specification, that of the Python scalar, which waits for the value."""
+        """The text of `repr`. With a specification, the text of the Python scalar; this waits for the value."""
         if not specification:
             return repr(self)
         if self._spec.shape:
@@ -258,7 +259,7 @@ class Array(Recorded):
         if not isinstance(value, (Recorded, np.generic, *PYTHON_SCALARS)):
             value = self._recorder.owner.array(value)
         changed = with_item(self, key, value, self._recorder.owner.array)
-        # The two objects exchange handles: this one becomes the new value, and `changed` dies here with the old one.
+        # The two objects exchange handles: `self` gets the new value, and `changed` dies here with the old value.
         self._handle, changed._handle = changed._handle, self._handle
         self._recorder, changed._recorder = changed._recorder, self._recorder
 
@@ -279,11 +280,11 @@ class Array(Recorded):
         return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
-        """The array with its axes in another order, given one by one or as a sequence; by default reversed."""
+        """The array with its axes in the order of `axes`, given one by one or as a sequence; by default reversed."""
         return operations.transpose(self, _one_or_many(axes))
 
     def reshape(self, *shape: int | Sequence[int]) -> Array:
-        """The elements in another shape, given one by one or as a sequence. One dim may be −1: it is computed."""
+        """The elements in another shape, given one by one or as a sequence. One dim may be −1 and is then computed."""
         dims = _one_or_many(shape)
         return operations.reshape(self, () if dims is None else dims)
 
@@ -303,7 +304,7 @@ class Array(Recorded):
         return operations.reshape(self, self.shape)
 
     def take(self, indices: Any, axis: int | None = None) -> Array:
-        """The elements at `indices` along `axis`, or of the flattened array if `axis` is None."""
+        """The elements at `indices` along `axis`. If `axis` is None, `indices` select from the flattened array."""
         array = self._recorder.owner.array(indices)
         return operations.take(self.flatten(), array, 0) if axis is None else operations.take(self, array, axis)
 
@@ -349,7 +350,7 @@ class Array(Recorded):
         return clipped
 
     def round(self, decimals: int = 0) -> Array:
-        """Rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
+        """The elements rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
         return operations.round_to(self, decimals)
 
     def dot(self, other: Any) -> Array:

@@ -75,7 +75,10 @@ def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], 
 
 
 def _is_at(index: R, length: int) -> R:
-    """For each place of an axis of `length`, whether it is the one that `index`, one integer on the server, selects."""
+    """Booleans, one for each place of an axis of `length`: whether `index` selects the place.
+
+    `index` is one integer on the server.
+    """
     if index._spec.dtype.is_boolean:
         raise indexing.mask_refused()
     if prod(index._spec.shape) != 1:
@@ -90,9 +93,9 @@ def _is_at(index: R, length: int) -> R:
 
 
 def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
-    """`value`, which broadcasts to the selection of `index`, reshaped to broadcast to the region of shape `part`.
+    """`value` reshaped to broadcast to the region of shape `part`; `value` broadcasts to the selection of `index`.
 
-    The axes of the indices, whose shape is `indices`, are joined to one, and the new axes of `index` are removed.
+    The indices have the shape `indices`. Their axes are joined to one axis, and the new axes of `index` are removed.
     """
     if not isinstance(value, Recorded):
         return value
@@ -104,7 +107,7 @@ def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
 
 
 def _of_rank(value: R, target: Shape) -> R:
-    """`value` with as many axes as `target`, to which it broadcasts. Raises ShapeError if it does not."""
+    """`value` reshaped to as many axes as `target`. Raises ShapeError if `value` does not broadcast to `target`."""
     value = _without_leading_ones(value, len(target))
     shape = value._spec.shape
     shapes.broadcast_to(shape, target)
@@ -112,7 +115,7 @@ def _of_rank(value: R, target: Shape) -> R:
 
 
 def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
-    """`value` with the axes of the indices joined to one, at the place of the axis along which they select."""
+    """`value` with the axes of the indices joined to one axis. This axis stands where the gather selects."""
     shape, first = value._spec.shape, 0 if gather.comes_first else gather.axis
     behind = first + len(indices)
     if prod(shape[first:behind]) != 1:
@@ -136,7 +139,7 @@ def _mask_of(key: Any) -> Any:
 
 
 def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R:
-    """The new value of `x` after an assignment under a mask, whose shape is that of `x` or of its first axes."""
+    """The new value of `x` after an assignment under `mask`. The mask has the shape of `x` or of its first axes."""
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
     if of_mask != shape[: len(of_mask)]:
         raise ArgumentError(f"a mask of shape {of_mask} does not fit {shape}: it must have the shape of the first axes")
@@ -151,7 +154,7 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
 
 
 def _one_for_all(value: R, shape: Shape) -> R:
-    """`value` reshaped to broadcast to `shape`, that of each element which a mask on the server selects."""
+    """`value` reshaped to broadcast to `shape`: the shape of each part of `x` that a mask on the server selects."""
     value = _without_leading_ones(value, len(shape))
     try:
         shapes.broadcast_to(value._spec.shape, shape)
@@ -171,7 +174,7 @@ def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
 
 
 def _in_dtype_of(x: R, value: Any) -> Any:
-    """`value` cast to the dtype of `x`, as promoting both could change elements that are not assigned."""
+    """`value` cast to the dtype of `x`. A promotion of `x` could change elements that are not assigned."""
     dtype = x._spec.dtype
     if isinstance(value, Recorded):
         return astype(value, dtype, copy=False)

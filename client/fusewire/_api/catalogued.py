@@ -1,4 +1,4 @@
-"""The functions of the namespace that are made from the catalogue of ops, each with the name of its op.
+"""The public functions that are made from the catalogue of ops; each function has the name of its op.
 
 `make stubs` writes their types to `catalogued.pyi`, for type checkers and editors.
 """

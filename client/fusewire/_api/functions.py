@@ -1,7 +1,7 @@
-"""Functions of the namespace that are written by hand, with the parameters of NumPy and the array API standard.
+"""The public functions that are written by hand, with the parameters of NumPy and the array API standard.
 
-They have other parameters than their op has operands and attributes, or consist of several ops, or are second names.
-All other functions are in `catalogued`.
+A function is here for one of three reasons: its parameters are not the operands and attributes of its op, it consists
+of several ops, or it is a second name of a function. All other functions are in `catalogued`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ShapeLike = int | Sequence[int]
 
 
 def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
-    """As `asarray`, but copies `data` by default if it is an array."""
+    """The same as `asarray`, but an array `data` is copied by default."""
     return asarray(data, dtype, copy=copy)
 
 
@@ -67,7 +67,7 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  #
 
 
 def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
-    """The bounds of `clip`, with None for a Python integer that no value of the operands' integer dtype exceeds."""
+    """The bounds of `clip`. A Python integer that limits no value of the operands' integer dtype becomes None."""
     strong = [dtype_of(each.dtype) for each in (x, least, most) if isinstance(each, Array | np.ndarray | np.generic)]
     if not strong or not dtypes.promote_all(strong).is_integer:
         return least, most
@@ -78,7 +78,7 @@ def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-    """`x` in another dtype. Floats become integers by truncation; those out of range saturate, and NaN becomes 0."""
+    """`x` in another dtype. Floats become integers by truncation; floats out of range saturate, and NaN becomes 0."""
     return operations.astype(asarray(x), dtype, copy=copy)
 
 
@@ -134,7 +134,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
 
 
 def dot(x1: Any, x2: Any, /) -> Array:
-    """The product of two matrices or vectors, or with a scalar, as in NumPy; for ranks up to 2."""
+    """The product of two matrices, vectors or scalars as in NumPy, for ranks up to 2."""
     a, b = arrays_of(x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
@@ -183,7 +183,7 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
 
 
 def squeeze(x: Any, /, axis: Axis = None) -> Array:
-    """`x` without its axes of length 1, or without those in `axis`."""
+    """`x` without the axes in `axis`; if None, without all axes of length 1."""
     return operations.squeeze(asarray(x), axis)
 
 
@@ -197,7 +197,7 @@ def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
 
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
-    """The arrays joined along `axis`; flattened first if it is None."""
+    """The arrays joined along `axis`. If `axis` is None, the arrays are flattened first."""
     given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("concat takes at least one array")
@@ -242,7 +242,7 @@ def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:
-    """`x` with the order of elements reversed along `axis`; along all axes if None."""
+    """`x` with the order of elements reversed along `axis`, or along all axes if `axis` is None."""
     given = asarray(x)
     axes = axes_of(axis, given.ndim)
     return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
@@ -263,7 +263,7 @@ def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
 
 
 def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Array:
-    """An array of one number everywhere, by default of the number's dtype."""
+    """An array filled with one number, by default in the number's dtype."""
     wanted = dtype_of(_dtype_or_type(fill_value) if dtype is None else dtype)
     value = wanted, _fitting(fill_value, wanted)
     return _create("full", (value,), (shape_of(shape), wanted.code))
@@ -283,7 +283,7 @@ empty = zeros
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Array:
-    """An array of one number with the shape of `x`, and by default its dtype. `x` itself is not uploaded."""
+    """An array filled with one number, with the shape of `x` and by default its dtype. `x` itself is not uploaded."""
     like = x if isinstance(x, Array) else np.asarray(x)
     session = x.session if isinstance(x, Array) else default_session()
     wanted = dtype_of(like.dtype if dtype is None else dtype)
@@ -305,7 +305,7 @@ empty_like = zeros_like
 def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
     """start, start + step, … below stop. By default int64 if all three are integers, else float64.
 
-    In an integer dtype the first two elements are truncated and their distance is the step, as in NumPy.
+    In an integer dtype the first two elements are truncated, and their distance becomes the step, as in NumPy.
     """
     if stop is None:
         start, stop = None, start
@@ -324,7 +324,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
 
 
 def _whole_step(start: Any, step: Any, dtype: DType) -> int:
-    """The distance between the first two elements in an integer dtype; in an unsigned one it may wrap around."""
+    """The distance between the first two elements in an integer dtype. In an unsigned dtype it may wrap around."""
     distance = int(start + step) - int(start)
     least_distance = -np.iinfo(dtypes.to_numpy(dtype)).max
     if not dtype.is_signed and least_distance <= distance < 0:
@@ -333,7 +333,7 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
 
 
 def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
-    """`num` evenly spaced points from start to stop, by default float64; without `endpoint` they end before stop.
+    """`num` evenly spaced points from start to stop, by default float64; without `endpoint` the last one is before stop.
 
     With `endpoint` the last point is exactly `stop`. For an integer dtype the points are rounded down.
     """
@@ -352,7 +352,7 @@ def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
     """A matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     height, width = shape_of((rows, rows if columns is None else columns))
-    # All diagonals outside the matrix give zeros, so the nearest one stands for them: attributes are bounded.
+    # Every diagonal outside the matrix gives zeros, so the nearest such diagonal serves for all: attributes are bounded.
     diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
     return _create("eye", (), (height, width, diagonal, wanted.code))
 
@@ -375,7 +375,7 @@ def result_type(*operands: Any) -> DType:
 
 
 def _dtype_in(operand: Any) -> Any:
-    """The dtype of a NumPy array or scalar; any other operand, which names a dtype itself."""
+    """The dtype of a NumPy array or scalar. Any other operand names a dtype and is returned as it is."""
     return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
 
 

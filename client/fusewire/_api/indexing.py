@@ -1,7 +1,7 @@
-"""Reads the key of `x[key]` as NumPy does. Pure.
+"""Reads the key of `x[key]` as NumPy does, without side effects.
 
-Integers, slices, `...` and `None` become one region and a new shape. An array of integers among them gathers along its
-axis. Starts are not part of the region, so that a window that moves over the array stays the same op.
+Integers, slices, `...` and `None` become one region and a new shape. An array of integers in the key gathers along its
+axis. The starts of slices are not part of the region, so a loop that moves a window over an array repeats the same op.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _STEP_OF_ONE = (1,)
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis` of the array which the region and the new axes have produced.
+    """Integers that select along `axis`. This axis is counted after the region is taken and the new axes are added.
 
-    `comes_first`: the axes of the indices are the first of the result. As in NumPy, this is so if a slice, `...` or
-    `None` stands between the indices and a single integer.
+    If `comes_first`, the axes of the indices are the first axes of the result. As in NumPy, this happens if a slice,
+    `...` or `None` stands between the indices and a single integer.
     """
 
     axis: int
@@ -46,7 +46,7 @@ class Index(NamedTuple):
     new_axes: tuple[int, ...] = ()
 
     def selected(self, part: Shape, indices: Shape) -> Shape:
-        """The shape that the key selects of a region of shape `part`, if its indices have the shape `indices`."""
+        """The shape of what the key selects from a region of shape `part`. Its indices have the shape `indices`."""
         shape = part if self.new_shape is None else self.new_shape
         if self.gather is None:
             return shape
@@ -64,7 +64,7 @@ class Writes(NamedTuple):
     """The effect of an assignment through indices on each place of one axis."""
 
     is_written: Host  # (length,) bool
-    writer: Host  # (length,) int32, or int64 for long axes: the index of the value written; 0 where none is
+    writer: Host  # (length,) int32, or int64 for long axes: the index of the written value; 0 where none is written
 
 
 class _Reader:
@@ -72,7 +72,7 @@ class _Reader:
 
     def __init__(self, shape: Shape, *, is_split: bool) -> None:
         self._shape = shape
-        self._is_split = is_split  # whether other items stand between the integers, single or in an array
+        self._is_split = is_split  # as `_is_split` returns it
         self._axis = 0
         self._axes: list[int] = []
         self._lengths: list[int] = []
@@ -163,7 +163,7 @@ def read_index(key: Any, shape: Shape) -> Index:
 
 
 def read_window(key: Any, shape: Shape) -> Index | None:
-    """A fast `read_index` for a slice of the first axis with step 1, which loops use most; None for any other key."""
+    """A fast `read_index` for a slice of the first axis with step 1, the usual key in loops; None for any other key."""
     if type(key) is not slice or key.step is not None or not shape:
         return None
     start, stop, _ = key.indices(shape[0])
@@ -173,7 +173,7 @@ def read_window(key: Any, shape: Shape) -> Index | None:
 
 
 def whole(shape: Shape) -> Region:
-    """The region of all elements of an array of `shape`, to which `x[...] = value` assigns."""
+    """The region of all elements of an array of `shape`. `x[...] = value` assigns to this region."""
     shapes.check(shape)
     axes = tuple(range(len(shape)))
     return Region(axes, shape, (1,) * len(shape), ())
@@ -184,7 +184,7 @@ def indices_of(given: Any) -> Host:
     indices = np.asarray(given)
     if indices.dtype.kind == "b":
         raise mask_refused()
-    if not indices.size and isinstance(given, list | tuple):  # an empty list has floats by default
+    if not indices.size and isinstance(given, list | tuple):  # NumPy makes an empty list an array of floats
         return indices.astype(np.int64)
     if indices.dtype.kind not in "iu":
         raise DtypeError(f"indices have dtype {indices.dtype.name}, not an integer one")
@@ -197,9 +197,10 @@ def mask_refused() -> ArgumentError:
 
 
 def last_writes(indices: Host, length: int) -> Writes:
-    """The effect of an assignment through `indices` on an axis of `length`; the last value for a place stays.
+    """The effect of an assignment through `indices` on an axis of `length`.
 
-    As in reading, negative indices count from the back, and those out of range mean the first or the last place.
+    If several values go to one place, the last value stays. As in reading, negative indices count from the back, and
+    indices out of range mean the first or the last place.
     """
     if not length and indices.size:
         raise ShapeError("an axis of length 0 has no place to assign to")
@@ -207,12 +208,12 @@ def last_writes(indices: Host, length: int) -> Writes:
     places = np.clip(np.where(flat < 0, flat + length, flat), 0, max(length - 1, 0))
     writes = Writes(np.zeros(length, np.bool_), np.zeros(length, np.int32 if length < 1 << 31 else np.int64))
     writes.is_written[places] = True
-    writes.writer[places] = np.arange(len(places))  # NumPy assigns in order, so the last one stays
+    writes.writer[places] = np.arange(len(places))  # NumPy assigns in order, so the last value stays
     return writes
 
 
 def _is_split(items: Sequence[Any]) -> bool:
-    """Whether other items stand between the integers, single or in an array."""
+    """Whether other items stand between the integers of a key. An array of integers counts as an integer here."""
     places = [place for place, item in enumerate(items) if not (item is None or item is ... or type(item) is slice)]
     return bool(places) and places[-1] - places[0] >= len(places)
 

@@ -1,4 +1,4 @@
-"""Finds our function for a call of NumPy's, and renames the call's arguments for it."""
+"""Finds the Fusewire function for a call of a NumPy function, and renames the call's arguments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire_protos import dtypes
 
-# NumPy's names that differ from ours, which are those of the array API standard.
+# NumPy's names of functions that differ from ours. Our names are those of the array API standard.
 _NUMPY_NAMES = {
     "absolute": "abs",
     "amax": "max",
@@ -27,13 +27,14 @@ _NUMPY_NAMES = {
     "true_divide": "divide",
 }
 
-# NumPy's names of parameters that differ from ours: of operands, which are positional here, and of options.
+# NumPy's names of parameters that differ from ours: first the names of operands, then the names of options. Our
+# functions take operands by position.
 _NUMPY_FIRST_OPERANDS = ("a", "ary", "m", "array", "arrays")
 _NUMPY_SECOND_OPERAND = "b"
 _NUMPY_OPTIONS = {"a_max": "max", "a_min": "min"}
 
 
-# Functions of NumPy that return Python objects and do not need the values.
+# Functions of NumPy that return Python objects and do not need the values of arrays.
 _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
@@ -41,7 +42,7 @@ _KNOWN_HERE: dict[Any, Callable[..., Any]] = {
 }
 
 
-# Functions of NumPy that we do not have, composed of those that we have.
+# Functions of NumPy that Fusewire lacks, composed of functions that Fusewire has.
 _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
     np.rint: lambda a: a.astype(dtypes.to_floating(a.dtype), copy=False).round(),
     np.divmod: lambda a, b: (np.floor_divide(a, b), np.remainder(a, b)),
@@ -50,7 +51,7 @@ _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
 
 @cache
 def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
-    """Our function for `numpy_function`. None if there is none, or if it is not in NumPy's main namespace."""
+    """Our function for `numpy_function`. None if we have none, or if NumPy's main namespace lacks `numpy_function`."""
     numpy_name = numpy_function.__name__
     if getattr(np, numpy_name, None) is not numpy_function:
         return None
@@ -63,7 +64,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
 def translate_arguments(
     numpy_function: Any, function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """A call's arguments under the names that `function` has for them. Raises TypeError for an unknown one."""
+    """A call's arguments under the names of the parameters of `function`. Raises TypeError for an unknown argument."""
     ours = {
         _NUMPY_OPTIONS.get(name, name): value
         for name, value in options.items()

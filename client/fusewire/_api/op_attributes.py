@@ -1,4 +1,4 @@
-"""An op's attributes as parameters of its function, and the conversion from users' arguments to attributes."""
+"""Makes the parameters of an op's function from the op's attributes, and converts users' arguments to attributes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fusewire_protos.catalogue import Attribute, AttributeKind, Attributes, Op
 
 
 class _Kind(NamedTuple):
-    """The parameter for attributes of one kind."""
+    """How attributes of one kind become parameters, and how arguments become attributes of that kind."""
 
     annotation: str
-    legal: str  # for error messages: what is legal
+    legal: str  # the legal attributes, in words for error messages
     read: Callable[[Any, int], Any]  # (argument, rank of the first operand) → attribute
 
 
 def _float_of(given: Any, rank: int) -> float:
-    """The attribute for a number; that for −0.0 is 0.0. Raises TypeError for an array, whose value is on the server."""
+    """The attribute for a number; −0.0 gives 0.0. Raises TypeError for an array, because its value is on the server."""
     if not isinstance(given, Real):
         raise TypeError(f"a number is required, not {type(given).__name__}")
     return float(given) + 0.0
@@ -38,7 +38,7 @@ _KINDS: dict[AttributeKind, _Kind] = {
     AttributeKind.INTEGER: _Kind("int", "an integer", lambda given, _: operator.index(given)),
 }
 
-PARAMETER_KINDS = frozenset(_KINDS)  # of attributes for which a parameter can be made from the entry alone
+PARAMETER_KINDS = frozenset(_KINDS)  # the kinds of attributes that become parameters without code by hand
 
 
 def parameters_of(op: Op) -> Signature:
@@ -50,7 +50,7 @@ def parameters_of(op: Op) -> Signature:
 
 
 def attributes_of(op: Op, given: Mapping[str, Any], rank: int) -> Attributes:
-    """The attributes for the arguments `given`, by parameter. Raises ArgumentError, ShapeError or TypeError."""
+    """The attributes for the arguments `given`, keyed by parameter. Raises ArgumentError, ShapeError or TypeError."""
     return tuple([_read(op, attribute, given[_name_of(attribute)], rank) for attribute in op.attributes])
 
 

@@ -1,7 +1,8 @@
-"""Makes the functions that users call from the catalogue's entries.
+"""Makes public functions from the entries of the catalogue.
 
-An entry suffices if its op takes a fixed number of arrays, and attributes that are numbers, flags or axes. These become
-parameters behind the arrays, with the entry's defaults. The docstring is the entry's summary.
+An entry is enough to make a function if its op takes a fixed number of arrays, and its attributes are numbers, lengths,
+flags or axes. The attributes become parameters behind the arrays, with the defaults of the entry. The docstring is the
+entry's summary.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
-# These take more parameters than the entry has, such as a dtype. They are in `functions`.
+# The functions of these ops take more parameters than the entry has, such as a dtype. `functions` defines them.
 _WRITTEN_BY_HAND = frozenset(
     ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
 )
 
 
-_MOST_CACHED = 256  # combinations of arguments of one op whose attributes are cached
+_MOST_CACHED = 256  # results of `attributes_of` that are cached for one op, by the arguments of the call
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
@@ -101,7 +102,7 @@ def _logsumexp(op: Op) -> _Function:
 
 
 def _with_attributes(op: Op) -> _Function:
-    """The function of an op with attributes: they may be given by position or by name, but flags by name only."""
+    """The function of an op with attributes. Users give attributes by position or by name, but flags by name only."""
     parameters, arrays = parameters_of(op), op.least_operands
 
     def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
@@ -129,7 +130,7 @@ def _with_attributes(op: Op) -> _Function:
 
 
 def _form_of(op: Op) -> _Form | None:
-    """The maker of an op's function; None if the entry does not suffice."""
+    """The maker of an op's function; None if the entry is not enough to make the function."""
     kinds = tuple(attribute.kind for attribute in op.attributes)
     known = _OWN_FORMS.get(op.name) or _FORMS.get((op.most_operands, kinds))
     if known is not None:
@@ -148,5 +149,5 @@ _FORMS: dict[tuple[int | None, tuple[AttributeKind, ...]], _Form] = {
     (1, (AttributeKind.AXES,)): _along_axes,
 }
 
-# Ops with the usual parameters, whose functions handle a case that the op itself does not.
+# Ops with the usual parameters. The function of each handles a case that the op itself does not handle.
 _OWN_FORMS: dict[str, _Form] = {"logsumexp": _logsumexp, "power": _power}

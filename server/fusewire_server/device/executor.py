@@ -1,6 +1,6 @@
-"""Acts on orders: runs submissions, moves values, loads plans. A submission's hot path is here.
+"""Acts on orders: runs submissions, moves values, loads plans. The hot path of a submission goes through here.
 
-Device thread. The completion reports work that the device has not reached yet (see `completion`).
+Runs on the device thread. An outcome that has to wait for the device is reported later (see `completion`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fusewire_server.sessions.session import Fetching, Row
 
 
 class Executor:
-    """Acts on the device. Calls `report` for outcomes known at once; the completion reports all others."""
+    """Acts on orders. Calls `report` for an outcome known at once; the completion reports all other outcomes."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Executor:
         self._tables: WeakKeyDictionary[ProgramEntry, npt.NDArray[np.int64]] = WeakKeyDictionary()
 
     def act(self, order: Order) -> None:
-        """Acts on an order to its end, or until only the device has work left for it."""
+        """Acts on an order until the order is done, or until only the device still has work to do for the order."""
         match order:
             case Run(number, submission):
                 self._run(number, submission)
@@ -89,7 +89,7 @@ class Executor:
         spare: list[Block],
         device_time: DeviceTime,
     ) -> None:
-        """Starts the copies of results that clients wait for, releases memory, and has the run reported."""
+        """Starts the copies of results that clients wait for, and releases memory. The completion reports the run."""
         reads = [self._begin_read(fetching) for fetching in submission.reads]
         for block in spare:
             self._memory.give_back(block)
@@ -98,11 +98,11 @@ class Executor:
         def ran() -> Ran:
             return Ran(number, tuple(failed), device_time.total_ns(), tuple([read() for read in reads]))
 
-        fence = None if reads else device_time.last_fence  # without reads the device has been given no work since
+        fence = None if reads else device_time.last_fence  # without reads the device got no work after this fence
         self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
 
     def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
-        """Launches the plan for all rows. Returns the rows that failed: all of them, or none."""
+        """Launches the plan for all rows. Returns the failed rows: all rows or no row."""
         slot_layout = entry.slot_layout
         assert slot_layout is not None, "a loaded plan has its slot layout"
         arena_bytes = loaded.plan.arena_bytes
@@ -161,11 +161,11 @@ class Executor:
     def _begin_read(self, fetching: Fetching) -> Callable[[], Brought | Missing]:
         """Starts the copy of a value to the host.
 
-        Returns a function that gives the outcome once the device has made the copy.
+        Returns a function that returns the outcome; that function is called after the device has made the copy.
         """
         value = fetching.value
         if value.block is None:
-            return lambda: Missing(fetching)  # the report of the value's producer tells why
+            return lambda: Missing(fetching)  # the report of the run that should have written the value says why
         try:
             readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:

@@ -13,10 +13,11 @@ from fusewire_protos.signatures import Signature
 
 
 def intermediate_bytes(program: Program) -> int:
-    """Returns the peak number of bytes of all values at one time, live results and the copies that ops make included.
+    """Returns the largest number of bytes that all values take at one time.
 
-    A value counts until its last use. A view keeps the value that it shows. An op copies an operand first if that is
-    not in C order. Memory that the array library uses inside an op does not count.
+    Live results count, and so do the copies that ops make: an op first copies each operand that is not in C order.
+    A value counts until its last use, and the use of a view is a use of the value that the view shows. Memory that the
+    array library uses inside an op does not count.
     """
     storage = _Storage(program)
     last_use = storage.last_uses()
@@ -34,8 +35,9 @@ def intermediate_bytes(program: Program) -> int:
 
 
 def most_intermediate_bytes(program: Program) -> int:
-    """Returns an upper bound of `intermediate_bytes` at a tenth of its cost: as if nothing were freed and all were
-    copied.
+    """Returns an upper bound of `intermediate_bytes`, in a tenth of the time.
+
+    The bound assumes that no value is freed and that every value is copied.
     """
     composites = (each for each in program.distinct if each.op.category is Category.COMPOSITE)
     within = max(map(_within, composites), default=0)
@@ -43,19 +45,23 @@ def most_intermediate_bytes(program: Program) -> int:
 
 
 class _Storage:
-    """Knows for each operand number the value whose memory it shows: `owners[number]`, itself if it owns its memory."""
+    """Knows which value owns the memory of each operand number: `owners[number]` is the number of the owner.
+
+    A view has the number of another value there; any other value has its own number.
+    """
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self.owners = [*range(program.first_result)]
-        self._is_dense = [True] * program.first_result  # whether it is in C order, so that no op has to copy it first
+        self._is_dense = [True] * program.first_result  # whether the value is in C order, so that no op copies it first
         for op in program.ops:
             self._place(op)
 
     def _place(self, op: ProgramOp) -> None:
         is_view = op.op.category is Category.VIEW
         source = op.operands[0] if op.operands else 0
-        is_shown = is_view and (op.op.name != "reshape" or self._is_dense[source])  # a reshape of another order copies
+        # A reshape of a value that is not in C order copies the value.
+        is_shown = is_view and (op.op.name != "reshape" or self._is_dense[source])
         self.owners.append(self.owners[source] if is_shown else len(self.owners))
         self._is_dense.append(not is_view or op.op.name == "reshape")
 
@@ -66,8 +72,9 @@ class _Storage:
         return self._program.specs[number].size_bytes
 
     def own_bytes(self, number: int) -> int:
-        """Returns the bytes that a value adds to memory: 0 for an input, which exists already, and for a view of
-        another value.
+        """Returns the bytes that a value adds to memory.
+
+        An input adds 0 bytes because it exists already; a view adds 0 bytes because it shows another value.
         """
         return self.bytes_of(number) if self.is_own(number) else 0
 
@@ -77,8 +84,9 @@ class _Storage:
         return sum(self.bytes_of(operand) for operand in set(op.operands) if not self._is_dense[operand])
 
     def last_uses(self) -> dict[int, int]:
-        """Returns by owner the index of the last op that needs its memory, or the number of ops if a live result shows
-        it.
+        """Returns for each owner the index of the last op that needs the owner's memory.
+
+        If a live result shows that memory, the index is the number of ops.
         """
         return dict(self._uses())
 
@@ -92,7 +100,7 @@ class _Storage:
 
 
 def _within(signature: Signature) -> int:
-    """Returns the bytes of the values inside a composite op, its result included; 0 for any other op."""
+    """Returns the peak bytes of the values inside a composite op, the op's result included; 0 for any other op."""
     if signature.op.category is not Category.COMPOSITE:
         return 0
     return _expanded_bytes(signature.op, signature.operands, signature.attributes)

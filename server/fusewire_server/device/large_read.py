@@ -1,6 +1,6 @@
 """Copies a large value to the host piece by piece, so that other orders run in between.
 
-The device makes one piece at a time, so that the host memory of pieces on their way does not grow with the value.
+The device copies one piece at a time. So the host memory that transfers need does not grow with the value.
 """
 
 from __future__ import annotations
@@ -25,29 +25,32 @@ class _Piece(NamedTuple):
 
 
 class LargeRead:
-    """Copies a block to host memory. Device thread. Nobody may write or release the block meanwhile."""
+    """Copies a block to host memory. Runs on the device thread. No order may write or release the block meanwhile."""
 
     def __init__(self, device: Device, block: Block, size_bytes: int) -> None:
         """Allocates the host memory. Raises MemoryError."""
         self._device = device
         self._block = block
-        # A block whose memory is the host's is copied directly. (size_bytes,), of the block.
+        # If the device uses host memory, this array of (size_bytes,) is the block itself and is copied directly.
         self._source = device.array(block, Spec(dtypes.uint8, (size_bytes,))) if device.info.is_host else None
         self._copied: npt.NDArray[np.uint8] = np.empty(size_bytes, np.uint8)  # (size_bytes,), on the host
         self._wanted_bytes = size_bytes
         self._asked_bytes = 0
-        self._piece: _Piece | None = None  # the piece on its way
+        self._piece: _Piece | None = None  # the piece that the device is copying
 
     @property
     def is_over(self) -> bool:
         return self._piece is None and self._asked_bytes == self._wanted_bytes
 
     def cut_short(self) -> None:
-        """Asks for no more pieces. A piece on its way still arrives: until then the device writes to host memory."""
+        """Asks for no more pieces.
+
+        A piece that the device is copying still arrives; until then the device writes to host memory.
+        """
         self._wanted_bytes = self._asked_bytes
 
     def go_on(self) -> bool:
-        """Takes the piece that has arrived and asks for the next. Returns False if it has not arrived yet."""
+        """Takes the piece that has arrived and asks for the next piece. Returns False if no piece has arrived yet."""
         if self._piece is not None:
             if not self._piece.fence.is_reached():
                 return False
@@ -73,5 +76,5 @@ class LargeRead:
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-    """Copies bytes by NumPy, which lets other threads run meanwhile; assigning to a memoryview does not."""
+    """Copies bytes with NumPy, because other threads can run meanwhile. They cannot while a memoryview is assigned."""
     np.copyto(target, source)

@@ -1,8 +1,8 @@
 """Counts and hands out device memory, and takes back reservations when memory is short.
 
-A row that runs op by op reserves memory for its intermediate values, which lie in no block. A reservation neither makes
-another order fail nor makes another order wait: the row gives its reservation back and starts again (see
-`unfinished_orders`). Device thread, unless said otherwise.
+A row that runs op by op reserves memory for its intermediate values, because these values lie in no block. If another
+order needs that memory, the row gives its reservation back and starts again (see `unfinished_orders`). So a reservation
+makes no other order fail or wait. All functions run on the device thread, unless said otherwise.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from fusewire_server.device.orders import Order, Release, values_needed
 from fusewire_server.scheduling.unfinished_orders import Line, giving_way
 from fusewire_server.sessions.session import Value
 
-MOST_RETREATS = 3  # how often a run gives its reservation to others before it is refused memory
+MOST_RETREATS = 3  # how often a run gives up its reservation for other orders before the run is refused memory
 
 
 class MemoryCount(NamedTuple):
-    """Bytes in blocks now and at their peak, bytes in the device's pool, and blocks reused by donation."""
+    """Counts the bytes in blocks now and at the peak, the bytes in the device's pool, and the donated blocks."""
 
     live_bytes: int
     peak_bytes: int
@@ -31,8 +31,9 @@ class MemoryCount(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """The memory that a row may need: an upper bound, and a function that counts it exactly, which takes as long as
-    many ops.
+    """Says how much memory a row may need.
+
+    `at_most_bytes` is an upper bound. `count_bytes` counts the exact number, and takes as long as many ops take.
     """
 
     at_most_bytes: int
@@ -41,12 +42,12 @@ class Demand(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Reservation:
-    """Device memory for values that lie in no block. `stop` stops the user of that memory when others need it."""
+    """Device memory for values that lie in no block. `stop` stops the use when other orders need the memory."""
 
     demand: Demand
     stop: Callable[[], None]
     size_bytes: int = 0  # reserved now
-    retreats: int = 0  # how often it was given to others
+    retreats: int = 0  # how often the memory was given up for other orders
 
 
 class DeviceMemory:
@@ -57,13 +58,13 @@ class DeviceMemory:
         self._line = line
         self._reservations: list[Reservation] = []
         self._reserved_bytes = 0  # the sum of all reservations
-        self._live_bytes = 0  # any thread may read this field and the next three, each of which is one int
+        self._live_bytes = 0  # any thread may read this field and the next three, because each is one int
         self._peak_bytes = 0
         self._donations = 0
         self._donated_bytes = 0
 
     def count(self) -> MemoryCount:
-        """Returns the counts. Any thread."""
+        """Returns the counts. May be called on any thread."""
         pool_bytes = self._device.pool_bytes()
         return MemoryCount(self._live_bytes, self._peak_bytes, pool_bytes, self._donations, self._donated_bytes)
 
@@ -74,13 +75,13 @@ class DeviceMemory:
     # ---- blocks ----
 
     def may_hold(self, size_bytes: int) -> bool:
-        """Returns whether `size_bytes` fit beside all values, judged by sizes alone."""
+        """Returns whether `size_bytes` fit beside all values. Compares sizes and allocates nothing."""
         if self._exceeds(size_bytes):
             self._release_early()
         return not self._exceeds(size_bytes)
 
     def allocate(self, size_bytes: int) -> Block:
-        """Allocates a block. Raises OutOfMemory only if held-up releases and reservations cannot free enough."""
+        """Allocates a block. Raises OutOfMemory only if held-up releases and reservations together free too little."""
         return self._counted(self._find(size_bytes, lambda: self._device.allocate(size_bytes)))
 
     def put(self, staged: Staged) -> Block:
@@ -99,7 +100,7 @@ class DeviceMemory:
                 self.give_back(block)
 
     def hand_on(self, donor: Value, heir: Value) -> None:
-        """Gives the block of a donor to a result that is written over it."""
+        """Gives the block of a donor to the result that is written over the donor."""
         heir.block = donor.block
         self._donations += 1
         self._donated_bytes += donor.spec.size_bytes
@@ -119,7 +120,7 @@ class DeviceMemory:
         except OutOfMemory:
             if not self._fits(size_bytes):
                 raise
-        # The device has less memory than the sizes say, because it rounds them or its memory is fragmented.
+        # The device has less memory than the sizes say, because the device rounds sizes or has fragmented memory.
         self._release_early()
         self._retreat(self._reserved_bytes)
         return take()
@@ -127,7 +128,7 @@ class DeviceMemory:
     # ---- reservations ----
 
     def enter(self, demand: Demand, stop: Callable[[], None]) -> Reservation:
-        """Adds a reservation of 0 bytes. `stop` is called when others take its memory."""
+        """Adds a reservation of 0 bytes. `stop` is called when other orders take the reserved memory."""
         reservation = Reservation(demand, stop)
         self._reservations.append(reservation)
         return reservation
@@ -138,9 +139,10 @@ class DeviceMemory:
         self.unreserve(reservation)
 
     def reserve(self, reservation: Reservation) -> bool:
-        """Reserves the memory of the demand. Returns False if there is none until other orders have ended.
+        """Reserves the memory of the demand. Returns False if the memory is free only after other orders have ended.
 
-        Raises OutOfMemory if that memory can never be had, or if the reservation has given way `MOST_RETREATS` times.
+        Raises OutOfMemory if the memory does not fit beside all values, or if the reservation has already been given
+        up `MOST_RETREATS` times.
         """
         at_most_bytes, count_bytes = reservation.demand
         size_bytes = at_most_bytes if self._fits(at_most_bytes) else count_bytes()
@@ -191,7 +193,7 @@ class DeviceMemory:
             one.retreats += 1
 
     def _release_early(self) -> None:
-        """Does held-up releases now, except of values that a waiting order needs."""
+        """Releases the values of held-up releases now, except values that a waiting order needs."""
         waiting = self._line.orders()
         needed = {value for order in waiting for value in values_needed(order)}
         for order in waiting:

@@ -1,8 +1,8 @@
 """Runs a row op by op, so that a new program starts before its plan is made.
 
-The array library computes the ops for which its results have the same bits as our kernels. Every other op runs as the
-plan of a program of that one op, which the planner makes and the disk cache keeps; the row waits until those plans are
-loaded. On a device for which no kernels can be compiled the array library computes these ops too, always.
+The array library computes an op if the library's result has the same bits as the result of our kernels. For every other
+op the planner makes the plan of a program that has only this op, and the disk cache keeps the plan. The row waits until
+these plans are loaded. On a device for which no kernels can be compiled, the array library always computes every op.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from fusewire_server.sessions.session import Row, Value
 
 
 def op_cache_of(device: Device) -> OpCache:
-    """Returns the functions that all programs share which run op by op on a device."""
+    """Returns the cache of prepared ops. All programs that run op by op on the device share this cache."""
     return OpCache(device.array_library, is_library_exact=device.info.is_library_exact)
 
 
 def prepare(device: Device, op_cache: OpCache, entry: ProgramEntry) -> Generator[None, None, PreparedProgram]:
-    """Prepares a program that has all its one-op plans, a few ops each time it is resumed. Device thread."""
+    """Prepares a program that has all its one-op plans. Each resumption prepares a few ops, on the device thread."""
     kernel_of = None if device.info.dialect is None else partial(_kernel, device, entry.one_ops)
     return op_cache.prepare(entry.program, kernel_of)
 
 
 def run_op_by_op(device: Device, prepared: PreparedProgram, row: Row) -> Generator[None, None, None]:
-    """Runs a row whose blocks are allocated, one op each time it is resumed. Device thread.
+    """Runs a row after its blocks have been allocated. Each resumption runs one op, on the device thread.
 
     Floating-point errors may raise NumPy warnings, which the caller suppresses.
     """
@@ -50,9 +50,10 @@ def run_op_by_op(device: Device, prepared: PreparedProgram, row: Row) -> Generat
 
 
 def donations(program: Program, dying: Iterable[int]) -> list[Donation]:
-    """Pairs each of the `dying` inputs with a result of its size, as far as there are any; uses each at most once.
+    """Pairs each of the `dying` inputs with a result of the same size in bytes, while such results are left.
 
-    At tier 0 any result may be written over any input of its size, because results are written after all ops have run.
+    No input or result is in two pairs. At tier 0 any result may be written over any input of the same size, because
+    results are written after all ops have run.
     """
     positions: defaultdict[int, list[int]] = defaultdict(list)  # positions by size in bytes
     for position, index in enumerate(program.live):

@@ -1,4 +1,4 @@
-"""Defines the orders that the loop gives the device thread, and the reports that come back. Plain data."""
+"""Defines the orders that the event loop gives to the device thread, and the reports that come back. Plain data."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fusewire_server.sessions.session import Fetching, Row, Session, Value
 class Submission(NamedTuple):
     """Rows of one program that go to the device together.
 
-    `loaded` is the plan that the rows run by, None at tier 0; a plan that is loaded later does not change that.
-    `donated[i]` are the (input, live position) pairs of row i whose input hands its block on to that live result.
-    `released` are values that die with this submission. `reads` are fetches of results that the device thread copies to
-    the host when the rows have run.
+    `loaded` is the plan of the rows, or None at tier 0. It stays None if a plan is loaded after the submission is made.
+    `donated[i]` holds pairs of (input, live position) for row i: the input gives its block to that live result.
+    `released` holds the values that die with this submission. `reads` holds fetches of results: the device thread
+    copies these results to the host when the rows have run.
     """
 
     entry: ProgramEntry
@@ -31,7 +31,7 @@ class Submission(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Run the rows of a submission. `is_long`: its plan takes so long that other orders should not wait for its end."""
+    """Run the rows of a submission. `is_long`: the plan takes so long that other orders should not wait for its end."""
 
     number: int
     submission: Submission
@@ -39,7 +39,7 @@ class Run(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Fill a value with bytes from the host. Its `credit` returns to the session when that is done."""
+    """Fill a value with bytes from the host. When the value is filled, `credit` returns to the session."""
 
     session: Session
     value: Value
@@ -80,7 +80,7 @@ class FailedRow(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """A submission has been completed, except for the failed rows. `reads` are the outcomes of the reads it carried."""
+    """A submission has been completed, except for the failed rows. `reads` are the outcomes of its reads."""
 
     number: int
     failed: tuple[FailedRow, ...]
@@ -89,28 +89,31 @@ class Ran(NamedTuple):
 
 
 class Lasts(NamedTuple):
-    """A submission in slices takes long or waits for others, so that later submissions go on beside it."""
+    """A submission in slices takes long or waits for other orders, so later submissions do not wait for its end."""
 
     number: int
 
 
 class Wrote(NamedTuple):
-    """A value has been written, or could not be for lack of memory; `refusal` then tells why."""
+    """A value has been written; or memory was lacking, and then `refusal` says why."""
 
     write: Write
     refusal: str | None
 
 
 class Missing(NamedTuple):
-    """A fetched value does not come: its producer found no memory, no client wants it now, or `refusal` tells why."""
+    """A fetched value does not come.
+
+    Either the row that computes the value failed, or no client wants the value now, or `refusal` says why.
+    """
 
     fetching: Fetching
     device_ns: int = 0
-    refusal: str | None = None  # tells why the host has no memory for it
+    refusal: str | None = None  # says why the host has no memory for the value
 
 
 class Brought(NamedTuple):
-    """A fetched value is on the host. `device_ns` is the device time of the copy, for a large value only."""
+    """A fetched value is on the host. `device_ns` is the device time of a large value's copy, and otherwise 0."""
 
     fetching: Fetching
     data: memoryview
@@ -140,7 +143,7 @@ Report = Ran | Lasts | Wrote | Missing | Brought | Loaded | Unloadable | Broken
 
 
 def no_room_on_host(size_bytes: int) -> str:
-    """Returns the refusal of a fetched or uploaded value for which the host has no memory, whatever the device has."""
+    """Returns the refusal of a fetched or uploaded value: the host has no memory for it, even if the device has."""
     return f"the host has no memory for a value of {size_bytes} bytes"
 
 
@@ -160,7 +163,7 @@ def sessions_of(order: Order) -> frozenset[Session]:
 
 
 def values_needed(order: Order) -> Iterator[Value]:
-    """Yields the values that an order reads, or to which it writes results."""
+    """Yields the values that an order reads, and the values that get the order's results."""
     match order:
         case Run(submission=submission):
             for row in submission.rows:
@@ -171,7 +174,7 @@ def values_needed(order: Order) -> Iterator[Value]:
 
 
 def goes_in_slices(order: Order) -> bool:
-    """Returns whether an order is done in slices, so that other orders may overtake it. Any thread."""
+    """Returns whether an order is done in slices, so that other orders may overtake it. Runs on any thread."""
     if isinstance(order, Run):
         return order.is_long or order.submission.loaded is None
     return isinstance(order, Read) and is_large(order.fetching)
@@ -183,7 +186,7 @@ def is_large(fetching: Fetching) -> bool:
 
 
 def is_brief(order: Order) -> bool:
-    """Returns whether an order takes very little time in any case, so that unfinished orders may let it go first."""
+    """Returns whether an order always takes very little time. Such an order may go before unfinished orders."""
     match order:
         case Read():
             return not goes_in_slices(order)

@@ -1,8 +1,8 @@
-"""Runs the rows of a long plan in slices, so that other orders run in between. Device thread.
+"""Runs the rows of a long plan in slices on the device thread, so that other orders run in between.
 
-A plan cannot start again as a row at tier 0 can, because it writes results while it runs, some of them over its inputs.
-So it keeps its memory until its row has ended. Sliced plans have an arena of their own, so that whole plans may run
-between two slices. `long_plans` decides which run gets that arena.
+A row that runs by a plan cannot start again as a row at tier 0 can, because a plan writes results while it runs, and
+some results overwrite inputs. So the row keeps its memory until it has ended. Sliced plans use an arena that no other
+plan uses, so that a whole plan may run between two slices. `long_plans` decides which run gets that arena.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fusewire_server.sessions.session import Row, Value
 
 
 class SlicedPlan:
-    """Computes the rows of one run by their plan."""
+    """Computes the rows of one run by the plan of their program."""
 
     is_foreign = True
 
@@ -26,14 +26,14 @@ class SlicedPlan:
         self._in_slices = in_slices
         self._loaded = loaded
         self._slot_layout = slot_layout
-        self._plan: PlanInSlices | None = None  # of the row that is running
+        self._plan: PlanInSlices | None = None  # the plan under way, for the row that is running
 
     @property
     def is_under_way(self) -> bool:
         return self._plan is not None
 
     def begin(self, row: Row) -> bool:
-        """Begins a row. The caller has the arena until the row ends. Raises OutOfMemory."""
+        """Begins a row. No other run may use the arena until the row ends. Raises OutOfMemory."""
         plan = self._loaded.plan
         slots = np.zeros(len(plan.columns), np.int64)
         arena_address = self._in_slices.arena_address(plan.arena_bytes)
@@ -50,7 +50,7 @@ class SlicedPlan:
         self._plan = None
 
     def leave(self) -> None:
-        """Does nothing: a run by its plan takes no memory beside the blocks of its rows."""
+        """Does nothing, because a run by a plan reserves no memory beside the blocks of its rows."""
 
 
 def _addresses(values: Sequence[Value]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Fetches a large value in slices. Device thread."""
+"""Fetches a large value in slices. Runs on the device thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("fusewire.device")
 
 
 class SlicedRead:
-    """A read of a large value. `used_ns` is the time that its slices took; the device thread adds it up."""
+    """A read of a large value. `used_ns` is the time that the read's slices took; the device thread adds it up."""
 
     is_foreign = False
 
@@ -36,7 +36,7 @@ class SlicedRead:
 
     @property
     def tenant(self) -> str:
-        """Returns the tenant whose turns the read takes."""
+        """Returns the tenant of the session that reads. The slices take that tenant's turns."""
         return self.order.fetching.session.tenant
 
     def go_on(self, until_ns: int) -> Progress:
@@ -56,7 +56,7 @@ class SlicedRead:
         return Progress.ENDED
 
     def outcome(self) -> Brought | Missing:
-        """Returns the outcome of the read, once it has ended. Any thread."""
+        """Returns the outcome of the read after the read has ended. May be called on any thread."""
         if self._copy is None or self._is_unwanted:
             return Missing(self.order.fetching, self.device_time.total_ns(), self._refusal)
         return Brought(self.order.fetching, self._copy.data(), self.device_time.total_ns())

@@ -1,4 +1,4 @@
-"""Runs a submission in slices, row by row. Device thread."""
+"""Runs a submission in slices, row by row, on the device thread."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fusewire_server.sessions.session import Row, SessionState
 
 log = logging.getLogger("fusewire.device")
 
-# A run that has used so much time, or waits, is reported so that others need not wait for its end.
+# A run that has used this much time, or that waits, is reported, so that later submissions need not wait for its end.
 LASTING_NS = 5_000_000
 
 
 class Way(Protocol):
-    """A way to compute rows of a program, one row after another, each in several slices."""
+    """A way to compute rows of a program: one row after another, and each row in several slices."""
 
     @property
     def is_foreign(self) -> bool:
@@ -33,20 +33,20 @@ class Way(Protocol):
         """Tells whether a row has begun and has not been stopped."""
 
     def begin(self, row: Row) -> bool:
-        """Begins a row whose blocks are allocated. Returns False if it must wait for other runs. Raises MemoryError."""
+        """Begins a row that has its blocks. Returns False if the row must wait for other runs. Raises MemoryError."""
 
     def go_on(self, until_ns: int) -> bool:
         """Runs one slice. Returns whether the row has ended."""
 
     def stop(self) -> None:
-        """Gives back what a running row took beside its blocks. The row's writes so far stay written."""
+        """Gives back the memory that a running row took beside its blocks. Results already written stay written."""
 
     def leave(self) -> None:
         """Notes that no more rows will come."""
 
 
 class SlicedRun:
-    """A submission that runs in slices. `used_ns` is the time that its slices took; the device thread adds it up."""
+    """A submission that runs in slices. `used_ns` is the time that the slices took; the device thread adds it up."""
 
     def __init__(
         self, order: Run, way: Way, memory: DeviceMemory, device_time: DeviceTime, report: Callable[[Report], None]
@@ -80,7 +80,7 @@ class SlicedRun:
 
     @property
     def tenant(self) -> str:
-        """Returns the tenant whose turns the run takes."""
+        """Returns the tenant of the current row's session. The run takes turns of that tenant."""
         return (self._rows or self.order.submission.rows)[0].session.tenant
 
     def allocate(self, allocation: Allocation) -> None:
@@ -113,7 +113,7 @@ class SlicedRun:
     def _go_on(self, until_ns: int) -> Progress:
         """Runs rows until the time is over.
 
-        Stops after each row if a slice is one foreign call: the arena may go to others.
+        Stops after each row if a slice is one foreign call, because another run may get the arena then.
         """
         while self._rows:
             if not self._go_on_with(self._rows[0], until_ns):
@@ -125,7 +125,7 @@ class SlicedRun:
     def _go_on_with(self, row: Row, until_ns: int) -> bool:
         """Runs a slice of the row. Returns whether the row has ended.
 
-        Any exception of the array library fails this row alone, because rows of other sessions must not fail with it.
+        An exception of the array library fails only this row, because rows of other sessions must not fail with it.
         """
         try:
             if row.session.state is SessionState.CLOSED:

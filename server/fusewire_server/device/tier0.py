@@ -1,4 +1,4 @@
-"""Runs submissions op by op, in reserved memory that goes to other orders when they need it. Device thread."""
+"""Runs submissions op by op on the device thread, in reserved memory. Other orders get that memory if they need it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fusewire_server.sessions.session import Row
 
 @dataclass(eq=False, slots=True)
 class _Known:
-    """A program's intermediate memory, and its prepared ops once they are prepared."""
+    """The bytes of a program's intermediate values, and the program's ops once they are prepared."""
 
     at_most_bytes: int
     exact_bytes: int | None = None
@@ -29,7 +29,7 @@ class _Known:
 
 
 class Tier0:
-    """State that all runs at tier 0 share: the op-by-op functions, and each program's memory and steps."""
+    """State that all runs at tier 0 share: the cache of prepared ops, and what is known about each program."""
 
     def __init__(self, device: Device, memory: DeviceMemory) -> None:
         self._device = device
@@ -48,7 +48,7 @@ class Tier0:
         return known
 
     def steps_of(self, row: Row) -> Generator[None, None, None]:
-        """Prepares the row's program if needed, and runs the row, one op or a few each time it is resumed."""
+        """Prepares the row's program if needed, and then runs the row. Each resumption does one op or a few ops."""
         known = self.known(row.entry)
         if known.prepared is None:
             known.prepared = yield from prepare(self._device, self._op_cache, row.entry)
@@ -67,7 +67,7 @@ class OpByOp:
         self._known = tier0.known(entry)
         self._reservation = memory.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
         self._steps: Generator[None, None, None] | None = None
-        self._is_making = False  # whether the row that is running prepares the program, for all runs of it
+        self._is_making = False  # whether this run's row prepares the program, for all runs of the program
 
     @property
     def is_under_way(self) -> bool:
@@ -76,7 +76,7 @@ class OpByOp:
     def begin(self, row: Row) -> bool:
         """Begins a row.
 
-        Returns False if it must wait for memory or for a row that prepares the program. Raises OutOfMemory.
+        Returns False if the row must wait for memory or for a row that prepares the program. Raises OutOfMemory.
         """
         known = self._known
         if known.prepared is None and known.is_in_the_making:
@@ -110,7 +110,7 @@ class OpByOp:
             self._is_making = self._known.is_in_the_making = False
 
     def _exact_bytes(self) -> int:
-        """Returns the memory of a row's values. Counts only when needed, because counting takes as long as many ops."""
+        """Returns the bytes of a row's values. Counts only when needed, because counting takes as long as many ops."""
         if self._known.exact_bytes is None:
             self._known.exact_bytes = intermediate_bytes(self._entry.program)
         return self._known.exact_bytes

@@ -1,8 +1,9 @@
-"""Applies the rest of a long frame in slices of time, with turns of the loop in between.
+"""Applies the rest of a long frame in time slices, so that the event loop does other work in between.
 
-A frame counts as applied once its first slice is, and its client does not send it again. So the rest is applied even if
-the stream that brought it breaks, and the next frame of the session is read after it. The rest itself waits while the
-device has too many uploads of the session to write. Owned by the loop thread.
+A frame counts as applied after its first time slice, and then its client does not send the frame again. So the rest of
+the frame is applied even if the frame's stream breaks. The server reads the session's next frame only after the rest
+has been applied. The rest waits while the device still has to write too many uploads of the session. The loop thread
+owns this state.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Apply = Callable[[Session, Iterable[Item], Arrival, int], Item | None]
 
 
 class Unread(Protocol):
-    """Items that are decoded one by one on demand, with a known number left."""
+    """Items that are decoded one by one on demand. Their number is known."""
 
     def __len__(self) -> int: ...
 
@@ -41,13 +42,13 @@ class Items:
         return len(self._read) + sum(map(len, self._unread))
 
     def take(self) -> Item:
-        """Removes and returns the next item. Raises CaseError if it cannot be decoded."""
+        """Removes and returns the next item. Raises CaseError if the item cannot be decoded."""
         if self._read:
             return self._read.popleft()
         return next(next(unread for unread in self._unread if unread))
 
     def put_back(self, item: Item) -> None:
-        """Puts an item before all others."""
+        """Puts an item before all other items."""
         self._read.appendleft(item)
 
     def drop(self) -> None:
@@ -65,10 +66,11 @@ class _Rest(NamedTuple):
 
 
 class Backlog:
-    """Frames that have been applied in part, at most one a session.
+    """Frames that have been applied in part: at most one frame for each session.
 
-    `apply` applies items and gets the time at which that began. It stops at an item that it cannot finish in one step,
-    and returns the rest of that item. `give_up` ends a session whose frame cannot be applied whole.
+    `apply` applies items; its last argument is the time at which it began. `apply` stops at an item that it cannot
+    finish in one step, and returns the rest of that item. `give_up` ends a session if the rest of its frame cannot be
+    applied.
     """
 
     def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
@@ -78,7 +80,7 @@ class Backlog:
         self._rests: dict[bytes, _Rest] = {}  # by session
 
     def begin(self, session: Session, items: Items, arrival: Arrival) -> bool:
-        """Applies a frame, or its first slice. Returns whether that was all. Raises as `apply` does."""
+        """Applies a frame for one time slice. Returns whether the whole frame is applied. Raises as `apply` does."""
         assert session.session_id not in self._rests, "a session's frames are applied one after another"
         if session.may_go_on:
             self._apply_slice(session, items, arrival, arrival.now_ns)
@@ -92,7 +94,7 @@ class Backlog:
     async def applied(self, session: Session) -> None:
         """Waits until nothing of the session's frame is left.
 
-        Raises what `apply` raised; the session has then ended.
+        If `apply` raised an error, raises the same error; the session has then ended.
         """
         rest = self._rests.get(session.session_id)
         error = await asyncio.shield(rest.task) if rest is not None else None
@@ -106,7 +108,7 @@ class Backlog:
             rest.wrote.set()
 
     def drop(self, session: Session) -> None:
-        """Drops the rest of a session that has ended."""
+        """Drops the rest of the frame of a session that has ended."""
         rest = self._rests.get(session.session_id)
         if rest is not None:
             rest.items.drop()
@@ -138,7 +140,7 @@ class Backlog:
 
 
 def _until(items: Items, ends_ns: int) -> Iterator[Item]:
-    """Takes items until `ends_ns`, at least one."""
+    """Takes items until the time `ends_ns`, and takes at least one item."""
     while items:
         yield items.take()
         if items and time.monotonic_ns() >= ends_ns:

@@ -1,4 +1,4 @@
-"""Ends a session's upload and download calls with the session. Owned by the loop thread."""
+"""Ends a session's upload and download calls when the session ends. The loop thread owns this state."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from fusewire_protos.errors import CaseError
 from fusewire_server.sessions.session import Session
 
-# The most calls of a session at once: twice what one connection carries, because an old connection may linger beside
-# its successor.
+# The most calls that a session may have at once. The number is twice the number that one connection carries, because
+# the session's old connection may still be open when the new one begins.
 MOST_CALLS = 512
 
 
@@ -23,9 +23,9 @@ class BulkCalls:
 
     @contextmanager
     def carrying(self, session: Session) -> Iterator[None]:
-        """Counts the current task among the session's calls while the body runs.
+        """Counts the current task among the session's calls while the `with` body runs.
 
-        Raises CaseError if there are too many.
+        Raises CaseError if the session has too many calls.
         """
         task = asyncio.current_task()
         assert task is not None, "a task serves each call"

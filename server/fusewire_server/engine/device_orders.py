@@ -1,4 +1,4 @@
-"""Collects the orders of one turn of the loop, so that the device thread wakes up once for all of them."""
+"""Collects the orders of one turn of the event loop, so that the device thread wakes up once for all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from fusewire_server.sessions.session import Session, Value
 
 
 class DeviceOrders:
-    """Orders of one turn of the loop. Owned by the loop thread. `hand_over` takes them, in order."""
+    """The orders of one turn of the event loop. The loop thread owns this state.
+
+    The argument `hand_over` gives orders to the device thread, in their order.
+    """
 
     def __init__(self, hand_over: Callable[..., None]) -> None:
         self._hand_over = hand_over
@@ -20,16 +23,16 @@ class DeviceOrders:
     def add(self, order: Order) -> None:
         """Adds an order to the orders of this turn of the loop."""
         if not self._orders:
-            self._loop.call_soon(self.hand_over)  # in case this turn does not hand them over itself
+            self._loop.call_soon(self.hand_over)  # for the case that no method of this turn hands them over
         self._orders.append(order)
 
     def add_write(self, write: Write) -> None:
-        """Adds a write, which counts among its session's writes until it is done."""
+        """Adds a write. Counts the write among its session's writes until the write is done."""
         write.session.writes += 1
         self.add(write)
 
     def add_release(self, sessions: Iterable[Session], values: Collection[Value]) -> None:
-        """Adds a release of these sessions' values, if there are any."""
+        """Adds a release of these values of these sessions. Adds nothing if there are no values."""
         if values:
             self.add(Release(frozenset(sessions), tuple(values)))
 

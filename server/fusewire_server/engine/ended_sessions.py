@@ -1,4 +1,4 @@
-"""Releases the values of ended sessions, some in each turn of the loop, so that other sessions need not wait."""
+"""Releases the values of ended sessions: some in each turn of the event loop, so that other sessions need not wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusewire_server.sessions.values import let_die
 
 
 class EndedSessions:
-    """Values that ended sessions still hold. Owned by the loop thread, except for `releases`."""
+    """Values that ended sessions still hold. Every method except `releases` runs on the loop thread."""
 
     def __init__(self, orders: DeviceOrders) -> None:
         self._orders = orders
@@ -30,13 +30,16 @@ class EndedSessions:
         self._give_back(session)
 
     def releases(self) -> list[Release]:
-        """Returns releases of all values still held. Any thread, after the loop has stopped releasing them."""
+        """Returns releases of all values still held.
+
+        Runs on any thread, after the loop thread has stopped releasing values.
+        """
         return [Release(frozenset((session,)), tuple(values.values())) for session, values in self._values.items()]
 
     def _give_back(self, session: Session) -> None:
-        """Orders the release of the session's oldest values, and of the others in later turns.
+        """Orders the release of the session's oldest values now, and the release of its other values in later turns.
 
-        A value leaves the table only after its release has been ordered, because `releases` looks there.
+        A value leaves the table only after its release has been ordered, because `releases` reads the table.
         """
         values = self._values[session]
         piece = tuple(islice(values.values(), MOST_KILLED))

@@ -1,7 +1,7 @@
-"""Joins the parts of the server on the loop thread: receive, submit, finish. Nothing here waits.
+"""Joins the parts of the server on the loop thread: receive, submit, finish. Nothing here blocks the loop thread.
 
-The engine passes what clients send to the intake, gives the device thread the resulting orders, and handles the device
-thread's reports. Loop thread and device thread meet only here.
+The engine passes the frames of clients to the intake. It gives the resulting orders to the device thread, and handles
+the device thread's reports. The loop thread and the device thread exchange data only here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from fusewire_server.sessions.session import Session, SessionState, Value, Value
 
 log = logging.getLogger("fusewire.engine")
 
-FEW_ENTRIES = 4  # a frame with no more entries is applied without a look at the clock
+FEW_ENTRIES = 4  # a frame with at most so many entries is applied without reading the clock
 
 
 class Engine:
@@ -67,7 +67,7 @@ class Engine:
         self._intake = Intake(limits, self.programs)
         self._most_listed = frames.most_listed(limits.program_limits())
         self._loop = asyncio.get_running_loop()
-        # Makes one step of appending a report and seeing whether to wake the loop.
+        # Held while a thread appends a report and decides whether to wake the loop thread.
         self._reports_lock = threading.Lock()
         self._reports: list[orders.Report] = []
         self._device_thread = DeviceThread(device, self._take_report)
@@ -88,7 +88,7 @@ class Engine:
 
     @property
     def instance(self) -> bytes:
-        """The identity of this server process, which a client compares when it reconnects."""
+        """The identity of this server process. A client that reconnects compares it."""
         return self._registry.instance
 
     @property
@@ -113,9 +113,9 @@ class Engine:
         self._device_thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Orders the release of all that ended sessions held, and ends the device thread after its orders.
+        """Orders the release of all values that ended sessions held, and ends the device thread after its orders.
 
-        Blocks for at most `timeout_s`. Any thread.
+        Blocks for at most `timeout_s`. Runs on any thread.
         """
         self._device_thread.order(*self._orders.take(), *self._ended_sessions.releases())
         self._device_thread.stop(timeout_s)
@@ -123,35 +123,41 @@ class Engine:
     # ---- sessions ----
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
-        """Opens a session. Raises CaseError if there may be no more sessions, or the server is draining."""
+        """Opens a session. Raises CaseError if a limit allows no more sessions, or if the server is draining."""
         if self.is_draining:
             raise CaseError("draining", "the server is draining and opens no new sessions")
         return self._registry.open(tenant, client, peer)
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
-        """Returns the session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        """Returns the session of a client that lost its stream.
+
+        Raises CaseError if the session has ended or belongs to another tenant.
+        """
         return self._registry.resume(session_id, instance, tenant, acknowledged)
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
         """Gives a session its stream.
 
-        `wake` is called when the session has something to send, or gets another stream.
+        `wake` is called when the session has something to send, or when it gets another stream.
         """
         self._registry.attach(session, wake)
 
     def detach(self, session: Session, epoch: int) -> None:
-        """Lets a session wait to be resumed after the stream of `epoch` broke."""
+        """Keeps a session after the stream of `epoch` broke, so that its client can resume it."""
         self._registry.detach(session, epoch)
 
     def carrying(self, session: Session) -> AbstractContextManager[None]:
-        """Cancels the current task if the session ends while the body runs.
+        """Cancels the current task if the session ends while the `with` body runs.
 
-        Raises CaseError if it has too many calls.
+        Raises CaseError if the session has too many calls.
         """
         return self._bulk_calls.carrying(session)
 
     def drain(self) -> None:
-        """Opens no more sessions, and wakes the streams so that each tells its client and ends. Comes before `stop`."""
+        """Opens no more sessions from now on, and wakes all streams. Call it before `stop`.
+
+        Each stream then tells its client that the server is draining, and ends.
+        """
         self.is_draining = True
         for session in self.sessions.values():
             self._registry.wake(session)
@@ -174,9 +180,10 @@ class Engine:
     def receive(
         self, session: Session, number: int, programs: bytes, bindings: bytes, tensors: Sequence[bytes]
     ) -> bool:
-        """Applies a numbered frame, or its start. Returns whether that was all; if not, `backlog` applies the rest.
+        """Applies a numbered frame or its first part. Returns whether the whole frame is applied.
 
-        Raises CaseError for a protocol case, which ends the session.
+        If only the first part is applied, the backlog applies the rest in later turns of the event loop.
+        Raises CaseError for a protocol error; the caller then ends the session.
         """
         if not session.accept(number):
             return True
@@ -195,38 +202,44 @@ class Engine:
         return left is None or self._backlog.begin(session, Items((left, *following)), arrival)
 
     def _apply(self, session: Session, items: Iterable[Item], arrival: Arrival, began_ns: int) -> Item | None:
-        """Applies items until one is not finished in one step. Returns the rest of that item, or None."""
+        """Applies items until an item takes more than one step. Returns the rest of that item, or None."""
         effects, left, error = self._intake.take(session, items, arrival)
         if error is not None:
-            self._orders.add_release([session], effects.released)  # the session's tables no longer hold them
+            self._orders.add_release([session], effects.released)  # the tables no longer hold these values
             raise error
         self.counters.decode.add(time.monotonic_ns() - began_ns)
         self._act(session, effects)
         return left
 
     async def applied(self, session: Session) -> None:
-        """Waits until all frames received so far are applied. Raises CaseError if one cannot be."""
+        """Waits until all frames received so far are applied. Raises CaseError if a frame cannot be applied."""
         await self._backlog.applied(session)
 
     def acknowledge(self, session: Session, number: int) -> None:
-        """Notes that the client has seen result frames up to `number`. Raises CaseError for one that was never sent."""
+        """Notes that the client has seen the result frames up to `number`.
+
+        Raises CaseError if no frame of that number has been sent.
+        """
         session.answers.acknowledge(number)
         self._reads.go_on(session)
 
     def downloaded(self, session: Session, fetch: int, beside: Beside, *, is_complete: bool) -> None:
-        """Ends a call that carried an answer. `is_complete`: the client was sent all of its bytes."""
+        """Ends a call that carried an answer. `is_complete`: all bytes of the answer have been sent to the client."""
         session.answers.end_download(fetch, beside, is_complete=is_complete)
         if session.state is not SessionState.CLOSED:
             self._reads.go_on(session)
 
     def claim_upload(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
-        """Returns the value that a call will fill, as soon as the stream declares it; None if it never will."""
+        """Returns a future of the value that an upload call will fill.
+
+        The future is done when the stream declares the value. The result is None if the stream will never declare it.
+        """
         return self._uploads.claim(session, handle)
 
     def give_up_upload(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
-        """Ends a call's wait for its declaration.
+        """Ends an upload call's wait for the declaration of its value.
 
-        Returns the value if it was declared in this same turn of the loop.
+        Returns the value if the value was declared in this same turn of the event loop.
         """
         return self._uploads.give_up(session, handle, call)
 
@@ -235,18 +248,21 @@ class Engine:
         self._uploads.refuse(session, handle, error)
 
     def uploaded(self, session: Session, value: Value, data: Staged) -> None:
-        """Has the bytes of an upload written, which have arrived as declared."""
+        """Orders the write of an upload's bytes, after all the declared bytes have arrived."""
         if session.state is not SessionState.CLOSED:
             self._orders.add_write(orders.Write(session, value, data, NO_WORK))
             self._act(session, upload_effects.arrive(session, value))
 
     def upload_failed(self, session: Session, value: Value, text: str, *, case: str = "upload_failed") -> None:
-        """Fails an upload that stalled, had wrong bytes or found no memory; only values that depend on it fail."""
+        """Fails an upload that stalled, had wrong bytes or found no memory. Only values that depend on it fail too."""
         if session.state is not SessionState.CLOSED and value.state is ValueState.AWAITED:
             self._act(session, upload_effects.fail(session, value, Failure(BY_NAME[case], text, 0, 0)))
 
     def _act(self, session: Session, effects: Effects) -> None:
-        """Orders the actions that a change of a session's tables asks for, in an order that keeps values alive."""
+        """Orders the actions that follow from a change of a session's tables.
+
+        The sequence of the actions keeps each value alive until the device has used it.
+        """
         for value, data in effects.writes:
             self._orders.add_write(orders.Write(session, value, data, Amount(0, len(data), 0)))
         for value in effects.declared:
@@ -283,7 +299,7 @@ class Engine:
     # ---- finish ----
 
     def _take_report(self, report: orders.Report) -> None:
-        """Passes a report to the loop thread, which handles it in a turn of its own. Any thread."""
+        """Passes a report to the loop thread, which handles it in a later turn. Runs on any thread."""
         with self._reports_lock:
             self._reports.append(report)
             is_first = len(self._reports) == 1
@@ -299,7 +315,7 @@ class Engine:
         self._orders.hand_over()
 
     def _finish_surely(self, report: orders.Report) -> None:
-        """Handles a report. If that fails, tables may be wrong and the server is broken; other reports go on."""
+        """Handles a report. If that fails, the server is broken, because tables may be wrong; other reports go on."""
         try:
             self._finish(report)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Orders copies of fetched values to the host, as far as the client takes its answers."""
+"""Orders copies of fetched values to the host, but no more than the client takes as answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from fusewire_server.sessions.values import end_reading
 
 
 class Reads:
-    """The reads of all sessions. Owned by the loop thread. `wake` is called when a session's client is owed an answer.
+    """The reads of all sessions. The loop thread owns this state.
 
-    `no_room` completes the refusal of a value whose producer found no memory on the device.
+    `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a
+    value that could not be computed because the device had no memory.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class Reads:
         self._no_room = no_room
 
     def order(self, effects: Effects) -> None:
-        """Orders reads of values that are ready, now or when their client has taken others."""
+        """Orders reads of values that are ready: now, or after their client has taken earlier answers."""
         if not effects.reads:
             return
         reads, effects.reads = effects.reads, []
@@ -50,9 +51,9 @@ class Reads:
                 self._order_waiting(session, effects)
 
     def take_carried(self, effects: Effects) -> tuple[Fetching, ...]:
-        """Takes the fetches that a submission carries because it makes their values ready.
+        """Takes the fetches that a submission carries, because the submission makes the fetched values ready.
 
-        The others stay in `effects`.
+        The other fetches stay in `effects`.
         """
         carried = tuple([fetching for fetching in effects.reads if self._may_be_carried(fetching)])
         if carried:
@@ -62,7 +63,7 @@ class Reads:
         return carried
 
     def _may_be_carried(self, fetching: Fetching) -> bool:
-        """Returns whether a submission may carry the fetch. If so, its bytes count as its client's from now on."""
+        """Returns whether a submission may carry the fetch. If so, counts the bytes of the value for the client now."""
         session = fetching.session
         if session.reads or orders.is_large(fetching) or not session.answers.may_read(fetching.value.size_bytes):
             return False
@@ -74,7 +75,7 @@ class Reads:
         fetching.told_at_ns = time.monotonic_ns()
 
     def go_on(self, session: Session) -> None:
-        """Orders reads that waited, because the client has taken answers."""
+        """Orders reads that waited for the client to take answers."""
         if not session.reads:
             return
         effects = Effects()
@@ -99,7 +100,7 @@ class Reads:
             self._wake(session)
 
     def _missing(self, fetching: Fetching, refusal: str | None) -> None:
-        """Answers with a failure: the value's producer found no memory on the device, or `refusal` tells why."""
+        """Answers a fetch with the value's failure, or with `refusal`, or else with the lack of device memory."""
         if _is_unwanted(fetching):
             self._drop(fetching)
             return

@@ -34,9 +34,9 @@ class Ended(NamedTuple):
 
 
 class Registry:
-    """The sessions that have not ended. Owned by the loop thread.
+    """The sessions that have not ended. The loop thread owns this state.
 
-    `end` is called for a session whose grace period has passed, or that gives way to a new one of its tenant.
+    `end` is called for a session when its grace period has passed, or when a new session of its tenant takes its place.
     """
 
     def __init__(self, limits: Limits, end: Callable[[Session], None]) -> None:
@@ -49,7 +49,7 @@ class Registry:
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
-        """Opens a session. Raises CaseError if there may be no more."""
+        """Opens a session. Raises CaseError if a limit allows no more sessions."""
         self._make_room(tenant)
         limits = self._limits
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
@@ -59,7 +59,10 @@ class Registry:
         return session
 
     def _make_room(self, tenant: str) -> None:
-        """Ends the tenant's longest-detached session if a limit is reached. Raises CaseError if there is none."""
+        """Ends the tenant's longest-detached session if a limit is reached.
+
+        Raises CaseError if a limit is reached and the tenant has no detached session.
+        """
         limits = self._limits
         own = sum(session.tenant == tenant for session in self.sessions.values())
         if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
@@ -74,7 +77,10 @@ class Registry:
             raise CaseError("too_many_sessions", f"{len(self.sessions)} sessions; limits.sessions = {limits.sessions}")
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
-        """Returns the session of a client that lost its stream. Raises CaseError if it is gone or another tenant's."""
+        """Returns the session of a client that lost its stream.
+
+        Raises CaseError if the session has ended or belongs to another tenant.
+        """
         session = self.sessions.get(session_id) if instance == self.instance else None
         if session is None or session.tenant != tenant:
             raise CaseError("session_lost", "this server holds no such session")
@@ -84,21 +90,21 @@ class Registry:
         return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
-        """Sets the stream to `wake` when the session has something to send or gets another stream.
+        """Gives a session a new stream, and wakes the old stream.
 
-        Wakes the old stream.
+        `wake` is called when the session has something to send, or when it gets another stream.
         """
         self.wake(session)
         self._wakers[session.session_id] = wake
 
     def wake(self, session: Session) -> None:
-        """Wakes the session's stream, because its client is owed something."""
+        """Wakes the session's stream, because the session has something to send to its client."""
         wake = self._wakers.get(session.session_id)
         if wake is not None:
             wake()
 
     def detach(self, session: Session, epoch: int) -> None:
-        """Lets the session wait until its grace period has passed, after the stream of `epoch` broke."""
+        """Keeps the session until its grace period has passed, after the stream of `epoch` broke."""
         if session.epoch != epoch or session.state is not SessionState.OPEN:
             return
         session.on(SessionEvent.DISCONNECT)
@@ -107,7 +113,7 @@ class Registry:
         self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session)
 
     def take_out(self, session: Session) -> None:
-        """Takes out a session that has ended."""
+        """Removes a session that has ended, and adds it to the totals."""
         session.on(SessionEvent.END)
         del self.sessions[session.session_id]
         self.ended = self.ended.plus(session)

@@ -1,4 +1,4 @@
-"""Updates values as a row goes to the device: inputs are donated or released, results become usable. Pure."""
+"""Updates values when a row goes to the device: inputs are donated or released, results become usable. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NONE: frozenset[Value] = frozenset()
 
 
 def leave_inputs(row: Row, effects: Effects, *, may_donate: bool) -> Donations:
-    """Removes the row as reader of its inputs. Inputs that die are donated if permitted, else released."""
+    """Removes the row as reader of its inputs. An input that dies is donated if `may_donate`, else released."""
     donated = _donations(row) if may_donate else ()
     donors = {row.inputs[number] for number, _ in donated} if donated else _NONE
     for value in row.inputs:
@@ -54,5 +54,5 @@ def _donations(row: Row) -> Donations:
 
 
 def _is_last_read(value: Value) -> bool:
-    """Returns whether a row about to run is the value's last reader, and has it as one input only."""
+    """Returns whether a row that is about to run is the value's only reader, and has the value as one input only."""
     return not value.is_named and value.readers == 1 and value.state is ValueState.READY

@@ -1,6 +1,6 @@
-"""Submits rows while the device takes more, and handles the outcomes.
+"""Submits rows while the device takes more submissions, and handles the outcomes.
 
-The coalescer and the lanes decide which rows are submitted; this file updates the rows' values and makes the orders.
+The coalescer and the lanes decide which rows are submitted. This file updates the rows' values and makes the orders.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from fusewire_server.sessions.session import Row, Session, SessionState, ValueSt
 
 
 class Submissions:
-    """The submissions of all sessions. Owned by the loop thread. `wake` is called when a client is owed an answer.
+    """The submissions of all sessions. The loop thread owns this state.
 
-    `no_room` completes the failure of a row that found no memory on the device.
+    `wake` is called when the server has an answer for a session's client. `no_room` completes the error text for a row
+    that found no memory on the device.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class Submissions:
         self.is_held = False  # whether submissions are held back
 
     def submit(self) -> None:
-        """Submits rows as long as there are any and the device takes more."""
+        """Submits rows as long as rows wait and the device takes more submissions."""
         while not self.is_held and self.lanes.has_room:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
@@ -70,14 +71,14 @@ class Submissions:
         self._coalescer.remove(session)
 
     def pass_by(self, number: int) -> None:
-        """Notes that a submission takes long, so that others need not wait for it."""
+        """Notes that a submission takes long, so that other submissions need not wait for it."""
         self.lanes.pass_by(number)
 
     def finish(self, ran: Ran) -> None:
-        """Charges the rows of a completed submission, fails its failed rows and answers the reads that it carried."""
+        """Charges the rows of a completed submission, fails its failed rows and answers its reads."""
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
-        # A submission with failed rows took too little time to count.
+        # A submission with failed rows took less time than its rows would take, so its time is not counted.
         if loaded is batch.entry.loaded and not ran.failed:
             batch.entry.cost.measured(len(batch.rows), ran.device_ns)
         self._coalescer.settle(batch, row_ns)
@@ -149,7 +150,7 @@ class Submissions:
         self._release_of_rows(rows, effects)
 
     def _release_of_rows(self, rows: Sequence[Row], effects: Effects) -> None:
-        """Orders the release of values that died with these rows, which belong to the rows' sessions."""
+        """Orders the release of values that died with these rows. The values belong to the sessions of the rows."""
         released, effects.released = effects.released, []
         if released:
             self._orders.add_release({row.session for row in rows}, released)

@@ -12,9 +12,9 @@ from fusewire_server.sessions.values import release_if_dead
 
 
 def arrive(session: Session, value: Value) -> Effects:
-    """Makes an upload ready when its bytes have arrived beside the stream.
+    """Makes an upload ready when its bytes have arrived in a call beside the stream.
 
-    The value has one more reader until its bytes are written, so that they count as the session's for that long.
+    The value gets one more reader until its bytes are written, so that the bytes count for the session until then.
     """
     effects = Effects()
     value.readers += 1
@@ -23,7 +23,7 @@ def arrive(session: Session, value: Value) -> Effects:
 
 
 def fail(session: Session, value: Value, failure: Failure) -> Effects:
-    """Fails an upload that will never come, and with it only the values that depend on it."""
+    """Fails an upload that will never come. Of the other values, only those that depend on the upload fail too."""
     effects = Effects()
     effects.failures.append(failure)
     fail_value(session, value, failure)
@@ -31,7 +31,7 @@ def fail(session: Session, value: Value, failure: Failure) -> Effects:
 
 
 def end_writing(write: Write, failure: Failure | None) -> Effects:
-    """Ends the write of a value, which may have failed with `failure`."""
+    """Ends the write of a value. `failure` is the reason if the write failed, else None."""
     effects = Effects()
     if isinstance(write.data, Staged):
         write.value.readers -= 1

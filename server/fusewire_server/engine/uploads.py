@@ -1,6 +1,6 @@
 """Joins the two halves of an upload: the entry that declares it, and the call that brings its bytes.
 
-A declared upload fails if no call comes in time or its call was refused. Owned by the loop thread.
+A declared upload fails if its call does not come in time, or if its call was refused. The loop thread owns this state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Fail(Protocol):
 
 
 class _Declared(NamedTuple):
-    """An upload that waits for its call, and the timer of that wait."""
+    """An upload that waits for its call, and the timer that ends the wait."""
 
     value: Value
     ends: asyncio.TimerHandle
@@ -31,7 +31,7 @@ class _Declared(NamedTuple):
 
 @dataclass(frozen=True)
 class _Uploads:
-    """One session's uploads that lack one of their halves, by handle."""
+    """The uploads of one session for which only one half has come, by handle."""
 
     declared: dict[int, _Declared] = field(default_factory=dict)
     called: dict[int, asyncio.Future[Value | None]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class _Uploads:
 
 
 class Uploads:
-    """Joins the halves of uploads. `fail` is called for a declared upload that stalls or whose call was refused."""
+    """Joins the halves of uploads. `fail` is called for a declared upload if it stalls or if its call was refused."""
 
     def __init__(self, stall_s: float, fail: Fail) -> None:
         self._stall_s = stall_s
@@ -48,11 +48,11 @@ class Uploads:
 
     @property
     def sessions(self) -> int:
-        """The number of sessions with uploads that lack a half."""
+        """The number of sessions that have had an upload and have not ended."""
         return len(self._by_session)
 
     def declare(self, session: Session, value: Value) -> None:
-        """Notes that the stream has declared an upload, and gives it to its call if that has come."""
+        """Notes that the stream has declared an upload. If the upload's call has come, the call gets the value."""
         uploads = self._of(session)
         call = uploads.called.pop(value.handle, None)
         if call is not None and not call.done():
@@ -65,7 +65,10 @@ class Uploads:
         uploads.declared[value.handle] = _Declared(value, ends)
 
     def claim(self, session: Session, handle: int) -> asyncio.Future[Value | None]:
-        """Returns the value that a call will fill, as soon as the stream declares it; None if it never will."""
+        """Returns a future of the value that an upload call will fill.
+
+        The future is done when the stream declares the value. Its result is None if this call may not fill the value.
+        """
         uploads = self._of(session)
         call: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
         uploads.refused.pop(handle, None)
@@ -90,9 +93,9 @@ class Uploads:
             uploads.refused[handle] = Failure.of(error)
 
     def give_up(self, session: Session, handle: int, call: asyncio.Future[Value | None]) -> Value | None:
-        """Ends a call's wait for its declaration. A later call for the same handle may wait for it instead.
+        """Ends a call's wait for the declaration of its value. A later call for the same handle may wait instead.
 
-        Returns the value if it was declared in this same turn of the loop, because no other call will fill it.
+        Returns the value if it was declared in this same turn of the event loop: then no other call will fill it.
         """
         uploads = self._by_session.get(session.session_id)
         if uploads is not None and uploads.called.get(handle) is call:
@@ -100,7 +103,7 @@ class Uploads:
         return call.result() if call.done() and not call.cancelled() else None
 
     def drop(self, session: Session) -> None:
-        """Drops the half uploads of a session that has ended."""
+        """Drops the incomplete uploads of a session that has ended."""
         uploads = self._by_session.pop(session.session_id, _Uploads())
         for declared in uploads.declared.values():
             declared.ends.cancel()

@@ -1,11 +1,14 @@
-"""Keeps the pauses of Python's garbage collector short, however much the server holds.
+"""Keeps the pauses of Python's garbage collector short, however many objects the server holds.
 
-A full collection walks every live container, those of all imports and of every client's programs, and stops all threads
-meanwhile, for 100 ms and more. Objects that have just survived one are no garbage, so they are frozen, and the next
-collection walks only newer ones. Reference counts still free frozen objects; cycles among them are found only when
-`tidy` walks everything. The server tidies when no session is open. It also tidies after `MOST_ENDED` sessions have
-ended, so that the objects they leave stay bounded on a server that is never idle, but at most once in `LEAST_ROUNDS`:
-clients that open and close sessions must not decide how often all others stop.
+A full collection walks every live container, also the containers of all imports and of every client's programs. It
+stops all threads meanwhile, for 100 ms and more. An object that has just survived a full collection is no garbage. So
+the object is frozen, and the next full collection walks only newer objects. Reference counts still free frozen
+objects. Cycles of frozen objects are found only when `tidy` walks all objects.
+
+The server tidies when no session is open. The server also tidies after `MOST_ENDED` sessions have ended, because on a
+server that is never idle the objects of ended sessions would otherwise grow without bound. The server tidies for that
+reason at most once in `LEAST_ROUNDS`, because clients that open and close sessions must not decide how often all other
+clients stop.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any, Self
 
 QUIET_ROUNDS = 10
 MOST_ENDED = 256
-LEAST_ROUNDS = 600  # between two collections after many ended sessions: a minute, at ten rounds a second
+LEAST_ROUNDS = 600  # the least between two collections after many ended sessions: a minute, at ten rounds a second
 _FULL = 2  # the generation of a full collection
 
 
@@ -38,11 +41,11 @@ class GarbageCollector:
         gc.unfreeze()
 
     def watch(self, *, open_sessions: int, ended_sessions: int) -> None:
-        """Counts a round, and tidies if it is time. Called in regular rounds.
+        """Counts a round, and tidies if it is time. The caller makes rounds at regular intervals.
 
-        `open_sessions` and `ended_sessions` are the numbers of sessions that are open and that have ever ended. Tidies
-        `QUIET_ROUNDS` after the last session ended, or when `MOST_ENDED` more have ended and the last time was
-        `LEAST_ROUNDS` ago.
+        `open_sessions` is the number of sessions that are open now; `ended_sessions` is the number that have ever
+        ended. Tidies when no session has been open for `QUIET_ROUNDS`. Also tidies when, since the last time,
+        `MOST_ENDED` sessions have ended and `LEAST_ROUNDS` have passed.
         """
         self._rounds += 1
         self._quiet_rounds = 0 if open_sessions else self._quiet_rounds + 1
@@ -53,7 +56,7 @@ class GarbageCollector:
             self.tidy()
 
     def tidy(self) -> None:
-        """Collects everything, frozen objects included."""
+        """Collects all garbage, also among frozen objects."""
         gc.unfreeze()
         gc.collect()
 

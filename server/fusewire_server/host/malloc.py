@@ -1,7 +1,8 @@
-"""Sets malloc to keep freed chunks for the next ones instead of giving them back to the system.
+"""Sets malloc to keep freed chunks for later chunks instead of giving the freed chunks back to the system.
 
-By default glibc maps fresh pages for each large chunk, and gives the end of its heap back as soon as it is free. Every
-chunk that gRPC receives or sends would then need fresh pages, which cost more than all copies of its bytes together.
+By default glibc maps fresh pages for each large chunk, and gives the end of the heap back to the system as soon as that
+end is free. Then every chunk that gRPC receives or sends would need fresh pages. Fresh pages cost more than all copies
+of the chunk's bytes together.
 """
 
 from __future__ import annotations

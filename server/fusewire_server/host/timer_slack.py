@@ -1,7 +1,8 @@
 """Sets Linux timer slack to 1 µs; the default delays lock waits by up to 50 µs.
 
-Linux may delay the end of each timed wait by up to 50 µs, so that wake-ups fall together. A thread has a timed wait for
-the interpreter lock before it asks for the lock, several times in each step of a client's loop.
+Linux may delay the end of each timed wait by up to 50 µs, so that the wake-ups of several threads fall together. A
+thread has a timed wait for the interpreter lock before it asks the holder for the lock. Such waits happen several times
+in each step of a client's loop.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ _SET_TIMER_SLACK = 29  # of prctl(2)
 
 
 def reduce_timer_slack() -> None:
-    """Sets the timer slack of this thread and of all threads that it starts.
+    """Sets the timer slack of this thread, and of all threads that this thread starts later.
 
-    Does nothing on other systems than Linux.
+    Does nothing on systems other than Linux.
     """
     if platform.system() == "Linux":
         ctypes.CDLL(None).prctl(_SET_TIMER_SLACK, SLACK_NS, 0, 0, 0)
