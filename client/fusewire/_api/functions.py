@@ -333,9 +333,10 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
 
 
 def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
-    """`num` evenly spaced points from start to stop, by default float64; without `endpoint` the last one is before stop.
+    """`num` evenly spaced points from start to stop, by default float64.
 
-    With `endpoint` the last point is exactly `stop`. For an integer dtype the points are rounded down.
+    With `endpoint` the last point is exactly `stop`; without it the last point is one step before. For an integer dtype
+    the points are rounded down.
     """
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     (count,) = shape_of(num)
@@ -352,7 +353,7 @@ def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
     """A matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     height, width = shape_of((rows, rows if columns is None else columns))
-    # Every diagonal outside the matrix gives zeros, so the nearest such diagonal serves for all: attributes are bounded.
+    # Every diagonal outside the matrix gives zeros, so the nearest one stands for them: attributes are bounded.
     diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
     return _create("eye", (), (height, width, diagonal, wanted.code))
 

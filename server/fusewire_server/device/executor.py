@@ -165,7 +165,7 @@ class Executor:
         """
         value = fetching.value
         if value.block is None:
-            return lambda: Missing(fetching)  # the report of the run that should have written the value says why
+            return lambda: Missing(fetching)  # the report of the order that should have written the value says why
         try:
             readback: Readback = self._device.read(value.block, value.size_bytes)
         except MemoryError:

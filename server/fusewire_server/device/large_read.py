@@ -50,7 +50,7 @@ class LargeRead:
         self._wanted_bytes = self._asked_bytes
 
     def go_on(self) -> bool:
-        """Takes the piece that has arrived and asks for the next piece. Returns False if no piece has arrived yet."""
+        """Takes the piece that has arrived, and asks for the next. Returns False if the piece has not arrived yet."""
         if self._piece is not None:
             if not self._piece.fence.is_reached():
                 return False

@@ -104,7 +104,7 @@ class Wrote(NamedTuple):
 class Missing(NamedTuple):
     """A fetched value does not come.
 
-    Either the row that computes the value failed, or no client wants the value now, or `refusal` says why.
+    Either the row that computes the value found no memory, or no client wants the value now, or `refusal` says why.
     """
 
     fetching: Fetching

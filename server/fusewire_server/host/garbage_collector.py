@@ -6,9 +6,9 @@ the object is frozen, and the next full collection walks only newer objects. Ref
 objects. Cycles of frozen objects are found only when `tidy` walks all objects.
 
 The server tidies when no session is open. The server also tidies after `MOST_ENDED` sessions have ended, because on a
-server that is never idle the objects of ended sessions would otherwise grow without bound. The server tidies for that
-reason at most once in `LEAST_ROUNDS`, because clients that open and close sessions must not decide how often all other
-clients stop.
+server that is never idle the number of objects of ended sessions would otherwise grow without bound. The server tidies
+for that reason at most once in `LEAST_ROUNDS`, because clients that open and close sessions must not decide how often
+all other clients stop.
 """
 
 from __future__ import annotations

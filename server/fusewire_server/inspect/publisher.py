@@ -31,10 +31,11 @@ from fusewire_server.sessions.session import Session
 
 
 class Publisher:
-    """Holds the newest snapshot. The loop thread replaces `snapshot`; any thread reads it.
+    """Holds the newest snapshot. The loop thread replaces `snapshot`; any thread may read `snapshot`.
 
-    Only programs that have changed since the last snapshot are described again, because there may be a hundred thousand
-    others. An engine has one publisher, which clears the table's set of changes.
+    A publisher describes again only programs that have changed since the last snapshot, because a server may have a
+    hundred thousand other programs. An engine has only one publisher, because the publisher clears the program table's
+    set of changed programs.
     """
 
     def __init__(self, engine: Engine, version: str) -> None:
@@ -47,7 +48,7 @@ class Publisher:
         self.snapshot = self._take()
 
     def publish(self) -> None:
-        """Replaces the snapshot by a new one."""
+        """Replaces the snapshot by a new snapshot."""
         self.snapshot = self._take()
 
     def _take(self) -> Snapshot:
@@ -152,7 +153,7 @@ def _session_view(session: Session, now_ns: int) -> SessionView:
 
 
 def _detail(entry: ProgramEntry, before: ProgramDetail | None) -> ProgramDetail:
-    """Describes a program as it is now. Its plan is described only once."""
+    """Describes the present state of a program. Reuses the description of its plan, because a plan does not change."""
     compiled = before.compiled if before is not None else None
     if compiled is None and entry.loaded is not None:
         compiled = compiled_view(entry.loaded.plan)

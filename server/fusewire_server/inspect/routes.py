@@ -1,7 +1,7 @@
-"""Serves the REST routes of inspection from the published snapshot. Two of them hold and release the device.
+"""Serves the REST routes of inspection from the published snapshot. Two routes hold and release the device.
 
-With tokens configured every route needs one, except `/livez` and `/readyz` without `?verbose`, which answer one word.
-A route answers with data of the snapshot, or refuses with a `Problem`.
+If tokens are configured, a request to any route needs a token. Only `/livez`, and `/readyz` without `?verbose`, need
+none, because they answer one word. A route answers with data of the snapshot, or refuses with a `Problem`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _READING_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Control(Protocol):
-    """Operations on the device. Both return at once, may be repeated, and may be called from any thread."""
+    """Two operations on the device. Both return at once, may be repeated, and may be called on any thread."""
 
     def hold(self) -> None:
         """Stops new submissions. Submissions that have begun go on, and sessions stay open."""
@@ -36,7 +36,7 @@ class Control(Protocol):
 
 
 class Problem(BaseModel):
-    """The reason of a refusal: a fixed word for programs, and a sentence for people."""
+    """The reason for a refusal: a fixed word for programs, and a sentence for people."""
 
     error: str
     message: str
@@ -49,7 +49,7 @@ class Sessions(BaseModel):
 
 
 class Programs(BaseModel):
-    """All programs the server knows."""
+    """All programs that the server knows."""
 
     programs: tuple[ProgramView, ...]
 
@@ -81,7 +81,7 @@ class _Refused(Exception):
 
 
 def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None, control: Control) -> FastAPI:
-    """Returns the application. Without an authenticator it serves everybody who can connect."""
+    """Returns the application. Without an authenticator the application serves everybody who can connect."""
     app = FastAPI(
         title="Fusewire inspection",
         dependencies=[Depends(_guard(authenticator))],
@@ -127,7 +127,7 @@ def _check(authenticator: Authenticator | None, scope: Scope, request: Request) 
 
 
 def _refuse_pages(request: Request) -> None:
-    """Refuses a request sent by a web page, because any page may post to a port of its reader's own machine."""
+    """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine."""
     if "origin" in request.headers:
         raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
 
@@ -135,12 +135,12 @@ def _refuse_pages(request: Request) -> None:
 def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> None:
     @app.get("/livez", response_class=PlainTextResponse)
     async def livez() -> str:
-        """Answers one word if the process is alive."""
+        """Answers with one word if the process is alive."""
         return "alive"
 
     @app.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
     async def readyz(request: Request, verbose: str | None = None) -> Response:
-        """Answers one word: whether new sessions are taken. With `?verbose`, also why."""
+        """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
         stats = read_snapshot().stats
         status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
         if verbose is None:
@@ -174,7 +174,7 @@ def _add_programs(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
 
     @app.get("/v1/programs/{digest}", responses={404: {"model": Problem}})
     async def one_program(digest: str) -> ProgramDetail:
-        """One program: also its groups, what was fused with what and why not, and its generated source."""
+        """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
         return _program_of(read_snapshot(), digest)
 
     @app.get("/v1/openapi.json", include_in_schema=False)

@@ -1,4 +1,4 @@
-"""Serves the inspection application on a thread and an event loop of its own, so that no request delays a session."""
+"""Serves the inspection application on its own thread and event loop, so that no request delays a session."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
-# Readers of statistics need a few connections. Beyond this number the oldest idle connection is closed, so that a
-# health check is answered however many clients connect and send nothing.
+# Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
+# connection. So a health check is answered even if many clients connect and send nothing.
 _MOST_CONNECTIONS = 64
 # The longest time from accepting a connection to its first request.
 _REQUEST_DEADLINE_S = 5.0
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
-# The time for the loop to drop what is left and to end: milliseconds, unless the machine is busy.
+# The longest time in which the event loop drops the remaining requests and ends. It needs milliseconds, unless the
+# machine is busy.
 _DROP_DEADLINE_S = 10.0
 
 
 def bind(address: Address) -> socket.socket:
-    """Returns a socket that listens at the address; connections wait until it is served. Raises ConfigurationError."""
+    """Returns a socket that listens at the address. Connections wait until a server serves the socket.
+
+    Raises ConfigurationError.
+    """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -41,7 +45,10 @@ def bind(address: Address) -> socket.socket:
 
 
 class InspectionServer:
-    """Serves an application on a listening socket, which it owns. One thread calls `start`, then `stop`, once each."""
+    """Serves an application on a listening socket, and owns the socket.
+
+    One thread calls `start` once, and then `stop` once.
+    """
 
     def __init__(
         self, app: FastAPI, bound: socket.socket, *, tls_cert: Path | None = None, tls_key: Path | None = None
@@ -57,7 +64,7 @@ class InspectionServer:
         return port
 
     def start(self, deadline_s: float = _START_DEADLINE_S) -> None:
-        """Returns when requests are answered. Raises ServerFault if they are not within the deadline."""
+        """Returns as soon as requests are answered. Raises ServerFault if that takes longer than the deadline."""
         self._thread.start()
         if not (self._server.settled.wait(deadline_s) and self._server.started):
             raise ServerFault("inspection did not start; the log tells why")
@@ -91,7 +98,10 @@ class _AnnouncedServer(uvicorn.Server):
 
 
 class _Config(uvicorn.Config):
-    """Keeps TLS from uvicorn, which reports a connection after its handshake; connections start TLS themselves."""
+    """Hides the TLS settings from uvicorn, so that each connection starts TLS itself.
+
+    With these settings uvicorn would report a connection only after the TLS handshake.
+    """
 
     tls: ssl.SSLContext | None = None
 
@@ -101,10 +111,10 @@ class _Config(uvicorn.Config):
 
 
 class _BoundedProtocol(H11Protocol):
-    """A connection that is closed if no request comes in time; with many connections the oldest idle one is closed.
+    """A connection that is closed if no request comes in time, or if it is the oldest idle one of too many connections.
 
-    Both count from accepting the connection, before any TLS handshake. A request ends this deadline; uvicorn itself
-    closes connections that are quiet after an answer.
+    The deadline and the age count from the time when the connection was accepted, before any TLS handshake. A request
+    ends the deadline; uvicorn itself closes connections on which nothing comes after an answer.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
@@ -122,7 +132,7 @@ class _BoundedProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self not in self.connections:
-            return  # uvicorn was told before, by TLS or by the failed handshake
+            return  # uvicorn has been told already, by TLS or after the failed handshake
         self._deadline.cancel()
         super().connection_lost(exc)
 
@@ -153,9 +163,9 @@ class _BoundedProtocol(H11Protocol):
             self.data_received(data)
 
     def _make_room(self) -> None:
-        """Closes the oldest connection without a running request if there are too many, or this one if all have one.
+        """If there are too many connections, closes the oldest connection without a running request.
 
-        Connections that are closing already do not count.
+        Closes this connection if every connection has a running request. Connections that are closing do not count.
         """
         staying = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_staying]
         if len(staying) > _MOST_CONNECTIONS:

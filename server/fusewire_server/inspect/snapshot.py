@@ -1,7 +1,8 @@
-"""Defines the snapshot that the engine publishes: plain, immutable data that any thread may read.
+"""Defines the snapshot of the engine's tables: plain, immutable data that any thread may read.
 
-The engine replaces one reference by a new Snapshot; no other thread reads its live tables. Counts and times start with
-the server (or the session, or the first use of the program). `_ns` and `_bytes` are the units.
+The loop thread replaces one reference by a new Snapshot. No other thread reads the engine's live tables. Counts and
+times start when the server starts; those of a session start with the session, and those of a program start with its
+first use. `_ns` (nanoseconds) and `_bytes` are the units.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ _SHOWN_ID_DIGITS = 12
 
 @dataclass(frozen=True)
 class BackendView:
-    """The device that runs programs; `detail` tells why it was chosen and what it lacks.
+    """The device that runs programs. `detail` says why the device was chosen and which features it lacks.
 
-    Without a compiler every program runs op by op.
+    On a device without a compiler every program runs op by op.
     """
 
     name: str
@@ -30,7 +31,7 @@ class BackendView:
 
 @dataclass(frozen=True)
 class Bucket:
-    """The number of values up to `at_most` that are above the previous bucket's."""
+    """The number of values that are at most `at_most` and greater than the previous bucket's `at_most`."""
 
     at_most: int
     count: int
@@ -38,7 +39,10 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Positive whole numbers, counted in buckets that end at powers of two, ascending; `total` is their sum."""
+    """Positive whole numbers, counted in buckets. `total` is the sum of these numbers.
+
+    Each bucket ends at a power of two; the buckets are in ascending order.
+    """
 
     buckets: tuple[Bucket, ...] = ()
     total: int = 0
@@ -46,7 +50,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class PhaseTotal:
-    """The number of times that a phase ran, and the time spent in it."""
+    """The number of times that a phase ran, and the total time of the phase."""
 
     count: int = 0
     total_ns: int = 0
@@ -54,9 +58,9 @@ class PhaseTotal:
 
 @dataclass(frozen=True)
 class Phases:
-    """Time by phase, in the order in which work passes through.
+    """Time by phase, in the order in which work passes through the phases.
 
-    `device_thread` is all work of that thread, transfers and loading included; its count is of submissions.
+    `device_thread` is all work of that thread, transfers and loading included; its `count` counts submissions.
     """
 
     decode: PhaseTotal = PhaseTotal()
@@ -70,7 +74,7 @@ class Phases:
 
 @dataclass(frozen=True)
 class Compilation:
-    """The planner's work. A program that is new only in its sizes is planned anew but compiles nothing."""
+    """The planner's work. A program that differs from a known one only in sizes gets a new plan but no new kernels."""
 
     plans: int = 0
     plans_refused: int = 0
@@ -80,9 +84,10 @@ class Compilation:
 
 @dataclass(frozen=True)
 class Totals:
-    """The server's work; `failures` counts failures by the name of their case.
+    """The server's work. `failures` counts failures by the name of their case.
 
-    `segments` are all that came; `rows` are those of them that the device has completed, failed ones included.
+    `segments` counts all segments that came. `rows` counts the segments that the device has completed, failed segments
+    included.
     """
 
     ops: int = 0
@@ -98,7 +103,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Memory:
-    """Device memory: bytes held by values, their peak, bytes kept by the pool, and blocks reused by donation."""
+    """Device memory: bytes of values now and at their peak, bytes in the pool, and the blocks reused by donation."""
 
     live_bytes: int = 0
     peak_bytes: int = 0
@@ -109,7 +114,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Stats:
-    """The server as a whole. While `is_held` the device takes no new submissions."""
+    """The server as a whole. While `is_held` is true, the device takes no new submissions."""
 
     instance: str
     version: str
@@ -154,7 +159,7 @@ class SessionView:
 
 @dataclass(frozen=True)
 class GroupView:
-    """Ops of a program fused into one kernel, and how many independent equal groups share its launch."""
+    """Ops of a program that are fused into one kernel. `instances` is the number of equal groups in one launch."""
 
     kernel: str
     sizes: tuple[int, ...]
@@ -171,7 +176,7 @@ class SourceView:
 
 @dataclass(frozen=True)
 class CompiledView:
-    """A plan as people see it: its launches in order, what was fused with what and why not, and its kernels."""
+    """A plan as people see it: its launches in order, which ops were fused, why other ops were not, and its kernels."""
 
     groups: tuple[GroupView, ...]
     explanation: tuple[str, ...]
@@ -181,7 +186,7 @@ class CompiledView:
 
 @dataclass(frozen=True)
 class ProgramView:
-    """One program. `row_ns` is the estimate of a row's device time; `refusal` tells why it will not be compiled."""
+    """One program. `row_ns` is the estimate of a row's device time; `refusal` says why there is no plan."""
 
     digest: str
     is_fragment: bool
@@ -200,7 +205,7 @@ class ProgramView:
 
 @dataclass(frozen=True)
 class ProgramDetail:
-    """A program and its plan; `compiled` is None as long as it runs op by op."""
+    """A program and its plan. `compiled` is None as long as the program runs op by op."""
 
     program: ProgramView
     compiled: CompiledView | None = None
@@ -208,7 +213,7 @@ class ProgramDetail:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything that inspection can show, at one moment."""
+    """All data that inspection can show, as they were at one moment."""
 
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
@@ -221,7 +226,7 @@ def shown_id(session_id: bytes) -> str:
 
 
 def compiled_view(plan: Plan) -> CompiledView:
-    """Returns a plan as people see it. Called once, when the plan is loaded, because snapshots share the result."""
+    """Returns a plan as people see it. Called once for each loaded plan, because snapshots share the result."""
     return CompiledView(
         groups=tuple(
             GroupView(plan.kernels[launch.kernel].key, launch.sizes, len(launch.instances)) for launch in plan.launches

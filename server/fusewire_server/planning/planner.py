@@ -1,13 +1,16 @@
-"""Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the loops.
+"""Turns programs into plans in worker processes, so that neither planning nor a compiler stalls the event loops.
 
-One worker makes the plans that waiting rows need (one-op programs of tier 0); another makes the plans of whole
-programs, so that these never delay the first. Each worker takes one request at a time. Tenants take turns, and so do
-the sessions of a tenant; a request of several sessions has a turn of each of them. If a request outlives its deadline,
-the worker process is killed with every compiler that it has started, a new process is started, and the request is asked
-again, at most `MOST_ATTEMPTS` times in all. The worker bounds its own memory and runs at a low priority
-(`host.priority`).
+There are two workers. One worker makes the plans that waiting rows need (plans of one-op programs for tier 0). The
+other worker makes the plans of whole programs, because they take long and would delay the waiting rows. Each worker
+takes one request at a time. Tenants take turns, and so do the sessions of a tenant. A request that several sessions
+make gets a turn of each of these sessions.
 
-Frames both ways on the worker's standard streams: 4 bytes of length, little-endian, then msgpack.
+If a request exceeds its deadline, the planner kills the worker process and every compiler that the process has started.
+The planner then starts a new process and asks the request again, `MOST_ATTEMPTS` times at most. A worker bounds its own
+memory and runs at a low priority (`host.priority`).
+
+A request is 4 bytes of length, little-endian, then the bytes of the program, on the worker's standard input. An answer
+is 4 bytes of length, little-endian, then msgpack, on its standard output.
 """
 
 from __future__ import annotations
@@ -28,18 +31,18 @@ from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
-# A request that ends the worker is tried so often: if the cause is the machine and not the program, another attempt may
-# succeed.
+# The most attempts at a request that ends the worker. Another attempt may succeed if the cause is the machine and not
+# the program.
 MOST_ATTEMPTS = 3
 GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 class PlannerRefusal(Exception):
-    """Raised for a program without a plan: the compiler failed, or exceeded its time or memory in every attempt."""
+    """Raised if a program gets no plan: planning or compiling failed, or exceeded its time or memory."""
 
 
 class Planned(NamedTuple):
-    """A plan and the compiled files that hold its kernels, with the time that the worker took."""
+    """A plan, the compiled files that hold its kernels, and the time that the worker took."""
 
     plan: Plan
     binaries: tuple[str, ...]
@@ -49,7 +52,7 @@ class Planned(NamedTuple):
 
 
 class PlannerSettings(NamedTuple):
-    """The worker's command, its device and its bounds. The other fields are appended to `command` as arguments."""
+    """The worker's command, device and bounds. The planner appends the other fields to `command` as arguments."""
 
     dialect: str
     architecture: str
@@ -62,8 +65,8 @@ class PlannerSettings(NamedTuple):
 class PlanRequest:
     """A program that waits for its plan.
 
-    `answer` raises PlannerRefusal, or is cancelled when nobody wants the plan any more. `is_wanted` is called when the
-    request's turn has come.
+    `answer` raises PlannerRefusal if there will be no plan. `answer` is cancelled when no session wants the plan any
+    more. `is_wanted` is called when the request's turn has come, and returns whether the plan is still wanted.
     """
 
     raw: bytes
@@ -75,7 +78,7 @@ class PlanRequest:
 
 
 class Planner:
-    """The loop thread's side of the workers. Owned by the loop thread."""
+    """Sends requests to the workers and takes their answers. The loop thread owns this state."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._urgent = _Lane(settings)
@@ -93,13 +96,13 @@ class Planner:
     def request(
         self, raw: bytes, owner: Owner, *, is_urgent: bool, is_wanted: Callable[[], bool] = lambda: True
     ) -> PlanRequest:
-        """Asks for the plan of a program on behalf of `owner`, whose requests take turns with those of other owners."""
+        """Asks for the plan of a program on behalf of `owner`. Requests of different owners take turns."""
         request = PlanRequest(raw, asyncio.get_running_loop().create_future(), is_urgent, is_wanted)
         self._lane(is_urgent=is_urgent).add(request, owner)
         return request
 
     def join(self, request: PlanRequest, owner: Owner) -> None:
-        """Adds `owner` to a request, which gets a turn of this owner too."""
+        """Adds `owner` to a request. The request then gets a turn of this owner too."""
         if owner not in request.owners and not request.answer.done():
             self._lane(is_urgent=request.is_urgent).add(request, owner)
 
@@ -108,7 +111,7 @@ class Planner:
         return self._lane(is_urgent=is_urgent).turns.waiting(owner)
 
     def leave(self, owner: Owner) -> None:
-        """Withdraws an owner from all its requests; those without another owner are cancelled."""
+        """Withdraws an owner from all its requests. A waiting request without another owner is cancelled."""
         self._urgent.leave(owner)
         self._usual.leave(owner)
 
@@ -124,7 +127,7 @@ class _Lane:
         self._deadline_s = settings.deadline_s
         self._worker = _Worker(settings)
         self._wanted = asyncio.Event()
-        self._served: PlanRequest | None = None  # by the worker, now
+        self._served: PlanRequest | None = None  # the request that the worker serves now
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -175,7 +178,8 @@ class _Lane:
     async def _answer(self, request: PlanRequest) -> str | None:
         """Settles a request.
 
-        If the worker failed rather than the program, returns the fault and leaves the request open.
+        If the worker failed, and not the program, returns the fault as text and leaves the request open. Else returns
+        None.
         """
         try:
             async with asyncio.timeout(self._deadline_s):
@@ -199,7 +203,7 @@ class _Lane:
 
 
 class _Worker:
-    """One worker process, started with its first request. It leads a process group that contains its compilers."""
+    """One worker process, started with its first request. The process and its compilers are one process group."""
 
     def __init__(self, settings: PlannerSettings) -> None:
         self._settings = settings
@@ -208,7 +212,7 @@ class _Worker:
     async def ask(self, raw: bytes) -> Planned:
         """Returns the plan of a program.
 
-        Raises PlannerRefusal; any other exception means that the process is unusable.
+        Raises PlannerRefusal if there is no plan. Any other exception means that the process is unusable.
         """
         process = await self._running()
         assert process.stdin is not None
@@ -225,14 +229,15 @@ class _Worker:
             return
         with suppress(ProcessLookupError):  # the whole group has ended already
             os.killpg(process.pid, signal.SIGKILL)
-        with suppress(TimeoutError):  # the loop may never learn that a process ended which was killed while it started
+        with suppress(TimeoutError):  # asyncio may never report the end of a process that was killed during its start
             async with asyncio.timeout(GONE_WITHIN_S):
                 await process.wait()
 
     async def _running(self) -> asyncio.subprocess.Process:
         """Returns the process.
 
-        Replaces one that died between requests; its group is not killed, as the id may be reused.
+        Replaces a process that died between requests. Does not kill the dead process's group, because the system may
+        have given the group's id to another process.
         """
         if self._process is None or self._process.returncode is not None:
             settings = self._settings

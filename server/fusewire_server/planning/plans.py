@@ -1,9 +1,9 @@
-"""Gets loaded plans for programs: asks the planner, has the device load the plans, and updates the entries.
+"""Gets loaded plans for programs: asks the planner, orders the device to load the plans, and updates the entries.
 
 Each program has one plan for tier 1, and one plan for each of its one-op calls that tier 0 needs. Equal calls of all
-programs share one request and one plan. A program without a plan stays at tier 0. A program that lacks the plan of a
-call cannot run at all: its rows fail, because any replacement of the kernel would have other bits. A client that sends
-the program again has the plan asked for again.
+programs share one request and one plan. A program without a plan for tier 1 stays at tier 0. If the plan of a one-op
+call cannot be made, the program cannot run at tier 0. Its rows then fail, because any replacement of the missing kernel
+would give results with other bits. If a client sends the program again, the server asks for the plan of the call again.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from fusewire_server.sessions.session import Session
 
 log = logging.getLogger("fusewire.plans")
 
-MOST_PROGRAMS_WAITING = 64  # of a session; a program beyond this is asked for when it is used again
-MOST_CALLS_WAITING = 4096  # of a session, apart from the calls of one program
+MOST_PROGRAMS_WAITING = 64  # of a session; the server asks for a further program when that program is used again
+MOST_CALLS_WAITING = 4096  # of a session; a session that has no calls waiting may exceed it with one program
 
-Key = ProgramEntry | OneOpCall  # that a plan is made for
+Key = ProgramEntry | OneOpCall  # a plan is made for each key
 
 
 class _Awaited(NamedTuple):
-    """A one-op plan on its way, and the programs that get it; programs may be evicted meanwhile."""
+    """The request for a one-op plan, and the programs that will get the plan. Programs may be evicted meanwhile."""
 
     request: PlanRequest
     entries: WeakSet[ProgramEntry]
 
 
 class Plans:
-    """Plans on their way. Owned by the loop thread.
+    """The plans that are being made and loaded. The loop thread owns this state.
 
-    Without a planner no plan is ever asked for. `order` takes the load orders for the device. `arena_bytes` is the
-    setting that a plan's arena must fit. `retry` is called when rows that waited may run and no report says so.
+    Without a planner no plan is ever asked for. `order` takes the load orders for the device. `arena_bytes` is a
+    setting: the arena of a plan may not be larger. `retry` is called when waiting rows may run now and no report of the
+    device thread has told the engine.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Plans:
         self._preparations = Preparations(self._take_call, self._has_none_waiting, _in_the_next_turn, retry)
 
     def plan(self, entry: ProgramEntry, session: Session) -> None:
-        """Asks for the plan of a program. If it is being planned, its request gets a turn of this session too."""
+        """Asks for the plan of a program. A request that is already waiting gets a turn of this session too."""
         planner = self._planner
         if planner is None or planner.waiting(session, is_urgent=False) >= MOST_PROGRAMS_WAITING:
             return
@@ -87,7 +88,7 @@ class Plans:
     def prepare_tier0(self, entry: ProgramEntry, session: Session) -> None:
         """Asks for the one-op plans that `entry` needs at tier 0 and that are missing.
 
-        If a program needs many, it asks for the first ones now and for the others in later turns of the loop.
+        If a program needs many plans, asks for the first plans now and for the others in later turns of the event loop.
         """
         if self._planner is None:
             return
@@ -143,7 +144,7 @@ class Plans:
                     self._give_up(entry, failure)
 
     def _take_call(self, call: OneOpCall, entry: ProgramEntry, session: Session, *, is_first: bool) -> bool:
-        """Gets or asks for the plan of a call. Returns False if the session waits for too many kernels already."""
+        """Gets the plan of a call or asks for it. Returns False if the session already waits for too many plans."""
         assert self._planner is not None, "programs are prepared only with a planner"
         one_op = entry.one_ops.get(call) or self._one_ops.get(call)
         if one_op is not None:
@@ -197,7 +198,7 @@ class Plans:
         self._order(Load(key, planned.plan, planned.binaries))
 
     def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
-        """Notes that nobody waits for the plan any more. The next session that needs it asks again."""
+        """Notes that no session waits for the plan any more. The next session that needs the plan asks again."""
         if isinstance(key, ProgramEntry):
             key.enter(PlanState.UNPLANNED)
             return

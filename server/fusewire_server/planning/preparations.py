@@ -1,8 +1,8 @@
-"""Prepares programs for tier 0, a few of their calls in each turn of the loop. Pure.
+"""Prepares programs for tier 0, with a few of their one-op calls in each turn of the event loop. Pure.
 
-A program is prepared for each session that uses it, from its first call to its last. Tenants take turns, and so do the
-sessions of each tenant. Rows of the program wait until its last call is known: until then its missing calls include
-`NOT_LISTED`.
+Each session that uses a program has its own preparation of that program, from the first call to the last call. Tenants
+take turns, and so do the sessions of each tenant. Rows of the program wait until all its calls are known: until then
+the program's missing calls include `NOT_LISTED`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.scheduling.turns import TenantTurns
 from fusewire_server.sessions.session import Session
 
-STEPS_A_TURN = 32  # calls to ask for and ops to expand; a composite op takes a fraction of a millisecond
+# A step asks for a call or expands an op. A step takes a fraction of a millisecond if it expands a composite op.
+STEPS_A_TURN = 32
 
 NOT_LISTED = OneOpCall(BY_NAME["negative"], (), ())  # stands for all calls that are not known yet
 
@@ -34,15 +35,15 @@ class _Preparation:
 
     entry: ProgramEntry
     session: Session
-    waiting: set[Session]  # all sessions that wait for the program, this one included
+    waiting: set[Session]  # all sessions that wait for the program, this session included
     taken: int = 0  # number of the program's calls that were taken
     is_first: bool | None = None  # whether the session had no requests when this preparation began
 
 
 class Preparations:
-    """The programs that are being prepared, and the sessions that wait for them. Owned by the loop thread.
+    """The programs that are being prepared, and the sessions that wait for these programs. The loop thread owns it.
 
-    `later` calls a function in the next turn of the loop. `on_turn` is called after a turn that had work to do.
+    `later` calls a function in the next turn of the event loop. `on_turn` is called after a turn that had work to do.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Preparations:
         self._has_turn_coming = False
 
     def begin(self, entry: ProgramEntry, session: Session) -> None:
-        """Prepares a program for a session that uses it, as far as this turn of the loop has time."""
+        """Prepares a program for a session that uses it: a part now, and the rest in later turns of the event loop."""
         waiting = self._waiting.get(entry)
         if waiting is None:
             waiting = self._waiting[entry] = set()
@@ -74,7 +75,7 @@ class Preparations:
         self._get_on()
 
     def end(self, entry: ProgramEntry) -> None:
-        """Notes that a program is prepared, or cannot be."""
+        """Notes that a program is prepared, or that it cannot be prepared."""
         self._waiting.pop(entry, None)
 
     def leave(self, session: Session) -> None:

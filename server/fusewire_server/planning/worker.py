@@ -1,11 +1,12 @@
-"""Runs the planner's worker process: reads program bytes, writes a plan and its compiled files.
+"""Runs the planner's worker process: reads a program's bytes, writes its plan and the paths of the compiled files.
 
-The process runs at a lower priority than the server, so that planning does not slow programs that are planned already.
-Its memory is bounded: a program that exceeds the bound is refused, and so is one that the compiler rejects.
+The process runs at a lower priority than the server, so that planning does not slow programs that have their plans. The
+memory of the process is bounded. A program is refused if planning it exceeds the bound, or if the compiler rejects its
+kernels.
 
-For developers: if FUSEWIRE_VERIFY_PLANS names a folder, `verify` checks each pass of each plan. When planning fails,
-the program's bytes and the traceback are written to that folder. Tests set the variable for every server that they
-start; in service it is unset.
+For developers: if the environment variable FUSEWIRE_VERIFY_PLANS names a folder, `verify` checks each pass of each
+plan. When planning fails, the worker writes the program's bytes and the traceback to that folder. Tests set the
+variable for every server that they start; in service the variable is unset.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from fusewire_server.host.priority import lower_priority
 from fusewire_server.planning.planner import LENGTH_BYTES
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
-WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # files of a failed program, named by its digest
-NICENESS = 10  # at a still lower priority a busy machine would never plan
-# The share of the deadline that a compiler may take. A compiler that takes longer is ended and its files are removed;
-# that is better than a killed worker.
+WORDS_SUFFIX, PROGRAM_SUFFIX = ".txt", ".program"  # files of a failed program; its digest is their name
+NICENESS = 10  # at a lower priority than this the worker would never run on a busy machine
+# The share of the deadline that a compiler may take. If a compiler takes longer, the worker ends the compiler and
+# removes its files; that is better than if the planner killed the worker.
 _COMPILING_SHARE = 0.8
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serves requests on the standard streams until they end or nobody reads the answers any more."""
+    """Serves requests on the standard streams until standard input ends or no process reads the answers any more."""
     dialect, architecture, memory_bytes, deadline_s = arguments
     lower_priority(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
         build.after_pass = verify_pass
     _tidy_cache()
     gc.freeze()
-    gc.disable()  # a plan makes no cycles; collecting between requests is enough for other cycles
+    gc.disable()  # planning makes no cycles; collecting between requests frees other cycles
     while (raw := _read(requests)) is not None:
         answer = msgpack.packb(_answer(raw, dialect, compiler, faults))
         try:
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _forget_unsent(stream: BinaryIO) -> None:
-    """Points a stream at the null device, because the interpreter flushes it at exit and would complain."""
+    """Points a stream at the null device, because the interpreter flushes the stream at exit, which would fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -91,8 +92,8 @@ def _folder_of_faults() -> Path | None:
 def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | None) -> tuple[Any, ...]:
     """Returns (plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
 
-    Planning is measured in processor time of this thread: at this low priority, clock time would include other
-    processes.
+    The planning time is processor time of this thread, because at this low priority clock time would include the time
+    of other processes.
     """
     began_ns = time.thread_time_ns()
     try:
@@ -111,10 +112,13 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
 
 @contextmanager
 def _kept(faults: Path | None, raw: bytes) -> Iterator[None]:
-    """Writes an exception inside, and the program, to the folder if there is one: no program should raise here."""
+    """If the `with` body raises and there is a folder, writes the traceback and the program to the folder.
+
+    A traceback is worth keeping, because no program should raise an exception in planning.
+    """
     try:
         yield
-    except MemoryError:  # not kept, because a program may rightly need too much memory
+    except MemoryError:  # not written to the folder, because a correct program may need too much memory
         raise
     except Exception:
         if faults is not None:
@@ -135,7 +139,7 @@ def _read(stream: BinaryIO) -> bytes | None:
     return stream.read(int.from_bytes(head, "little"))
 
 
-# The server has checked the program against its own limits before it asks.
+# The worker checks no limits, because the server has checked the program against its limits before it asks.
 _UNLIMITED = ProgramLimits(*(sys.maxsize for _ in ProgramLimits._fields))
 
 
