@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.build import design, written_in
-from fusewire_kernels.compile.toolchains import compiler_of
+from fusewire_kernels.compile.dialect_compilers import compiler_of
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout

@@ -23,7 +23,7 @@ _TESTS = (
 
 _CATALOGUE = "protos/fusewire_protos/catalogue.py"
 _BODIES = "kernels/fusewire_kernels/codegen/bodies.py"
-_EXPAND = "kernels/fusewire_kernels/ops/expand.py"
+_EXPAND = "kernels/fusewire_kernels/ops/composites.py"
 _VIEWS = "kernels/fusewire_kernels/graph/views.py"
 _TWINS = "kernels/fusewire_kernels/ops/reference.py"
 _ROUNDINGS = "tests/roundings.py"

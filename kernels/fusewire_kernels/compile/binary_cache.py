@@ -21,7 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from fusewire_kernels.compile.cache_upkeep import ENTRY_PREFIX, PART_PREFIX, UNIT_PREFIX, is_due, tidy
+from fusewire_kernels.compile.cache_eviction import ENTRY_PREFIX, PART_PREFIX, UNIT_PREFIX, is_due, tidy
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 

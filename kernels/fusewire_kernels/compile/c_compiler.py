@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fusewire_kernels.codegen.preludes import prelude
-from fusewire_kernels.compile.binary_cache import BinaryCache, deal_out, default_cache_folder
+from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_out, default_cache_folder
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
@@ -64,6 +64,17 @@ def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
             identity = "\n".join((version, _processor(), *FLAGS, prelude("c")))
             return Toolchain(path, version, BinaryCache(cache_folder or default_cache_folder(), identity, ".so"))
     return None
+
+
+class CCompiler:
+    """The machine's C compiler."""
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        self._toolchain = toolchain
+
+    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
+        fresh = missing_kernels(sources, self._toolchain)
+        return Compiled(compile_kernels(sources, self._toolchain), fresh)
 
 
 def compile_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> tuple[str, ...]:

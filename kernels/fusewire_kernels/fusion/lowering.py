@@ -1,6 +1,6 @@
 """Lowers each group to a kernel: finds its loops, merges dimensions and numbers its values.
 
-A kernel of loops is made from the recipe of the group, so the groups of a repeated loop body are lowered once.
+A kernel of loops is made from the loop nest of the group, so the groups of a repeated loop body are lowered once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fusewire_kernels.codegen.kernel import (
 )
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.groups import Group
+from fusewire_kernels.fusion.loop_nest import LoopNest, NestArgument, NestNode, loop_nest_of, outline_of
 from fusewire_kernels.fusion.placement import Walk
-from fusewire_kernels.fusion.recipe import Recipe, RecipeArgument, RecipeNode, outline_of, recipe_of
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import Operand
 from fusewire_kernels.graph.views import Layout
@@ -38,7 +38,7 @@ class Lowered(NamedTuple):
     """A kernel with its sizes.
 
     `strides[argument]`: by how many elements the argument moves in each dimension of the kernel. `buffers[argument]`:
-    the number of its buffer in the recipe. `operations`, `moved_elements` (one count an argument) and `moved_bytes`
+    the number of its buffer in the loop nest. `operations`, `moved_elements` (one count an argument) and `moved_bytes`
     (of all arguments) are counts for one instance.
     """
 
@@ -149,19 +149,19 @@ def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instan
     """The instance of a group of loops. Groups of one outline differ in their buffers alone, so they share a kernel."""
     outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
-        return _lowered_by_recipe(fusion, index)
+        return _lowered_by_loop_nest(fusion, index)
     outline, buffers = outlined
     first = alike.get(outline)
     if first is None:
-        first = alike[outline] = _lowered_by_recipe(fusion, index)
+        first = alike[outline] = _lowered_by_loop_nest(fusion, index)
     lowered, _, outputs = first
     return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), outputs)
 
 
-def _lowered_by_recipe(fusion: Fusion, index: int) -> Instance:
-    recipe, buffers = recipe_of(fusion, index)
-    lowered = _lowered_loops(recipe)
-    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(recipe.stores))
+def _lowered_by_loop_nest(fusion: Fusion, index: int) -> Instance:
+    nest, buffers = loop_nest_of(fusion, index)
+    lowered = _lowered_loops(nest)
+    return Instance(lowered, tuple([buffers[buffer] for buffer in lowered.buffers]), len(nest.stores))
 
 
 class _Loop(NamedTuple):
@@ -173,20 +173,20 @@ class _Loop(NamedTuple):
 
 
 @lru_cache(4096)
-def _lowered_loops(recipe: Recipe) -> Lowered:
-    return _KernelWriter(recipe).written()
+def _lowered_loops(nest: LoopNest) -> Lowered:
+    return _KernelWriter(nest).written()
 
 
 class _KernelWriter:
-    """Writes the kernel of a recipe: merges loops where every argument allows it, numbers arguments and nodes."""
+    """Writes the kernel of a loop nest: merges loops where every argument allows it, numbers arguments and nodes."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        self._recipe = recipe
-        self._inputs = _inputs_of(recipe)
-        self._outputs = [target for _, target in recipe.stores]
-        axes = {node.axis for node in recipe.nodes if node.axis is not None}
+    def __init__(self, nest: LoopNest) -> None:
+        self._nest = nest
+        self._inputs = _inputs_of(nest)
+        self._outputs = [target for _, target in nest.stores]
+        axes = {node.axis for node in nest.nodes if node.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
-        loops = _loops(recipe)
+        loops = _loops(nest)
         merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
@@ -194,18 +194,18 @@ class _KernelWriter:
         self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
         # The kernel distinguishes classes of strides from this dimension on.
         self._first_classed = max(len(self._outer) - 1, 0)
-        if recipe.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
+        if nest.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
         self._nodes: list[Node] = []
-        self._number: dict[int | RecipeArgument, int] = {argument: i for i, argument in enumerate(self._inputs)}
+        self._number: dict[int | NestArgument, int] = {argument: i for i, argument in enumerate(self._inputs)}
         self._is_inner: list[bool] = [self._moves_inside(argument) for argument in self._inputs]
 
     def written(self) -> Lowered:
-        for index, node in enumerate(self._recipe.nodes):
+        for index, node in enumerate(self._nest.nodes):
             self._number[index] = self._add_node(node)
-        stores = tuple([self._store(source, target) for source, target in self._recipe.stores])
+        stores = tuple([self._store(source, target) for source, target in self._nest.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
-        has_inner = self._recipe.walk is not None
+        has_inner = self._nest.walk is not None
         kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
         arguments = [*self._inputs, *self._outputs]
         moved = tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments])
@@ -214,12 +214,12 @@ class _KernelWriter:
             self._sizes(),
             tuple([self._moves.get(argument, ()) for argument in arguments]),
             tuple([argument.buffer for argument in arguments]),
-            max(len(self._nodes), 1) * self._recipe.elements,
+            max(len(self._nodes), 1) * self._nest.elements,
             moved,
             sum([count * argument.dtype.itemsize_bytes for count, argument in zip(moved, arguments, strict=True)]),
         )
 
-    def _add_node(self, node: RecipeNode) -> int:
+    def _add_node(self, node: NestNode) -> int:
         if node.axis is not None:
             dimension = self._dimension(node.axis)
             is_inner = dimension == len(self._outer)
@@ -235,7 +235,7 @@ class _KernelWriter:
         return self._node(node.body, operands, node, is_inner=any(self._is_inner[number] for number in operands))
 
     def _node(
-        self, op: str, operands: tuple[int, ...], node: RecipeNode, *, is_inner: bool, detail: str | int | None = None
+        self, op: str, operands: tuple[int, ...], node: NestNode, *, is_inner: bool, detail: str | int | None = None
     ) -> int:
         self._nodes.append(Node(op, operands, node.operand_dtype, node.dtype, is_inner, detail))
         self._is_inner.append(is_inner)
@@ -249,13 +249,13 @@ class _KernelWriter:
         self._is_inner.append(True)
         return len(self._is_inner) - 1
 
-    def _store(self, source: int | RecipeArgument, target: RecipeArgument) -> Store:
+    def _store(self, source: int | NestArgument, target: NestArgument) -> Store:
         number = self._number[source]
         if self._moves_inside(target):
             number = self._as_inner(number, target.dtype)
         return Store(number, self._argument(target))
 
-    def _moves_inside(self, argument: RecipeArgument) -> bool:
+    def _moves_inside(self, argument: NestArgument) -> bool:
         if not self._inner or argument.is_slot:
             return False
         return self._moves[argument][-1] != 0
@@ -266,23 +266,23 @@ class _KernelWriter:
                 return dimension
         raise AssertionError("the axis of an INDEX value is one loop")
 
-    def _argument(self, argument: RecipeArgument) -> Argument:
+    def _argument(self, argument: NestArgument) -> Argument:
         if argument.is_slot:
             return Argument(ArgumentKind.SCALAR, argument.dtype, ())
         kind = ArgumentKind.ARRAY if argument.gathered is None else ArgumentKind.GATHERED
         return Argument(kind, argument.dtype, self._classes(argument))
 
-    def _classes(self, argument: RecipeArgument) -> tuple[Stride, ...]:
+    def _classes(self, argument: NestArgument) -> tuple[Stride, ...]:
         first = self._first_classed
         moves = self._moves[argument]
         classes = [Stride.ANY] * min(first, len(moves)) + [_CLASSES.get(stride, Stride.ANY) for stride in moves[first:]]
-        if self._recipe.walk is not None and not self._inner:
+        if self._nest.walk is not None and not self._inner:
             classes.append(Stride.ZERO)  # the reduction is over one element
         return tuple(classes)
 
     def _sizes(self) -> tuple[int, ...]:
         sizes = [loop.extent for loop in (*self._outer, *self._inner)]
-        if self._recipe.walk is not None and not self._inner:
+        if self._nest.walk is not None and not self._inner:
             sizes.append(1)
         for argument in (*self._inputs, *self._outputs):
             if argument.is_slot:
@@ -299,28 +299,28 @@ class _Merged(NamedTuple):
     strides: list[list[int]]  # [array][loop]
 
 
-def _inputs_of(recipe: Recipe) -> list[RecipeArgument]:
-    """The arguments that the recipe reads, each once, in order of first use."""
-    found: dict[RecipeArgument, None] = {}
-    for node in recipe.nodes:
+def _inputs_of(nest: LoopNest) -> list[NestArgument]:
+    """The arguments that the loop nest reads, each once, in order of first use."""
+    found: dict[NestArgument, None] = {}
+    for node in nest.nodes:
         for operand in node.operands:
-            if isinstance(operand, RecipeArgument):
+            if isinstance(operand, NestArgument):
                 found[operand] = None
-    for source, _ in recipe.stores:
-        if isinstance(source, RecipeArgument):
+    for source, _ in nest.stores:
+        if isinstance(source, NestArgument):
             found[source] = None
     return list(found)
 
 
-def _loops(recipe: Recipe) -> list[_Loop]:
+def _loops(nest: LoopNest) -> list[_Loop]:
     """One loop between each two neighbouring breaks, outermost first."""
-    cuts = sorted(recipe.breaks | {1, recipe.elements})
-    walk = recipe.walk or Walk(1, 0)
+    cuts = sorted(nest.breaks | {1, nest.elements})
+    walk = nest.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
     return loops[::-1]
 
 
-def _strides(argument: RecipeArgument, loops: list[_Loop]) -> list[int]:
+def _strides(argument: NestArgument, loops: list[_Loop]) -> list[int]:
     """The number of elements by which an argument moves in each loop."""
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []

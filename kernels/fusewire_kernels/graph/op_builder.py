@@ -21,7 +21,7 @@ from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, PRODUCT, REDUCTION, Gathered, Operand, Value
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
-from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.composites import expand
 from fusewire_protos import catalogue, dtypes, shapes
 from fusewire_protos.catalogue import Attributes, Category, DtypeSignature, Op
 from fusewire_protos.dtypes import DType

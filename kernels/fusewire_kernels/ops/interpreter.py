@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 from fusewire_kernels.ops import conversions, reference
-from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.composites import expand
 from fusewire_protos import nans
 from fusewire_protos.catalogue import BY_NAME, Attributes, Category, Op, passes_bits_on
 from fusewire_protos.dtypes import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.composites import expand
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp
 from fusewire_protos.shapes import Spec

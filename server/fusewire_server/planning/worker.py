@@ -27,8 +27,8 @@ import msgpack
 from fusewire_kernels import build
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.binary_cache import default_cache_folder, most_cached_bytes
-from fusewire_kernels.compile.cache_upkeep import tidy
-from fusewire_kernels.compile.toolchains import DialectCompiler, compiler_of
+from fusewire_kernels.compile.cache_eviction import tidy
+from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, FusewireError

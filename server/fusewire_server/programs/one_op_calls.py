@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.interpreter import converted_first, needs_kernel
 from fusewire_protos.catalogue import Attributes, Category, Op
 from fusewire_protos.program import Program, ProgramOp, build

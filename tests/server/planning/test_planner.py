@@ -16,7 +16,7 @@ import pytest
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
 from fusewire_kernels.compile.c_compiler import find_compiler
-from fusewire_kernels.compile.cache_upkeep import PART_PREFIX
+from fusewire_kernels.compile.cache_eviction import PART_PREFIX
 from fusewire_kernels.plan.plan import ArenaColumn, Cost, Plan
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_protos.program_codec import encode

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from fusewire_kernels.compile.binary_cache import Compiled
-from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels, find_compiler, missing_kernels
+from fusewire_kernels.compile.c_compiler import CCompiler, find_compiler
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
@@ -17,17 +17,6 @@ class DialectCompiler(Protocol):
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         """Returns the compiled files. Raises ServerFault if the compiler rejects a source."""
-
-
-class CCompiler:
-    """The machine's C compiler."""
-
-    def __init__(self, toolchain: Toolchain) -> None:
-        self._toolchain = toolchain
-
-    def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        fresh = missing_kernels(sources, self._toolchain)
-        return Compiled(compile_kernels(sources, self._toolchain), fresh)
 
 
 def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:

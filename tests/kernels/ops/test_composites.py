@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusewire_kernels.ops.expand import expand
+from fusewire_kernels.ops.composites import expand
 from fusewire_kernels.ops.reference import twin
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.catalogue import Category

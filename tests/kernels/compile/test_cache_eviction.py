@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_kernels.compile.cache_upkeep import is_due, tidy
+from fusewire_kernels.compile.cache_eviction import is_due, tidy
 
 NOW_S = 1_000_000.0
 LONG_AGO_S = NOW_S - 10_000

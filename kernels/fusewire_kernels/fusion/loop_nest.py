@@ -1,8 +1,8 @@
 """Describes a group of loops without naming its values and buffers, so that equal groups share a kernel.
 
-A *recipe* holds everything that decides the kernel of a group and its sizes. The groups of a repeated loop body differ
-in their buffers alone, so they have one recipe. An *outline* is a shorter key that decides the recipe: groups of equal
-outlines have equal recipes, and then the recipe need not be written again.
+A *loop nest* holds everything that decides the kernel of a group and its sizes. The groups of a repeated loop body
+differ only in their buffers, so they have one loop nest. An *outline* is a shorter key that decides the loop nest.
+Groups with equal outlines have equal loop nests, so the loop nest is written only once for them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
 
-class RecipeArgument(NamedTuple):
-    """An argument of a recipe: buffer number `buffer` of the group, and how the group moves through it.
+class NestArgument(NamedTuple):
+    """An argument of a loop nest: buffer number `buffer` of the group, and how the group moves through it.
 
     A slot holds one value and has no shape.
     """
@@ -33,34 +33,34 @@ class RecipeArgument(NamedTuple):
     gathered: Gathered | None = None
 
 
-class RecipeNode(NamedTuple):
-    """One computed value of a recipe. An operand is the number of a node, or an argument."""
+class NestNode(NamedTuple):
+    """One computed value of a loop nest. An operand is the number of a node, or an argument."""
 
     body: str
     is_reduction: bool
     operand_dtype: DType
     dtype: DType
-    operands: tuple[int | RecipeArgument, ...]
+    operands: tuple[int | NestArgument, ...]
     axis: Walk | None  # of an INDEX value: the axis whose positions it gives
 
 
-class Recipe(NamedTuple):
+class LoopNest(NamedTuple):
     """All that decides a loop kernel and its sizes. A store is a pair: its source, and the argument it writes."""
 
     elements: int
     walk: Walk | None
     breaks: frozenset[int]
-    nodes: tuple[RecipeNode, ...]
-    stores: tuple[tuple[int | RecipeArgument, RecipeArgument], ...]
+    nodes: tuple[NestNode, ...]
+    stores: tuple[tuple[int | NestArgument, NestArgument], ...]
 
 
-def recipe_of(fusion: Fusion, index: int) -> tuple[Recipe, list[Operand]]:
-    """The recipe of group number `index`, a group of loops, and the buffers that the recipe numbers."""
+def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
+    """The loop nest of group number `index`, a group of loops, and the buffers that the loop nest numbers."""
     group = fusion.groups[index]
-    writer = _RecipeWriter(fusion, index)
+    writer = _LoopNestWriter(fusion, index)
     writer.write()
-    recipe = Recipe(group.elements, group.walk, group.breaks, tuple(writer.nodes), tuple(writer.stores))
-    return recipe, writer.buffers
+    nest = LoopNest(group.elements, group.walk, group.breaks, tuple(writer.nodes), tuple(writer.stores))
+    return nest, writer.buffers
 
 
 def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
@@ -100,10 +100,10 @@ def _whole_slot(value: int) -> Operand:
     return Operand(value, views.dense(()))
 
 
-class _RecipeWriter:
+class _LoopNestWriter:
     def __init__(self, fusion: Fusion, index: int) -> None:
-        self.nodes: list[RecipeNode] = []
-        self.stores: list[tuple[int | RecipeArgument, RecipeArgument]] = []
+        self.nodes: list[NestNode] = []
+        self.stores: list[tuple[int | NestArgument, NestArgument]] = []
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
         self._group = fusion.groups[index]
@@ -128,7 +128,7 @@ class _RecipeWriter:
     def _node(self, value: Value, placement: Placement) -> int:
         if value.form is GATHER:
             data, position = value.operands
-            read: list[int | RecipeArgument] = [
+            read: list[int | NestArgument] = [
                 self._array_argument(data, placement, value.gathered),
                 self._operand(position, placement),
             ]
@@ -136,13 +136,13 @@ class _RecipeWriter:
             read = [self._operand(operand, placement) for operand in value.operands]
         return self._add_node(value, placement, read)
 
-    def _add_node(self, value: Value, placement: Placement, read: list[int | RecipeArgument]) -> int:
+    def _add_node(self, value: Value, placement: Placement, read: list[int | NestArgument]) -> int:
         axis = Walk(value.shape[0], placement[0]) if value.form is INDEX else None
         is_reduction = value.form is REDUCTION
-        self.nodes.append(RecipeNode(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
+        self.nodes.append(NestNode(value.body, is_reduction, value.operand_dtype, value.dtype, tuple(read), axis))
         return len(self.nodes) - 1
 
-    def _operand(self, operand: Operand, placement: Placement) -> int | RecipeArgument:
+    def _operand(self, operand: Operand, placement: Placement) -> int | NestArgument:
         own = self._node_of.get(operand[0])
         if own is not None:
             return own
@@ -165,16 +165,14 @@ class _RecipeWriter:
         self._node_of[member] = self._add_node(value, member.placement, read)
         return self._node_of[member]
 
-    def _slot(self, operand: Operand) -> RecipeArgument:
-        return RecipeArgument(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
+    def _slot(self, operand: Operand) -> NestArgument:
+        return NestArgument(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)
 
-    def _array_argument(
-        self, operand: Operand, placement: Placement, gathered: Gathered | None = None
-    ) -> RecipeArgument:
+    def _array_argument(self, operand: Operand, placement: Placement, gathered: Gathered | None = None) -> NestArgument:
         number, layout = operand
         value = self._values[number]
         shape, strides, _, _ = layout
-        return RecipeArgument(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
+        return NestArgument(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
         """The number of an operand's buffer; operands of one value at other offsets count as other buffers."""
