@@ -42,6 +42,7 @@ from fusewire_protos.errors import exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _PARTING_S = 1.0
+_SHOWN_ID_DIGITS = 12
 _LARGEST_SEGMENT = Amount(LARGEST_SEGMENT_OPS, 0, 1)
 
 
@@ -146,6 +147,11 @@ class Session:
             )
 
     @property
+    def id(self) -> str:
+        """The part of the session's id that inspection shows: 12 hexadecimal digits."""
+        return self._state.stream.session_id.hex()[:_SHOWN_ID_DIGITS]
+
+    @property
     def is_open(self) -> bool:
         return self._state.ended is None
 
@@ -164,8 +170,7 @@ class Session:
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "ended"
-        number = self._state.stream.session_id.hex()[:8]
-        return f"<fusewire.Session {number} {state} on {self.backend or 'no backend'}>"
+        return f"<fusewire.Session {self.id} {state} on {self.backend or 'no backend'}>"
 
     # ---- recording threads ----
 

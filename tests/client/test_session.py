@@ -27,6 +27,7 @@ from fusewire.testing.memory_transport import MemoryTransport
 from fusewire_protos.credit import Amount
 from fusewire_protos.frames import Abandon, Cancel, Fetch, Segment, Upload, decode_entries
 from fusewire_protos.v1 import fusewire_pb2 as wire
+from fusewire_server.inspect.snapshot import shown_id
 from tests.client.loops import H
 from tests.client.peer import connect, entries
 
@@ -42,6 +43,13 @@ def test_a_timeout_ends_the_wait_and_not_the_work() -> None:
     peer.transport.run_once()
     np.testing.assert_array_equal(future.result(0), H + 1)
     assert len(entries(peer, Abandon)) == 1
+
+
+def test_a_session_tells_the_id_that_inspection_shows() -> None:
+    session = connect().session
+    assert len(session.id) == 12
+    assert session.id in repr(session)
+    assert shown_id(session._state.stream.session_id) == session.id
 
 
 def test_ops_and_the_fetch_of_their_result_are_sent_in_one_frame(monkeypatch: pytest.MonkeyPatch) -> None:
