@@ -1,6 +1,6 @@
-"""Bounds what a session has in flight: work that is sent and that the device has not completed.
+"""Limits how much work a session has in flight. Work is in flight from its sending until the device has completed it.
 
-Both sides count totals since the session began. The server reports completed work as such a total.
+Client and server count totals since the session began. The server reports the total of the completed work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Credit:
         return self.sent == self._completed
 
     def admits(self, cost: Amount) -> bool:
-        """Whether `cost` may be sent now. While nothing is in flight, any cost may."""
+        """Whether work of this cost may be sent now. While nothing is in flight, work of any cost may be sent."""
         return self.is_free or self.in_flight.plus(cost).fits(self._limit)
 
     def complete(self, total: Amount) -> None:

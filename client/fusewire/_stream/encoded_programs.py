@@ -1,6 +1,8 @@
 """Encodes recorded structures as programs, and binds values to a program.
 
-No Python code runs per op. Each signature is worked out once, and array operations spread the result over the ops.
+A structure is a piece of a tape without the numbers that change from use to use. A value is a scalar or the start of a
+slice. Encoding runs no Python code for each op: Python code computes the facts of each signature once, and NumPy copies
+them to all ops that have the signature.
 """
 
 from __future__ import annotations
@@ -20,21 +22,24 @@ from fusewire_protos.shapes import Spec
 
 
 class EncodedProgram(NamedTuple):
-    """A program in the form that is sent, with what binding values to it needs."""
+    """A program in the form that is sent, and the flags that `bind` uses to sort the values of a use."""
 
-    raw: bytes  # canonical
-    live_bytes: int  # of all live results
-    is_scalar: tuple[bool, ...] = ()  # for each value in op order; empty if no value is a slice start
-    is_start: tuple[bool, ...] = ()  # likewise
+    raw: bytes  # the canonical encoding: equal programs have equal bytes
+    live_bytes: int  # the size of all live results together
+    is_scalar: tuple[bool, ...] = ()  # whether each value in op order is a scalar; empty if no value is a slice start
+    is_start: tuple[bool, ...] = ()  # whether each value in op order is a slice start; empty if no value is one
 
 
 class Bindings(NamedTuple):
     scalars: tuple[Scalar, ...]
-    starts: tuple[Scalar, ...]  # slice starts: integers, which the tape holds among the scalars
+    starts: tuple[Scalar, ...]  # the slice starts, which are integers
 
 
 def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgram:
-    """Encodes the program of a new structure. Shapes and dtypes are not checked, as recording has checked them."""
+    """Encodes the program of a new structure. `live`: the indices of the ops with live results.
+
+    This function does not check shapes and dtypes, because recording has checked them.
+    """
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
     raw = pack(_parts(cells, ops, len(structure.inputs), live))
@@ -48,7 +53,7 @@ def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgra
 
 
 def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
-    """The bindings of a use. `values`: those of the piece in op order."""
+    """Returns the bindings of one use of the program. `values`: all values of this use, in op order."""
     if not encoded.is_start:
         return Bindings(tuple(values), ())
     return Bindings(tuple(compress(values, encoded.is_scalar)), tuple(compress(values, encoded.is_start)))
@@ -57,22 +62,22 @@ def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
 class _Ops(NamedTuple):
     """The ops of a structure."""
 
-    signatures: list[Signature]  # each once, in order of first use
+    signatures: list[Signature]  # each signature once, in order of first use
     numbers: Integers  # int64[ops], indices into `signatures`
     places: Integers  # int64[ops], the index in the structure at which each op begins
 
 
 class _Table(NamedTuple):
-    """The facts of each signature, for all ops that have it.
+    """The facts of each signature of a structure.
 
-    Two client signatures may be one signature of the program, which does not distinguish a scalar from an array of rank
-    0.
+    A program does not distinguish a scalar from an array of rank 0, but the client's signatures do. So two signatures
+    of the client may become one signature of the program.
     """
 
-    specs: list[Spec]  # of all operands, each once
+    specs: list[Spec]  # the specs of all operands, each spec once
     listed: list[tuple[Signature, list[int]]]  # each signature of the program, with its operands' indices into `specs`
     numbers: Integers  # int64[signatures], indices into `listed`
-    counts: Integers  # int64[signatures], how many operands each has
+    counts: Integers  # int64[signatures], how many operands each signature has
     operand_specs: Integers  # int64[operands of all signatures], indices into `specs`
     operand_cells: Integers  # int64[operands of all signatures], the index of the operand in a record
 
@@ -95,14 +100,14 @@ def _by_first_use(numbers: Integers) -> Integers:
 
 
 def _ranks(order: Integers) -> Integers:
-    """For each number in `order`, its index there."""
+    """An array that maps each number in `order` to the index of the number in `order`."""
     ranks = np.empty(int(order.max(initial=-1)) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
 
 
 def _is_start(ops: _Ops) -> list[bool]:
-    """For each value in op order whether it is a slice start. The values of an op are its scalars, then its starts."""
+    """For each value in op order: whether the value is a slice start. An op has its scalars first, then its starts."""
     counts = np.array([(len(signature.scalars), signature.starts) for signature in ops.signatures], np.int64)
     flags: list[bool] = np.tile((False, True), len(ops.numbers)).repeat(counts[ops.numbers].ravel()).tolist()
     return flags
@@ -135,7 +140,7 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
     outside = (operands >= OUTSIDE).nonzero()[0]
-    scalars = (operands == VALUE).nonzero()[0]  # slice starts are values, but not among the operands
+    scalars = (operands == VALUE).nonzero()[0]  # no slice start is found here, because a start is not an operand
     leaves = np.empty(inputs + len(scalars), np.int64)
     leaves[operands[outside] - OUTSIDE] = specs[outside]  # an input has the same spec in all ops that take it
     leaves[inputs:] = specs[scalars]
@@ -153,7 +158,11 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
 
 
 def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Integers]:
-    """The operands of all ops, concatenated in the ops' own order: their cells, and their indices into the specs."""
+    """The cells of all operands, and the index of each operand's spec in `table.specs`.
+
+    The operands stand in op order. The operands of one op keep their order in the op. A cell is an integer of the
+    structure.
+    """
     counts = table.counts[ops.numbers]
     ends = np.add.accumulate(counts)
     shifts = (np.add.accumulate(table.counts) - table.counts)[ops.numbers] - (ends - counts)
@@ -163,7 +172,7 @@ def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Inte
 
 
 def _listed(table: _Table, order: list[int], spec_numbers: list[int]) -> tuple[list[Any], list[Any]]:
-    """The lists of specs and of signatures, in the form that is encoded."""
+    """The list of specs and the list of signatures, in the form that `pack` encodes."""
     specs = [table.specs[place] for place in order]
     listed_specs = [[spec.dtype.code, *spec.shape] for spec in specs]
     listed_signatures = [

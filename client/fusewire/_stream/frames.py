@@ -1,12 +1,15 @@
 """The frames of one session, without the connection that carries them: numbering, acknowledgement, resumption.
 
-The client numbers its frames 1, 2, 3, … and keeps each until the server has acknowledged it. When a connection was
-lost, a welcome of the same server instance acknowledges the frames that it has, and the others are sent again in order.
-Another instance does not know the session. The server's numbered frames carry results. The client acknowledges them,
-and drops a frame that arrives twice.
+The client numbers its frames 1, 2, 3, … and keeps each frame until the server has acknowledged the frame. A lost
+connection may be followed by a new connection. The server begins the new connection with a welcome, which acknowledges
+the frames that the server has received. The client then sends the other frames again, in order. A server that was
+restarted is another server instance and does not know the session.
 
-The server registers all new programs of a frame before it applies the entries, which may forget older programs. So a
-frame ends before a new program that would exceed the limit; programs that this frame forgets make room in the next one.
+The server's numbered frames carry results. The client acknowledges these frames, and drops a frame that arrives twice.
+
+The server limits how many programs a session may register. The server first registers all new programs of a frame and
+then applies the frame's entries. An entry may make the server forget an older program, but that makes room only for
+the next frame. So the client ends a frame before a new program that would exceed the limit.
 """
 
 from __future__ import annotations
@@ -19,12 +22,12 @@ from fusewire_protos import frames
 from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-FRAME_BYTES = 1 << 20  # a frame with so many bytes takes no further entry
-_NUMBER_BYTES = 9  # the most that one number takes
+FRAME_BYTES = 1 << 20  # a frame with this many bytes or more takes no further entry
+_NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 
 
 class Outgoing(NamedTuple):
-    """An entry that waits for a frame, with the new program or the tensor that travels with it."""
+    """An entry that waits for a frame, and the new program or the tensor that is sent with this entry."""
 
     entry: Entry
     program: NewProgram | None = None
@@ -32,13 +35,13 @@ class Outgoing(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """An upper bound of the bytes that it takes in a frame."""
+        """An upper bound of the bytes that the entry, its program and its tensor take in a frame."""
         brought_bytes = len(self.tensor or b"") + (len(self.program.raw) if self.program else 0)
         return 64 + _NUMBER_BYTES * _numbers_in(self.entry) + brought_bytes
 
 
 class ClientStream:
-    """The state of the stream; guarded by the session's lock."""
+    """The frames of one session, as the client sees them. The session's lock guards this object."""
 
     def __init__(self, client: str) -> None:
         self._client = client
@@ -48,7 +51,7 @@ class ClientStream:
         self._received = 0  # the highest server frame that has arrived
         self._acknowledged = 0  # the highest server frame that we have acknowledged
         self._most_programs = 0  # the server's limit on known programs
-        self._programs = 0  # known to the server once it has applied all frames
+        self._programs = 0  # how many programs the server knows after it has applied all frames made so far
         self._instance = b""
         self.session_id = b""
         self.epoch = 0
@@ -63,7 +66,7 @@ class ClientStream:
         return len(self._waiting)
 
     def post(self, *entries: Outgoing) -> None:
-        """Appends entries, which are sent in this order: all of them, or none if a signal handler raises."""
+        """Appends entries, which are sent in this order. If a signal handler raises here, all or none are appended."""
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:
@@ -78,7 +81,7 @@ class ClientStream:
         return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
 
     def goodbye(self) -> bytes:
-        """The last frame of an orderly end."""
+        """The last frame of a session that the client closes."""
         return wire.ClientFrame(acknowledged=self._received, goodbye=wire.Goodbye()).SerializeToString()
 
     def next_frame(self) -> bytes | None:
@@ -117,7 +120,7 @@ class ClientStream:
         return [raw for _, raw in self._unacknowledged]
 
     def on_frame(self, frame: wire.ServerFrame) -> bool:
-        """Notes a server frame. True if its results are new."""
+        """Notes a server frame. Returns whether the frame carries results that have not arrived before."""
         self._forget_until(frame.acknowledged)
         if frame.number == 0:
             return False
@@ -155,7 +158,10 @@ def _numbers_in(entry: Entry) -> int:
 
 
 def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
-    """The bytes of a frame. Fields are set one by one, which takes half as long as the constructor with arguments."""
+    """The bytes of a frame.
+
+    The fields are set one by one, because that takes half as long as passing them to the constructor.
+    """
     frame = wire.ClientFrame()
     frame.number = number
     frame.acknowledged = acknowledged
@@ -170,7 +176,7 @@ def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
 
 
 def _entry(outgoing: Outgoing, tensors: list[bytes]) -> Entry:
-    """The entry with the index of its tensor, which is added to `tensors`."""
+    """Adds the entry's tensor, if there is one, to `tensors`. Returns the entry with the index of this tensor."""
     entry = outgoing.entry
     if outgoing.tensor is None:
         return entry

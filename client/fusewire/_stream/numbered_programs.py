@@ -1,4 +1,7 @@
-"""The programs of a session with their numbers on the server, bounded: the least recently used is forgotten first."""
+"""The programs of a session, and the number under which the server knows each program.
+
+Their count is limited. Beyond the limit, client and server forget the programs that were used least recently.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from typing import NamedTuple
 from fusewire._stream.encoded_programs import EncodedProgram
 from fusewire_protos.program_codec import digest
 
-MOST_DIGESTS = 1024  # of programs, and as many of fragments
+MOST_DIGESTS = 1024  # the most digests that are kept of whole bodies, and also the most of fragments
 
 
 class ProgramKey(NamedTuple):
@@ -25,11 +28,14 @@ class ProgramKey(NamedTuple):
 @dataclass
 class _Entry:
     encoded: EncodedProgram
-    number: int | None = None  # None before its first use
+    number: int | None = None  # None before the program's first use
 
 
 class Numbered(NamedTuple):
-    """The number of a program. If it `is_new`, the program is sent too, and the `forgotten` numbers become free."""
+    """The number of a program.
+
+    If `is_new`, the program itself must be sent too, and the server must forget the programs with `forgotten` numbers.
+    """
 
     number: int
     is_new: bool
@@ -37,14 +43,14 @@ class Numbered(NamedTuple):
 
 
 class _Latest:
-    """The `most` items that were added last, each once."""
+    """A collection of distinct items that holds the `most` items that were added last."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._items: OrderedDict[bytes, None] = OrderedDict()
 
     def add(self, item: bytes) -> None:
-        """May be called again if interrupted."""
+        """Adds an item. A call that was interrupted may be repeated."""
         self._items[item] = None
         self._items.move_to_end(item)
         while len(self._items) > self._most:
@@ -55,7 +61,7 @@ class _Latest:
 
 
 class Programs:
-    """Guarded by the session's lock."""
+    """At most `most` programs with their numbers. The session's lock guards them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -72,14 +78,14 @@ class Programs:
             self._entries[key] = _Entry(encoded)
 
     def number(self, key: ProgramKey) -> Numbered:
-        """The number for a use of a kept program. Changes nothing before `take` is called."""
+        """Returns the number for a use of a kept program. Changes nothing: `take` then notes the use."""
         entry = self._entries[key]
         if entry.number is not None:
             return Numbered(entry.number, is_new=False, forgotten=())
         return Numbered(self._next_number, is_new=True, forgotten=tuple(self._pushed_out_by(key)))
 
     def take(self, key: ProgramKey, numbered: Numbered) -> None:
-        """Notes the use. May be called again if interrupted."""
+        """Notes a use of the program. A call that was interrupted may be repeated."""
         entry = self._entries[key]
         self._entries.move_to_end(key)
         if not numbered.is_new:
@@ -91,7 +97,7 @@ class Programs:
             self._entries.popitem(last=False)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
-        """The digests of the programs numbered last, sorted, in hexadecimal."""
+        """The sorted hexadecimal digests of the programs that were numbered last, fragments or whole bodies."""
         return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
 
     def _pushed_out_by(self, key: ProgramKey) -> Iterator[int]:

@@ -1,7 +1,8 @@
-"""Sends what recorders hold: segments as credit allows, the programs that these use, and deaths of handles.
+"""Sends what recorders hold: segments as credit allows, the programs of these segments, and deaths of handles.
 
-Recording threads call this code and wait for credit in it. The I/O thread calls it too and never waits, even when a
-callback or a finaliser records there: only the I/O thread itself receives credit.
+Recording threads call this code and may wait for credit in it. The I/O thread calls this code too, also when a callback
+or a finaliser records in the I/O thread. The I/O thread never waits for credit, because no other thread receives
+credit. A piece is a run of recorded ops that is sent as one segment.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, 
 class Trigger(Enum):
     """Why a segment was cut."""
 
-    COUNT = "count"  # enough ops
-    CREDIT = "credit"  # enough ops, once credit had come back
-    AGE = "age"  # its first op had waited long enough
+    COUNT = "count"  # there were enough ops
+    CREDIT = "credit"  # there were enough ops, and credit had come back for them
+    AGE = "age"  # the first op of the segment had waited long enough
     IDLE = "idle"  # the device had nothing else to do
     DEMAND = "demand"  # a value was asked for
 
@@ -38,7 +39,7 @@ class Sender:
     def __init__(self, state: SessionState, recorders: ThreadRecorders) -> None:
         self._state = state
         self._thread_recorders = recorders
-        # All below is guarded by the state's lock.
+        # The state's lock guards the fields below.
         self.programs = Programs(0)
         self.cuts: Counter[Trigger] = Counter()
         self.fragments = 0
@@ -55,10 +56,12 @@ class Sender:
         wakes: bool = True,
         deadline_s: float | None = None,
     ) -> Amount | None:
-        """Sends the ops that `reach` covers, as credit allows; returns the cost of the first piece that it refuses.
+        """Sends the ops that `reach` covers, piece by piece, until a piece has no credit.
 
-        `wakes` is False if the caller posts more for the same frame and then wakes the I/O thread itself. Raises
-        RequestError where the caller must not wait, such as in the I/O thread.
+        Returns the cost of that piece, or None if there is no such piece. If `may_wait`, a recording thread waits for
+        the credit and then goes on sending. `wakes` is False if the caller will post more entries for the same frame
+        and then wake the I/O thread. Raises RequestError if a value was asked for where waiting is forbidden, such as
+        in the I/O thread.
         """
         if self._state.is_interrupted_here(recorder):
             self._refuse(recorder, trigger)
@@ -74,15 +77,16 @@ class Sender:
                 break
             self.wait_for_credit(recorder, refused, deadline_s)
             trigger = Trigger.CREDIT if trigger is Trigger.COUNT else trigger
-        if wakes and is_urgent:  # else the device is busy, and the I/O thread's next tick is soon enough
+        if wakes and is_urgent:  # otherwise the device is busy, and the I/O thread's next tick is early enough
             self._state.transport.wake()
         return refused
 
     def give_up(self) -> None:
-        """Cancels all ops that are recorded by now.
+        """Cancels all ops that have been recorded so far.
 
-        Ops that have no credit are sent and cancelled once cancelling others has returned some. The I/O thread cannot
-        wait for this: called there, such ops are left to run.
+        The server can cancel only ops that were sent. Ops that have no credit yet are sent and cancelled later, when
+        the cancelled ops have returned their credit. The I/O thread cannot wait for this credit. So a call in the
+        I/O thread does not cancel ops that have no credit, and these ops run later.
         """
         recorded = [(recorder, recorder.tape.end) for recorder in self._thread_recorders.all()]
         while True:
@@ -99,15 +103,15 @@ class Sender:
             self.wait_for_credit(*refused[0], None)
 
     def wait_for_credit(self, recorder: Recorder, cost: Amount, deadline_s: float | None) -> None:
-        """Waits until `cost` may be sent. Raises WaitTimeout, or the reason of the session's end."""
-        self._post_frees(recorder)  # the server may need this memory before it returns credit
+        """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
+        self._post_frees(recorder)  # the server may need the memory of dead handles before it can return credit
         self._state.transport.wake()
         self._state.wait_for_credit(cost, deadline_s)
 
     # ---- the I/O thread ----
 
     def flush_idle(self) -> None:
-        """Sends settled pieces of any size, because the device is idle."""
+        """Sends settled pieces of any size. The caller has found the device idle."""
         for recorder in self._thread_recorders.all():
             self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
 
@@ -121,16 +125,19 @@ class Sender:
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""
         for recorder in self._thread_recorders.all():
-            if recorder.buried and recorder.lock.acquire(blocking=False):  # else the holder of the lock reports them
+            if recorder.buried and recorder.lock.acquire(blocking=False):  # or the lock's holder reports the deaths
                 try:
                     self._post_frees(recorder)
                 finally:
                     recorder.lock.release()
 
-    # ---- either ----
+    # ---- any thread ----
 
     def _send_pieces(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> Amount | None:
-        """Under the recorder's lock: sends piece after piece; returns the cost of the first one refused."""
+        """Sends piece after piece until a piece has no credit. Returns the cost of that piece, or None.
+
+        The caller holds the recorder's lock.
+        """
         while (draft := recorder.draft(reach)) is not None:
             key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment)
             encoded = self._encoded(key, draft)
@@ -148,7 +155,7 @@ class Sender:
             state.check_open()
             if not state.credit.admits(cost):
                 return False
-            self.programs.keep(key, encoded)  # meanwhile a program of another thread may have replaced it
+            self.programs.keep(key, encoded)  # again, since another thread's program may have pushed this one out
             numbered = self.programs.number(key)
             spending = state.spending(cost, _entries(segment, numbered, key, encoded, draft.liveness.freed))
 
@@ -172,18 +179,21 @@ class Sender:
         return encoded
 
     def _flush_if_free(self, recorder: Recorder, reach: Reach, trigger: Trigger) -> None:
-        """Does nothing if another thread holds the recorder's lock, as that thread is flushing it."""
+        """Sends pieces as credit allows. Does nothing if another thread holds the recorder's lock and so sends them."""
         if recorder.has_unsent and recorder.lock.acquire(blocking=False):
             try:
                 self._send_pieces(recorder, reach, trigger)
             except FusewireError:
                 if self._state.ended is None:
-                    raise  # else a user's thread has ended the session, and the I/O thread must still send the goodbye
+                    raise  # if a user's thread has ended the session, the I/O thread must still send the goodbye
             finally:
                 recorder.lock.release()
 
     def _refuse(self, recorder: Recorder, trigger: Trigger) -> None:
-        """Raises RequestError if a value was asked for; ops that are sent for another reason wait for the next op."""
+        """Handles a flush that must not wait. Raises RequestError unless `trigger` is COUNT.
+
+        With COUNT the ops stay unsent until the next op is recorded.
+        """
         if trigger is not Trigger.COUNT:
             self._state.check_may_wait(recorder)
 
@@ -197,7 +207,10 @@ class Sender:
 def _entries(
     segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
 ) -> list[Outgoing]:
-    """The entries of a segment, in order: forgotten programs, the segment with its program if new, freed handles."""
+    """The entries of a segment, in this order: forgotten programs, the segment, freed handles.
+
+    A new program travels with the segment.
+    """
     new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
     entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
@@ -205,13 +218,13 @@ def _entries(
 
 
 def _frees(freed: Sequence[int]) -> list[Outgoing]:
-    """Several entries, if they are too many handles for one that a server accepts."""
+    """The entries that free these handles. A server accepts at most MAX_FREED handles in one entry."""
     starts = range(0, len(freed), MAX_FREED)
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
 def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
-    """The entry of a draft, with 0 for the program's number."""
+    """The entry of a draft. The program's number is 0 until `_entries` sets the right number."""
     scalars, starts = bind(encoded, draft.values)
     place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
     return Segment(

@@ -1,8 +1,10 @@
 """The state that the parts of a session share: stream, credit, limits, transport, and the reason of the session's end.
 
-A thread takes a recorder's lock before the lock of this state, never after it. No lock is held while a thread waits or
-wakes the transport. A finaliser or a signal handler may interrupt a thread that holds a lock. The locks are reentrant,
-so that such code can record; before it sends or waits, `is_interrupted_here` detects it.
+A thread that needs a recorder's lock and the lock of this state takes the recorder's lock first. A thread holds neither
+lock while it waits or wakes the transport.
+
+A finaliser or a signal handler may interrupt a thread that holds a lock. The locks are reentrant, so a finaliser or
+handler can still record. Such code must not send or wait, so sending and waiting first call `is_interrupted_here`.
 """
 
 from __future__ import annotations
@@ -22,38 +24,44 @@ from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-_LONGEST_WAIT_S = threading.TIMEOUT_MAX / 2  # users may pass infinity, for which waiting on a lock raises
+_LONGEST_WAIT_S = threading.TIMEOUT_MAX / 2  # users may pass infinity, but waiting on a lock raises for infinity
 
 
 class Spending(NamedTuple):
-    """Entries to be posted together with the credit that they take."""
+    """Entries to be posted, and the credit total to be set at the same time."""
 
-    place: int  # how many entries wait before them
+    place: int  # how many entries wait for a frame before these entries
     entries: tuple[Outgoing, ...]
-    sent: Amount  # all that the session will have sent, these entries included
+    sent: Amount  # all work that the session will have sent, including these entries
 
 
 class SessionState:
-    """State that frames change. The fields below the lock may be used by the holder of the lock alone."""
+    """The shared state of a session. Most of its fields are guarded by `lock`."""
 
     def __init__(self, transport: Transport, client: str) -> None:
         self.transport = transport
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)  # credit has come back, or the session has ended
-        # Guarded by the lock.
+        # The lock guards the fields below.
         self.stream = ClientStream(client)
         self.credit = Credit(Amount())
         self.limits = wire.Limits()
         self.ended: FusewireError | None = None  # the reason; None while the session is open
 
     def check_open(self) -> None:
-        """Raises the reason of the session's end, if it has ended. Takes no lock: a fork may have left it locked."""
+        """Raises the reason of the session's end, if the session has ended.
+
+        Takes no lock, because a fork may have left the lock locked for ever.
+        """
         if self.ended is not None:
             raise type(self.ended)(str(self.ended))
 
     def is_interrupted_here(self, recorder: Recorder) -> bool:
-        """Whether the caller is a finaliser or signal handler that interrupted this thread while it held a lock."""
-        # `threading.Condition` calls `_is_owned` as well.
+        """Whether this thread already holds the session's lock or the recorder's lock.
+
+        If so, the caller is a finaliser or signal handler that interrupted the thread while the lock was held.
+        """
+        # `_is_owned` is private, but `threading.Condition` calls this method as well.
         return self.lock._is_owned() or recorder.lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
     def check_may_wait(self, recorder: Recorder) -> None:
@@ -64,7 +72,7 @@ class SessionState:
             raise RequestError("code in the I/O thread, such as a callback, cannot read, upload or wait for credit")
 
     def post(self, *outgoing: Outgoing) -> None:
-        """Adds entries to those that wait for a frame. Does not wake the transport."""
+        """Appends entries to the entries that wait for a frame. Does not wake the transport."""
         with self.lock:
             self.stream.post(*outgoing)
 
@@ -73,14 +81,17 @@ class SessionState:
         return Spending(self.stream.waiting_entries, tuple(entries), self.credit.sent.plus(cost))
 
     def spend(self, spending: Spending) -> None:
-        """Posts the entries and takes their credit. If interrupted, it may be called again while the lock is held."""
+        """Posts the entries and takes their credit. The caller holds the lock.
+
+        After an interruption, the caller may call this method again before it releases the lock.
+        """
         if self.stream.waiting_entries == spending.place:
             self.stream.post(*spending.entries)
         self.credit.sent = spending.sent
 
     def wait_for_credit(self, cost: Amount, deadline_s: float | None) -> None:
-        """Waits until `cost` may be sent. Raises WaitTimeout, or the reason of the session's end."""
-        with self.lock:  # entering the lock itself is atomic for signals; entering the condition is not
+        """Waits until work of this cost may be sent. Raises WaitTimeout, or the reason of the session's end."""
+        with self.lock:  # a signal cannot interrupt entering the lock, but can interrupt entering the condition
             is_there = self.changed.wait_for(
                 lambda: self.ended is not None or self.credit.admits(cost), left_s(deadline_s)
             )
@@ -89,13 +100,13 @@ class SessionState:
             raise WaitTimeout("no credit came back in time; the work goes on")
 
     def renew_locks(self) -> None:
-        """In a forked child, where a lock that another thread of the parent held stays locked."""
+        """Replaces the locks in a forked child, because a lock that another thread held in the parent stays locked."""
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
 
 
 def finish(act: Callable[[], None]) -> None:
-    """Calls `act`, and calls it again if a signal handler has raised within it. So `act` must be repeatable."""
+    """Calls `act`, and calls `act` again if a signal handler raised during the first call. `act` must be repeatable."""
     try:
         act()
     except BaseException:
@@ -104,7 +115,10 @@ def finish(act: Callable[[], None]) -> None:
 
 
 def deadline_after(timeout_s: float | None) -> float | None:
-    """The moment `timeout_s` from now, on the monotonic clock. Raises ArgumentError unless it is a number or None."""
+    """The moment `timeout_s` from now, on the monotonic clock; None if `timeout_s` is None.
+
+    Raises ArgumentError if `timeout_s` is neither a number nor None.
+    """
     if timeout_s is None:
         return None
     if not isinstance(timeout_s, Real) or math.isnan(timeout_s):
@@ -113,5 +127,5 @@ def deadline_after(timeout_s: float | None) -> float | None:
 
 
 def left_s(deadline_s: float | None) -> float | None:
-    """The seconds until a deadline, as an argument of waits; None without a deadline."""
+    """The seconds until a deadline, to be passed to a wait; None if there is no deadline."""
     return None if deadline_s is None else min(max(deadline_s - time.monotonic(), 0.0), _LONGEST_WAIT_S)

@@ -1,6 +1,7 @@
-"""The periodic work of a session: sends ops that have waited, reports deaths of handles, and asks for heartbeats.
+"""Does the periodic work of a session: sends ops that have waited, reports deaths of handles, asks for heartbeats.
 
-The I/O thread calls all methods, except where a docstring says otherwise.
+The transport calls `tick_s` at each tick. Only the I/O thread calls the methods, except where a docstring says
+otherwise.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream.sender import Sender
 from fusewire._stream.session_state import SessionState
 
-_LEAST_TICK_S = 0.001  # timers of event loops count milliseconds; less would be none at all
+_LEAST_TICK_S = 0.001  # timers of event loops count whole milliseconds, so a shorter time would be no wait at all
 _BUSY_TICK_S = 0.004
 _IDLE_TICK_S = 0.1
-_TICKS_A_ROUND = 40  # once a round, deaths that no segment has reported are sent, and ticks may become rare
-_HEARTBEAT_AFTER_NS = 50_000_000  # before that, the next frame is expected to carry the acknowledgement
+_TICKS_A_ROUND = 40  # the last tick of a round reports deaths, and makes ticks rare if no op is unsent
+_HEARTBEAT_AFTER_NS = 50_000_000  # within this time a frame with entries will probably carry the acknowledgement
 
 
 class SessionTimer:
@@ -24,12 +25,12 @@ class SessionTimer:
         self._sender = sender
         self._thread_recorders = recorders
         self._ticks = 0
-        self._is_asleep = True  # whether the next tick is so late that new ops must ask for one
+        self._is_asleep = True  # whether the next tick is so late that a thread with new ops must ask for a tick
         self.owes_heartbeat = False
         self.heard_at_ns = 0  # when the last frame arrived, on the monotonic clock
 
     def wakes_up(self) -> bool:
-        """Notes that ops wait. True if the caller must ask the transport for a tick. Called by any thread."""
+        """Notes that ops wait. Returns True if the caller must ask the transport for a tick. Any thread may call it."""
         was_asleep, self._is_asleep = self._is_asleep, False
         if was_asleep:
             self._ticks = 0
@@ -45,20 +46,21 @@ class SessionTimer:
         if self._ticks % _TICKS_A_ROUND:
             return self._active_tick_s(now_ns)
         self._sender.send_frees()
-        self._is_asleep = True  # set before the check below, so that a thread that records after it asks for a tick
+        self._is_asleep = True  # set before the check below: a thread that records after the check asks for a tick
         if self._thread_recorders.have_unsent:
             self._is_asleep = False
             return self._active_tick_s(now_ns)
-        self._ticks -= 1  # so that the next tick is the last of a round too
+        self._ticks -= 1  # so that the next tick is the last tick of a round too
         is_quiet = now_ns - self.heard_at_ns > _HEARTBEAT_AFTER_NS
         self.owes_heartbeat = is_quiet and self._state.stream.owes_acknowledgement
         return _IDLE_TICK_S
 
     def _active_tick_s(self, now_ns: int) -> float:
-        """The seconds until the next tick, not shorter than needed, as ticks take the GIL from threads that record.
+        """The seconds until the next tick.
 
-        While the device is busy, ops are not sent for their age, and posted entries may gather. When the device becomes
-        idle, a frame of the server says so.
+        No tick comes earlier than needed, because a tick takes the GIL from threads that record. While the device is
+        busy, the age of ops is no reason to send them, and posted entries may wait. When the device becomes idle, the
+        server sends a frame, and the session handles that frame at once.
         """
         if not self._state.credit.is_free:
             return _BUSY_TICK_S

@@ -1,4 +1,4 @@
-"""Converts users' data to arrays that can be sent: C order, little-endian, of a dtype that the server knows."""
+"""Converts users' data to arrays that can be sent: in C order, little-endian, and of a dtype that the server knows."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from fusewire_protos import dtypes, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Spec
 
-_PYTHONS = {int, float, bool}  # NumPy converts these to integers one by one, and raises for one out of range
+_PYTHONS = {int, float, bool}  # NumPy converts these to integers one by one, and raises if a number is out of range
 _NESTED = {list, tuple, np.ndarray}
 
 
 def host_of(data: Any, dtype: DType | None) -> Host:
-    """`data` as a NumPy array: bytes as uint8, an array in its own dtype, Python numbers already in `dtype`.
+    """Returns `data` as a NumPy array. Bytes become uint8. An array keeps its dtype. Python numbers become `dtype`.
 
-    Python floats for an integer `dtype` stay floats if one of them is out of range. Raises OverflowError for a Python
-    integer that `dtype`, or int64 if `dtype` is None, cannot hold.
+    If an integer `dtype` cannot hold one of the Python floats, all numbers become floats instead. Raises OverflowError
+    for a Python integer that is out of range for `dtype`, or for int64 if `dtype` is None.
     """
     if isinstance(data, bytes):
         return np.frombuffer(data, np.uint8)
@@ -38,7 +38,7 @@ def host_of(data: Any, dtype: DType | None) -> Host:
 
 
 def _types_in(data: Any) -> set[type]:
-    """The types of the elements of `data`, or the type of `data` itself if it is no list or tuple."""
+    """The types of all elements of a list or tuple, nested ones included; for other `data` the type of `data`."""
     if not isinstance(data, list | tuple):
         return {type(data)}
     types = set(map(type, data))
@@ -46,7 +46,10 @@ def _types_in(data: Any) -> set[type]:
 
 
 def _integers(data: Any, dtype: DType) -> Host:
-    """Python numbers converted to an integer `dtype` one by one; floats if a float among them is out of range."""
+    """Converts Python numbers to an integer `dtype`. Returns floats if a float is out of range.
+
+    Raises OverflowError if an integer is out of range.
+    """
     try:
         return np.asarray(data, dtypes.to_numpy(dtype))
     except (OverflowError, ValueError):
@@ -63,19 +66,25 @@ def _check_integers(data: Any, dtype: DType) -> None:
 
 
 def spec_of(host: Host, dtype: DType | None) -> Spec:
-    """The spec with which `host` is sent: in `dtype`, or in its own. Raises DtypeError if that is not supported."""
+    """The spec with which `host` is sent. The spec has the dtype `dtype`, or the dtype of `host` if `dtype` is None.
+
+    Raises DtypeError if the dtype of `host` is not supported.
+    """
     return Spec(dtype or dtypes.from_numpy(host.dtype), shapes.check(host.shape))
 
 
 def sendable(host: Host, spec: Spec) -> Host:
-    """`host` in the dtype and memory order of `spec`, cast as `astype` casts on the server. Copies only if needed."""
+    """Returns `host` in the dtype and shape of `spec`, in C order. Copies only if needed.
+
+    The cast gives the same values as `astype` on the server.
+    """
     dtype = dtypes.to_numpy(spec.dtype).newbyteorder("<")
     dense = np.ascontiguousarray(conversions.cast(host, dtype)).reshape(spec.shape)
     return _ones_and_zeros(dense) if spec.dtype.is_boolean else dense
 
 
 def _ones_and_zeros(truths: Host) -> Host:
-    """`truths` in bytes of 0 and 1. NumPy booleans may hold other bytes, as in uint8 data viewed as booleans."""
+    """Returns `truths` with every byte 0 or 1. NumPy booleans hold other bytes if they are a view of uint8 data."""
     as_bytes = truths.view(np.uint8)
     return truths if as_bytes.max(initial=0) <= 1 else np.asarray(as_bytes != 0)
 

@@ -1,7 +1,7 @@
-"""The transport over gRPC: one thread with one event loop for each process, two connections for each session.
+"""The transport over gRPC: one thread with one event loop for each process, and two connections for each session.
 
-Large uploads and downloads use the second connection, so that they never delay a fetch. gRPC gets and gives messages as
-bytes; the session encodes and decodes them.
+Large uploads and downloads use the second connection, so that they never delay a fetch. This code passes frames as
+bytes between gRPC and the session, and the session encodes and decodes the frames.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _SERVICE = "/fusewire.v1.Fusewire/"
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    ("grpc.use_local_subchannel_pool", 1),  # else gRPC would share one connection between the two channels
+    ("grpc.use_local_subchannel_pool", 1),  # otherwise the two channels would share one connection
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
 _BROKEN_OFF = "the connection broke while the value travelled"
-# The most bytes of uploads that are copied and not yet taken by the connection. The allocator serves so many from
-# memory that was used before. For more the system would have to clear new pages, which takes longer than copying.
+# The most bytes of uploads that are copied and not yet taken by the connection. For this many bytes the allocator
+# reuses memory. For more bytes the operating system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
 _END: Any = grpc.aio.EOF
 # The text of an error in a forked process.
@@ -59,12 +59,12 @@ FORKED = (
     'as by multiprocessing.get_context("spawn"), or fork before anything connects'
 )
 
-# A call of gRPC's. Its type stubs demand serialisers, which may be omitted.
+# The type of a gRPC call. gRPC's own type stubs do not fit, because they demand serialisers, which may be omitted.
 Call = Any
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """uvloop's event loop if it is installed, which is faster, else asyncio's."""
+    """Returns uvloop's event loop if uvloop is installed, otherwise asyncio's. The loop of uvloop is faster."""
     try:
         import uvloop  # noqa: PLC0415 - no dependency of the client
     except ImportError:
@@ -74,10 +74,11 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 class IoThread:
-    """The thread that owns the sockets of this process's sessions, and its event loop. Both end with the process.
+    """The thread that owns the sockets of this process's sessions, and the event loop of this thread.
 
-    gRPC has one poller for a process. If an event loop were closed, the poller would deliver that loop's events to
-    another loop, where they raise, and other events would get lost.
+    Thread and event loop run until the process ends. gRPC has one poller for a process. If an event loop were closed,
+    the poller would deliver that loop's events to another loop. These events would raise there, and other events would
+    get lost.
     """
 
     def __init__(self) -> None:
@@ -96,10 +97,10 @@ _starting: dict[int, threading.Lock] = {}  # by process id: in a forked child th
 
 
 def io_thread() -> IoThread:
-    """This process's I/O thread. Raises SessionClosed in a child that was forked after its parent had connected.
+    """Returns this process's I/O thread. Raises SessionClosed in a child that was forked after its parent connected.
 
-    In such a child gRPC's threads are missing, and its sockets are shared with the parent. A new connection of the
-    child would get no answer, and would take answers from the parent.
+    Such a child lacks gRPC's threads and shares gRPC's sockets with the parent. A new connection of the child would get
+    no answer, and would take answers that belong to the parent.
     """
     process = os.getpid()
     if _io_threads and process not in _io_threads:
@@ -110,16 +111,16 @@ def io_thread() -> IoThread:
         return _io_threads[process]
 
 
-@atexit.register  # runs after the sessions are closed: handlers run in reverse order, and theirs is registered later
+@atexit.register  # runs after the sessions' handler, which is registered later: handlers run in reverse order
 def _end_io_thread() -> None:
-    """Ends the thread, which may crash the process if it is in gRPC or the event loop while the interpreter exits."""
+    """Ends the I/O thread. A thread that runs gRPC or the event loop while Python exits may crash the process."""
     if os.getpid() in _io_threads:
         _io_threads[os.getpid()].end(_PARTING_S)
 
 
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
-    """Credentials that trust the certificates in a PEM file. Raises ConfigurationError for a file without any."""
-    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file here, because gRPC would only log its error
+    """Credentials that trust the certificates of a PEM file. Raises ConfigurationError if the file has none."""
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file, because gRPC would only log an error in it
     try:
         certificates = ca_file.read_bytes()
         trusted.load_verify_locations(cafile=ca_file)
@@ -140,16 +141,16 @@ class GrpcTransport:
         self._io_thread = io_thread()
         self._loop = self._io_thread.loop
         self._has_ended = threading.Event()
-        self._has_ended.set()  # until it is opened
+        self._has_ended.set()  # until the transport is opened
         self._byte_budget = ByteBudget(_QUEUED_BYTES)
         self._farewell: bytes | None = None
-        self._is_asleep = False  # set by the I/O thread, cleared by the first thread that wakes it
+        self._is_asleep = False  # set by the I/O thread, cleared by the first thread that wakes the I/O thread
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
-        # The I/O thread alone uses the fields below.
+        # Only the I/O thread uses the fields below.
         self._is_ending = False
-        self._awakening: asyncio.Future[None] | None = None  # what the sleeping I/O thread awaits
+        self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this
         self._is_given_up = asyncio.Event()
-        self._bulk: Any = None  # a channel, once it is needed
+        self._bulk: Any = None  # the channel for large values, from its first use
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, peer: Peer) -> None:
@@ -194,13 +195,13 @@ class GrpcTransport:
             self._has_ended.wait(timeout_s)
 
     def _call(self, function: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, which also ends the session
+        with suppress(RuntimeError):  # raised if the loop is closed, and then the session ends too
             self._loop.call_soon_threadsafe(function)
 
     # ---- the I/O thread ----
 
     async def _run(self) -> None:
-        """Runs the connection. In every case it ends with a call of the session's `on_lost`, which gives the reason."""
+        """Runs the connection. However the connection ends, calls the session's `on_lost` with the reason."""
         reason: FusewireError = SessionLost("the I/O thread was stopped")
         try:
             reason = await self._converse()
@@ -214,7 +215,7 @@ class GrpcTransport:
             self._has_ended.set()
 
     async def _converse(self) -> FusewireError:
-        """Reads and writes frames until the connection ends; returns the reason."""
+        """Reads and writes frames until the connection ends. Returns the reason of the end."""
         channel = self._channel()
         call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
         writing = asyncio.create_task(self._write(call))
@@ -225,7 +226,7 @@ class GrpcTransport:
             if giving_up.done():
                 return SessionLost("the connection was given up")
             if not reading.done() and _failure(writing) is None:
-                await asyncio.wait((reading,), timeout=_PARTING_S)  # the server's own farewell, or the reason it left
+                await asyncio.wait((reading,), timeout=_PARTING_S)  # for the server's goodbye or error
             return await self._reason(call, reading, writing)
         finally:
             await _end(writing, reading, giving_up, *(self._tasks - {asyncio.current_task()}))
@@ -235,7 +236,10 @@ class GrpcTransport:
                     await used.close()
 
     async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
-        """Why the connection ended. A failure of the client comes first, as the call then goes on and has no status."""
+        """Returns why the connection ended.
+
+        A failure in the client is looked for first, because the call then is still open and has no status.
+        """
         failure = _failure(reading) or _failure(writing)
         if isinstance(failure, FusewireError):
             return failure
@@ -249,7 +253,7 @@ class GrpcTransport:
         await call.write(self._peer.hello())
         due_s = 0.0
         while not self._is_ending:
-            frame = self._peer.next_frame()  # posted frames go before the tick's work
+            frame = self._peer.next_frame()  # posted entries are sent before the tick's work
             if frame is not None:
                 await call.write(frame)
             elif self._is_tick_wanted or self._loop.time() >= due_s:
@@ -262,8 +266,10 @@ class GrpcTransport:
         await call.done_writing()
 
     async def _sleep(self, call: Call, due_s: float) -> None:
-        """Sleeps until another thread wakes it. Looks for a frame once more after the flag is set: a thread that posted
-        before saw no flag and wakes nobody.
+        """Sleeps until another thread wakes the I/O thread, or until the next tick is due.
+
+        After setting `_is_asleep`, looks for a frame once more. A thread that posted before `_is_asleep` was set did
+        not wake the I/O thread, so without this look its entries would wait.
         """
         self._is_asleep = True
         frame = self._peer.next_frame()
@@ -279,7 +285,7 @@ class GrpcTransport:
             self._is_asleep = False
 
     def _on_due(self) -> None:
-        """The tick is due although the loop's clock may not say so: uvloop's counts whole milliseconds."""
+        """Notes that the tick is due. The clock of uvloop counts whole milliseconds, so this clock may be behind."""
         self._is_tick_wanted = True
         self._awaken()
 
@@ -296,7 +302,10 @@ class GrpcTransport:
         await self._is_given_up.wait()
 
     def _begin_to_end(self) -> None:
-        """Ends the stream after the farewell. Without a farewell it ends at once, as there may be no connection yet."""
+        """Makes the stream end after the farewell is sent.
+
+        Without a farewell the stream ends at once, because there may be no connection yet.
+        """
         self._is_ending = True
         self._is_asleep = False
         self._awaken()
@@ -316,7 +325,7 @@ class GrpcTransport:
             await call.done_writing()
             await call
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            await upload.drain()  # the server fails the handle, and so every fetch of it
+            await upload.drain()  # the server then lets every fetch of the handle fail
 
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         try:
@@ -334,12 +343,12 @@ class GrpcTransport:
         try:
             while (raw := await call.read()) is not _END:
                 chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
-                np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for surplus bytes
+                np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for too many bytes
                 filled += len(chunk)
         except grpc.aio.AioRpcError as error:
             reason = _reason_of_call(error)
             if isinstance(reason, SessionLost):
-                await asyncio.sleep(_PARTING_S)  # if the session has ended, its stream knows why and ends this task
+                await asyncio.sleep(_PARTING_S)  # if the session has ended, `_converse` cancels this task meanwhile
             raise reason from None
         except (asyncio.InvalidStateError, ValueError):
             filled = 0
@@ -359,12 +368,12 @@ class GrpcTransport:
 
 
 def _address_of(target: str) -> str:
-    """The target with its scheme, without which gRPC might take the host's name for a scheme."""
+    """The target with a scheme. Without a scheme gRPC might read the host's name as a scheme."""
     return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
 
 
 async def _reason_of(call: Call, target: str) -> FusewireError:
-    """Why the stream has ended, as an error of the tree in `fusewire_protos.errors`."""
+    """Returns why the stream has ended, as one of the errors in `fusewire_protos.errors`."""
     code, details = await call.code(), await call.details()
     if code is grpc.StatusCode.UNAUTHENTICATED:
         return Unauthenticated(f"{target}: {details}")
@@ -374,7 +383,7 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
 
 
 def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
-    """Why a download failed: a limit of the server, which the status names, or else the connection."""
+    """Returns why a download failed: the server's limit that the call's status names, or else a lost connection."""
     name, _, text = (error.details() or "").partition(": ")
     case = BY_NAME.get(name)
     if case is not None and case.exception is QuotaExceeded:
@@ -383,7 +392,10 @@ def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:
-    """The exception that stopped a task; None if the end of the call did, because the call's status tells why."""
+    """Returns the exception that stopped a task.
+
+    Returns None if the end of the call stopped the task, because the call's status then tells the reason.
+    """
     if not task.done() or task.cancelled():
         return None
     failure = task.exception()

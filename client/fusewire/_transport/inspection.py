@@ -1,4 +1,7 @@
-"""Queries a server's HTTP inspection, and formats the answers as text."""
+"""Queries a server's inspection over HTTP, and formats the answers as text.
+
+The inspection is a second port of the server. It reports the server's statistics and sessions as JSON.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,16 @@ _ANSWER_DEADLINE_S = 10.0
 
 
 def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
-    """The JSON answer of the inspection at `address` (HOST:PORT), over TLS if `tls_ca` names trusted certificates.
+    """Returns the JSON answer of the inspection at `address` (HOST:PORT).
 
-    Raises Unauthenticated, ServerFault if no valid answer comes within 10 s, ConfigurationError for a wrong address or
-    file.
+    If `tls_ca` names a file of trusted certificates, the connection uses TLS. Raises Unauthenticated if the server
+    refuses the token, ServerFault if no valid answer comes within 10 s, and ConfigurationError for a wrong address or
+    certificate file.
     """
     scheme = "http" if tls_ca is None else "https"
     url = f"{scheme}://{_checked(address)}{path}"
     token = token_of(None)
-    # No proxy, because it would see the token.
+    # The request uses no proxy, because a proxy would see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -43,7 +47,10 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
 
 @contextmanager
 def checked_answer(address: str) -> Iterator[None]:
-    """Turns errors in reading the answer from `address` into ServerFault: some other server has answered."""
+    """Turns errors in reading the answer from `address` into ServerFault.
+
+    Such an error shows that the answer did not come from a Fusewire server.
+    """
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -62,7 +69,7 @@ def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
         return []
     try:
         context = ssl.create_default_context(cafile=ca_file)
-    except OSError as reason:  # ssl.SSLError is one
+    except OSError as reason:  # ssl.SSLError is a subclass of OSError
         raise ConfigurationError(f"--tls-ca {ca_file}: {reason}") from None
     return [urllib.request.HTTPSHandler(context=context)]
 

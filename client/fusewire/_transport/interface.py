@@ -1,8 +1,8 @@
 """The interface between a session and its transport, which carries the frames.
 
-A transport has one thread of its own, the I/O thread. In it the transport asks its peer, the session, for frames; the
-session never pushes one. So entries that are ready together travel in one frame, and no user's thread waits for a
-socket.
+A transport has one thread of its own, the I/O thread. In this thread the transport asks the session, its peer, for
+frames. The session never pushes a frame to the transport. So entries that become ready together travel in one frame,
+and no user's thread waits for a socket.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fusewire._errors import FusewireError
 
 
 class Peer(Protocol):
-    """The session, as its transport sees it. All methods are called from the I/O thread and do not block."""
+    """The session, as its transport sees it. The transport calls all methods in the I/O thread. They do not block."""
 
     def hello(self) -> bytes:
         """The frame that opens a connection."""
@@ -23,19 +23,19 @@ class Peer(Protocol):
         """The next frame to be sent, or None if nothing waits."""
 
     def on_frame(self, raw: bytes) -> bool:
-        """Takes a frame that has arrived. True if there may now be something to send."""
+        """Takes a frame that has arrived. Returns True if there may now be something to send."""
 
     def on_tick(self) -> float:
-        """Does the work that is due; returns the seconds after which it is to be called again."""
+        """Does the periodic work that is due. Returns how many seconds may pass before the next call."""
 
     def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
-        """Takes the bytes of a downloaded value. The session keeps them, so the transport must not reuse them."""
+        """Takes the bytes of a downloaded value. The session keeps `raw`, so the transport must not reuse `raw`."""
 
     def on_download_failed(self, fetch: int, reason: Exception) -> None:
         """Takes note that a download failed."""
 
     def on_lost(self, error: FusewireError) -> None:
-        """Takes note that the connection has ended: nothing is sent and nothing arrives any more."""
+        """Takes note that the connection has ended. After this nothing is sent and nothing arrives."""
 
 
 class Transport(Protocol):
@@ -48,22 +48,26 @@ class Transport(Protocol):
         """Tells the I/O thread that the peer has frames."""
 
     def want_tick(self) -> None:
-        """Asks for a tick sooner than the last one asked for, because ops have begun to wait."""
+        """Asks for a call of `on_tick` before the planned time, because ops have begun to wait."""
 
     def is_own_thread(self) -> bool:
-        """Whether the caller is in the I/O thread, which must not wait for frames that it receives itself."""
+        """Whether the caller runs in the I/O thread, which must not wait for frames that only this thread receives."""
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        """Copies the bytes of one upload, which travel outside the stream. Waits while the queue is full.
+        """Copies the bytes of one upload, and sends the copy outside the stream. Waits while the queue is full.
 
-        If copying raises, the upload ends there: the server fails a handle that gets fewer bytes than declared.
+        If an error is raised during copying, the upload ends at that point. The server then reports an error for the
+        handle, because the handle got fewer bytes than declared.
         """
 
     def download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         """Begins to download a value outside the stream; `on_download` or `on_download_failed` follows."""
 
     def close(self, farewell: bytes | None) -> None:
-        """Begins to end the connection. `farewell`: the last frame to be sent."""
+        """Begins to end the connection. `farewell` is the last frame to be sent, or None for no such frame."""
 
     def wait_closed(self, timeout_s: float) -> None:
-        """Waits up to `timeout_s` for the connection to end. Returns at once in the I/O thread, which ends it."""
+        """Waits up to `timeout_s` for the connection to end. Returns at once if called in the I/O thread.
+
+        The I/O thread must not wait, because the I/O thread itself ends the connection.
+        """

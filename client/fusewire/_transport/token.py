@@ -1,4 +1,4 @@
-"""The token that identifies the user to a server: an argument or an environment variable."""
+"""Finds the token that identifies the user to a server, in an argument or in an environment variable."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105  # the name of a variable
 
 
 def token_of(given: str | None) -> str:
-    """`given`, or else the value of FUSEWIRE_TOKEN, or else "". Blanks and line ends around it are removed.
+    """Returns `given`, or else the value of FUSEWIRE_TOKEN, or else "", without white space at the beginning and end.
 
-    Raises ConfigurationError for a token that is not a string or not printable ASCII, which HTTP headers require.
+    Raises ConfigurationError if the token is not a string, or is not printable ASCII. HTTP headers require printable
+    ASCII.
     """
     if not isinstance(given, str | None):
         raise ConfigurationError(f"the token is a {type(given).__name__}, not a string")

@@ -1,4 +1,7 @@
-"""Queues of chunks, from the threads that copy uploads to the I/O thread that sends them, bounded in bytes."""
+"""Queues for the chunks of uploads. A user's thread copies chunks into a queue, and the I/O thread sends the chunks.
+
+The bytes in all queues of a session are limited.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,24 @@ from fusewire_protos.chunks import encode_chunk
 
 
 class ByteBudget:
-    """Bounds the bytes of one session's uploads that wait for the connection. Adding more waits for room.
+    """Limits the bytes of one session's uploads that wait for the connection. A thread that adds more waits for room.
 
-    Bytes are counted for each upload apart. An interrupt may come between counting a chunk and queueing it, so the end
-    of an upload gives back all that is still counted for it.
+    The bytes are counted for each upload separately. An interrupt may come after a chunk is counted and before the
+    chunk is queued. So the end of an upload gives back all bytes that are still counted for the upload.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
-        self._lock = threading.RLock()  # entering the lock itself is atomic for signals; entering the condition is not
+        self._lock = threading.RLock()  # a signal can interrupt entering a condition, but not entering a lock
         self._changed = threading.Condition(self._lock)
-        # Guarded by the lock.
+        # The lock guards the fields below.
         self._queued_bytes: Counter[Hashable] = Counter()
         self._has_ended = False
 
     def add(self, upload: Hashable, size_bytes: int) -> bool:
-        """Waits for room and counts the bytes. More bytes than the limit wait until the queue is empty.
+        """Waits for room and counts the bytes. A chunk larger than the limit waits until no bytes are counted.
 
-        False once the connection has ended: nothing is counted then.
+        Returns False, and counts nothing, if the connection has ended.
         """
         with self._lock:
             self._changed.wait_for(lambda: self._has_ended or self._admits(size_bytes))
@@ -45,7 +48,7 @@ class ByteBudget:
             self._changed.notify_all()
 
     def drop(self, upload: Hashable) -> None:
-        """Gives back all bytes that are still counted for an upload, which has ended."""
+        """Gives back all bytes that are still counted for an upload that has ended."""
         with self._lock:
             del self._queued_bytes[upload]
             self._changed.notify_all()
@@ -62,7 +65,7 @@ class ByteBudget:
 
 
 class _Chunk(NamedTuple):
-    """The encoded chunk, and how many bytes of the value it holds."""
+    """An encoded chunk, and how many bytes of the value this chunk holds."""
 
     message: bytes
     size_bytes: int
@@ -75,15 +78,15 @@ class UploadQueue:
         self._loop = loop
         self._budget = budget
         self._chunks: deque[_Chunk | None] = deque()
-        self._offset = 0  # of the next chunk to be put; used by the copying thread alone
+        self._offset = 0  # of the next chunk to be put; only the copying thread uses this field
         self._arrived = asyncio.Event()
         self._is_dropped = False
-        self._carried_bytes = 0  # of the chunk taken last; used by the I/O thread alone
+        self._carried_bytes = 0  # of the chunk taken last; only the I/O thread uses this field
 
     # ---- the thread that copies ----
 
     def put(self, chunk: memoryview) -> None:
-        """Waits for room, then copies the chunk."""
+        """Waits for room, then queues a copy of the chunk. Does nothing if the upload or connection has failed."""
         if self._is_dropped or not self._budget.add(self, chunk.nbytes):
             return
         self._chunks.append(_Chunk(encode_chunk(self._offset, chunk), chunk.nbytes))
@@ -91,7 +94,7 @@ class UploadQueue:
         self._tell()
 
     def finish(self) -> None:
-        """Ends the upload. May be called again if an exception has interrupted it."""
+        """Ends the upload. If an exception has interrupted a call, another call is harmless."""
         self._chunks.append(None)
         self._tell()
 
@@ -102,7 +105,7 @@ class UploadQueue:
     # ---- the I/O thread ----
 
     async def next(self) -> bytes | None:
-        """The message of the next chunk, or None at the end. The chunk before it counts as queued until this call."""
+        """Returns the message of the next chunk, or None at the end. A chunk counts as queued until the next call."""
         self._budget.take(self, self._carried_bytes)
         self._carried_bytes = 0
         while not self._chunks:
@@ -118,7 +121,7 @@ class UploadQueue:
         return chunk.message
 
     async def drain(self) -> None:
-        """Discards chunks until the upload ends, because its connection has failed."""
+        """Discards the chunks until the upload ends. Called after sending a chunk has failed."""
         self._is_dropped = True
         while await self.next() is not None:
             pass

@@ -21,7 +21,7 @@ _END_WITHIN_S = 10.0
 
 Process = subprocess.Popen[str]
 Result = TypeVar("Result")
-Advance = Callable[[int], None]  # takes the index of a client that has finished an epoch; called from any thread
+Advance = Callable[[int], None]  # gets the index of a client that has finished an epoch; any thread may call it
 
 
 class ClientFailed(FusewireError):
@@ -29,7 +29,10 @@ class ClientFailed(FusewireError):
 
 
 def train_together(target: str, rates: Sequence[float], *, epochs: int, advance: Advance) -> tuple[ClientRun, ...]:
-    """Runs one client process for each learning rate; all start once all are connected. Raises ClientFailed."""
+    """Runs one client process for each learning rate, and returns the results of the processes.
+
+    All processes begin to train when the last of them is connected. Raises ClientFailed.
+    """
     commands = [_command(target, rate, epochs) for rate in rates]
     with ThreadPoolExecutor(len(rates)) as followers, _running(commands) as processes:
         _results([followers.submit(_await_ready, process) for process in processes], _READY_WITHIN_S)
@@ -40,7 +43,11 @@ def train_together(target: str, rates: Sequence[float], *, epochs: int, advance:
 
 
 def _results(futures: Sequence[Future[Result]], within_s: float) -> tuple[Result, ...]:
-    """The results of all futures. Raises the first failure without waiting for the others, or ClientFailed if late."""
+    """Returns the results of all futures.
+
+    Raises the first failure without waiting for the other futures. Raises ClientFailed if any future is not done
+    after `within_s` seconds.
+    """
     done, pending = wait(futures, within_s, FIRST_EXCEPTION)
     failures = [failure for future in done if (failure := future.exception()) is not None]
     if failures:
@@ -63,7 +70,10 @@ def _running(commands: Sequence[list[str]]) -> Iterator[list[Process]]:
 
 @contextmanager
 def _process(command: list[str]) -> Iterator[Process]:
-    """A process, which must end by itself soon after the block. It is killed if the block raises."""
+    """Runs a process. After the block the process must soon end by itself. If the block raises, the process is killed.
+
+    Raises ClientFailed if the process does not end in time, or ends with a failure.
+    """
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -102,7 +112,7 @@ def _begin(process: Process) -> None:
 
 
 def _follow(process: Process, index: int, advance: Advance) -> ClientRun:
-    """Reports each epoch until the client has finished; returns its results."""
+    """Calls `advance` for each epoch until the client has finished, then returns the client's results."""
     while True:
         told = _next_line(process)
         if told["event"] == "done":

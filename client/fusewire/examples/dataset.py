@@ -16,7 +16,7 @@ SPLIT_SEED = 0
 
 
 class Digits(NamedTuple):
-    """Images and their labels, in the same order."""
+    """Images and the labels of the images, in the same order."""
 
     images: npt.NDArray[np.float32]  # (images, 64), 0 to 1
     labels: npt.NDArray[np.int64]  # (images,), 0 to 9
@@ -37,14 +37,14 @@ def load() -> Digits:
 
 
 def split(digits: Digits) -> Split:
-    """Four fifths for training, the rest held out; the parts are the same every time."""
+    """Divides the images into four fifths for training and one fifth held out. The parts are the same every time."""
     order = np.random.default_rng(SPLIT_SEED).permutation(len(digits.labels))
     training, held_out = np.split(order, [int(len(order) * TRAINING_SHARE)])
     return Split(_chosen(digits, training), _chosen(digits, held_out))
 
 
 def one_hot(labels: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
-    """An array of shape (labels, 10): a one at the index of each label, zeros elsewhere."""
+    """Returns an array of shape (labels, 10). Each row has a one at the index of its label, and zeros elsewhere."""
     return np.eye(CLASSES, dtype=np.float32)[labels]
 
 

@@ -1,8 +1,11 @@
-"""`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several at once.
+"""`fusewire demo`: trains a network on handwritten digits with NumPy, on one client, then on several clients at once.
 
-Each client is a process with a learning rate of its own, and all use one server. The demo passes if every client
-classifies the held-out images as accurately as NumPy does, good learning rates reach an accuracy of 95 %, and the
-clients send few programs, most of them the same.
+Each client is a process with its own learning rate. All clients use one server. The demo passes if three conditions
+hold:
+
+- every client classifies the held-out images as accurately as NumPy does;
+- good learning rates reach an accuracy of 95 %;
+- the clients send only few programs, and most of these programs are the same in all clients.
 """
 
 from __future__ import annotations
