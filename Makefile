@@ -56,7 +56,7 @@ check-stubs: $(INSTALLED_DEV)
 	|| { echo 'The committed stub differs from the catalogue of ops: run `make stubs`.' >&2; exit 1; }
 
 bench: $(INSTALLED_DEV)
-	$(PYTHON) -m loadtests.bench
+	$(PYTHON) -m loadtests bench
 
 protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
@@ -68,7 +68,7 @@ test-gpu: cuda-device $(INSTALLED_GPU)
 	$(PYTHON) -m pytest -q -m gpu -n $(GPU_TEST_PROCESSES) --timeout 300 -p no:benchmark
 
 bench-gpu: cuda-device $(INSTALLED_GPU)
-	$(PYTHON) -m loadtests.bench --backend cuda
+	$(PYTHON) -m loadtests bench --backend cuda
 
 cuda-device:
 	@nvidia-smi --list-gpus 2>/dev/null | grep -q GPU || { \

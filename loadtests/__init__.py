@@ -1,6 +1,6 @@
-"""The command that measures every figure, and the table that it prints.
+"""Load tests and benchmarks.
 
-`python -m loadtests.bench [--backend cpu|cuda] [--only NAME …] [--json PATH] [--strict]` measures every figure that
+`python -m loadtests bench [--backend cpu|cuda] [--only NAME …] [--json PATH] [--strict]` measures every figure that
 Fusewire is held to, prints one table and writes the raw numbers to `loadtests/results/bench-<backend>.json`. A missed
 figure is reported and changes the exit status only with `--strict`. A wrong result, or a figure that cannot be
 measured, always changes it.

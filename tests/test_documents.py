@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fusewire.testing import serve_subprocess
-from loadtests.catalogue import choose
+from loadtests.microbenchmarks.catalogue import choose
 
 _ROOT = Path(__file__).parents[1]
 _DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
@@ -63,7 +63,7 @@ def test_the_index_lists_every_decision_with_its_title() -> None:
 
 def test_the_commands_of_decisions_name_figures_that_there_are() -> None:
     pages = "\n".join(map(_text, _DECISIONS.glob("[0-9]*.md")))
-    named = re.findall(r"loadtests\.bench --only ([\w ]+)`", " ".join(pages.split()))
+    named = re.findall(r"loadtests bench --only ([\w ]+)`", " ".join(pages.split()))
     assert named
     assert choose("cpu", frozenset(" ".join(named).split()))
 

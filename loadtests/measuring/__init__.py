@@ -1,1 +1,1 @@
-"""What every scenario uses: figures, timing, percentiles and worker processes."""
+"""Figures, timing and worker processes."""

@@ -84,14 +84,6 @@ class Figure:
         return Verdict.OK if self.limit.is_kept_by(number) else Verdict.MISSED
 
 
-class WrongResult(Exception):
-    """Fusewire or a peer computed a wrong result, so its time is not reported."""
-
-
-class NotWarm(Exception):
-    """The server did not run in fused plans in time, so there is nothing to be timed."""
-
-
 def at_most(number: float, subject: Subject = Subject.VALUE) -> Limit:
     return Limit(subject, Bound.AT_MOST, number)
 

@@ -10,6 +10,9 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from fusewire import FusewireError
+from loadtests.measuring.errors import LoadFailed, NotMeasured
+
 _SPAWN = multiprocessing.get_context("spawn")
 ANSWER_DEADLINE_S = 120.0
 _END_DEADLINE_S = 5.0
@@ -44,13 +47,19 @@ class Worker:
 
     def tell(self, *command: object) -> None:
         """Sends a command. Its answer must be taken before the next command."""
-        self._connection.send(command)
+        try:
+            self._connection.send(command)
+        except BrokenPipeError:
+            raise self._death() from None
 
     def answer(self, deadline_s: float = ANSWER_DEADLINE_S) -> Any:
         """Waits for the answer to the last command. Raises what the command raised."""
         if not self._connection.poll(deadline_s):
-            raise TimeoutError(f"a process did not answer within {deadline_s} s")
-        answered = self._connection.recv()
+            raise LoadFailed(f"a worker process did not answer within {deadline_s} s")
+        try:
+            answered = self._connection.recv()
+        except (EOFError, ConnectionResetError):
+            raise self._death() from None
         if isinstance(answered, Failed):
             raise answered.error
         return answered
@@ -58,6 +67,20 @@ class Worker:
     def ask(self, *command: object) -> Any:
         self.tell(*command)
         return self.answer()
+
+    def kill(self) -> None:
+        """Ends the process at once, even if it is stopped."""
+        self._process.kill()
+        self._process.join()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def _death(self) -> LoadFailed:
+        self._process.join(_END_DEADLINE_S)
+        return LoadFailed(f"a worker process died with exit status {self._process.exitcode}")
 
 
 class Fleet:
@@ -79,6 +102,15 @@ class Fleet:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._open.close()
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        return tuple(worker.pid for worker in self._workers)
+
+    def kill(self) -> None:
+        """Ends all processes at once."""
+        for worker in self._workers:
+            worker.kill()
 
     def tell(self, *command: object) -> None:
         for worker in self._workers:
@@ -108,6 +140,8 @@ def answer_commands(connection: Connection, commands: dict[str, Callable[..., ob
 def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> object:
     try:
         return command(*arguments)
+    except (NotMeasured, FusewireError) as error:
+        return Failed(_picklable(error))
     except Exception as error:  # noqa: BLE001 - it is raised in the process that sent the command
         traceback.print_exc()
         return Failed(_picklable(error))
@@ -115,5 +149,5 @@ def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> obj
 
 def _picklable(error: Exception) -> Exception:
     """The error itself, or one with its text if unpickling could fail: its class may take other arguments."""
-    is_plain = type(error).__module__ in {"builtins", "loadtests.measuring.figure"}
-    return error if is_plain else RuntimeError(f"{type(error).__name__}: {error}")
+    is_plain = type(error).__module__ == "builtins" or isinstance(error, NotMeasured)
+    return error if is_plain else LoadFailed(f"{type(error).__name__}: {error}")

@@ -1,1 +1,1 @@
-"""The peers of the figures: bare gRPC, NumPy and torch."""
+"""The peers: bare gRPC, NumPy and torch."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc
 
-from loadtests.measuring.figure import WrongResult
+from loadtests.measuring.errors import WrongResult
 from loadtests.measuring.workers import answer_commands
 from loadtests.peers.bare_server import SERVICE, chunks_of
 from loadtests.peers.event_loop import new_event_loop

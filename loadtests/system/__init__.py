@@ -1,1 +1,1 @@
-"""The system under test: a server, sessions on it, and loops that run there."""
+"""The system under test: server, sessions, loops."""

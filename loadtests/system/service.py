@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from fusewire.testing import serve_subprocess
-from loadtests.measuring.figure import NotWarm
+from loadtests.measuring.errors import LoadFailed, NotWarm
 
-_CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
+CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
 _WARM_SHARE = 0.95
@@ -52,14 +54,25 @@ class Program(NamedTuple):
 class Service:
     """A running server. `target` is the address for clients, `http` that of the inspection."""
 
-    def __init__(self, target: str, http: str) -> None:
+    def __init__(self, target: str, http: str, *, token: str | None = None, tls_ca: Path | None = None) -> None:
         self.target = target
         self._http = http
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._tls = None if tls_ca is None else ssl.create_default_context(cafile=tls_ca)
 
     def stats(self) -> dict[str, Any]:
         """The server's statistics, not older than the call."""
         time.sleep(_PUBLISHED_WITHIN_S)
+        return self.published_stats()
+
+    def published_stats(self) -> dict[str, Any]:
+        """The server's statistics, as the server published them last."""
         return self._ask("GET", "/v1/stats")
+
+    def published_sessions(self) -> list[dict[str, Any]]:
+        """All sessions, as the server published them last."""
+        sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
+        return sessions
 
     def count(self) -> Count:
         stats = self.stats()
@@ -119,23 +132,30 @@ class Service:
             planned_share, before = _planned_share(before, after), after
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
-        connection = HTTPConnection(self._http, timeout=_HTTP_DEADLINE_S)
+        connection = self._connection()
         try:
-            connection.request(method, path)
+            connection.request(method, path, headers=self._headers)
             answer = connection.getresponse()
             body = answer.read()
+        except (OSError, HTTPException) as reason:
+            raise LoadFailed(f"no answer from the inspection at {self._http}: {reason}") from None
         finally:
             connection.close()
         if answer.status != 200:
-            raise RuntimeError(f"{method} {path}: {answer.status} {body.decode(errors='replace')}")
+            raise LoadFailed(f"{method} {path} at {self._http}: {answer.status} {body.decode(errors='replace')}")
         told: dict[str, Any] = json.loads(body)
         return told
+
+    def _connection(self) -> HTTPConnection:
+        if self._tls is None:
+            return HTTPConnection(self._http, timeout=_HTTP_DEADLINE_S)
+        return HTTPSConnection(self._http, timeout=_HTTP_DEADLINE_S, context=self._tls)
 
 
 @contextmanager
 def serving(backend: str) -> Iterator[Service]:
     """A fresh server with default settings on free loopback ports, with an empty cache of kernels."""
-    with TemporaryDirectory() as folder, serve_subprocess(backend, environment={_CACHE_VARIABLE: folder}) as server:
+    with TemporaryDirectory() as folder, serve_subprocess(backend, environment={CACHE_VARIABLE: folder}) as server:
         yield Service(server.grpc, server.http)
 
 

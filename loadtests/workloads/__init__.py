@@ -1,1 +1,1 @@
-"""The loops that are measured: array code that every library runs."""
+"""The loops of the microbenchmarks."""

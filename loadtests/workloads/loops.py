@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from loadtests.measuring.figure import WrongResult
+from loadtests.measuring.errors import WrongResult
 
 Floats = npt.NDArray[np.float32]
 Function = Callable[[Any], Any]

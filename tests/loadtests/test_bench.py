@@ -9,10 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from loadtests import bench, limits, report
-from loadtests.catalogue import SCENARIOS, choose
-from loadtests.measuring.figure import Figure, Limit, Peer, Spread, Subject, Verdict, WrongResult, at_least, at_most
+from loadtests import bench
+from loadtests.command_line import main
+from loadtests.measuring.errors import WrongResult
+from loadtests.measuring.figure import Figure, Limit, Peer, Spread, Subject, Verdict, at_least, at_most
 from loadtests.measuring.timing import percentile, take_turns
+from loadtests.microbenchmarks import limits
+from loadtests.microbenchmarks.catalogue import MICROBENCHMARKS, choose
+from loadtests.reports import figure_table
 from loadtests.workloads.loops import NUMPY, check_close, draw_chain, draw_rnn, run_chain, run_rnn
 
 CPU_FIGURES = (
@@ -43,17 +47,19 @@ def _figure(**changes: object) -> Figure:
     return Figure(**{**told, **changes})  # type: ignore[arg-type]  # each test says what it changes
 
 
-def test_every_figure_is_measured_by_one_scenario() -> None:
-    assert tuple(name for scenario in SCENARIOS["cpu"] for name in scenario.names) == CPU_FIGURES
+def test_every_figure_is_measured_by_one_microbenchmark() -> None:
+    assert tuple(name for microbenchmark in MICROBENCHMARKS["cpu"] for name in microbenchmark.names) == CPU_FIGURES
 
 
 def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
-    names = [name for scenario in SCENARIOS["cuda"] for name in scenario.names]
+    names = [name for microbenchmark in MICROBENCHMARKS["cuda"] for name in microbenchmark.names]
     assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", "fleet"]
 
 
-def test_only_scenarios_with_a_chosen_figure_are_run() -> None:
-    assert [scenario.names for scenario in choose("cpu", frozenset({"download"}))] == [("upload", "download")]
+def test_only_microbenchmarks_with_a_chosen_figure_are_run() -> None:
+    assert [microbenchmark.names for microbenchmark in choose("cpu", frozenset({"download"}))] == [
+        ("upload", "download")
+    ]
 
 
 def test_an_unknown_figure_is_refused_with_the_names_that_there_are() -> None:
@@ -87,7 +93,7 @@ def test_the_table_says_value_spread_peer_ratio_limit_verdict_and_notes() -> Non
     figure = _figure(
         limit=at_most(1.5, Subject.RATIO), peer=Peer("another", 1.0, 2.0), spread=Spread(1.9, 2.15), notes=("why",)
     )
-    heading, rule, line, note = report.table([figure]).splitlines()
+    heading, rule, line, note = figure_table.table([figure]).splitlines()
     assert heading.split() == ["figure", "value", "8", "of", "10", "within", "peer", "ratio", "limit"]
     assert set(rule) == {"─", " "}
     cells = re.split(r" {2,}", line)
@@ -97,7 +103,7 @@ def test_the_table_says_value_spread_peer_ratio_limit_verdict_and_notes() -> Non
 
 def test_the_document_holds_every_measurement_and_survives_json() -> None:
     figure = _figure(limit=at_most(1.5), raw={"ours": [1.0, 2.0]})
-    told = json.loads(json.dumps(report.document("cpu", {"cores": 2}, [figure], {"other": "broken"})))
+    told = json.loads(json.dumps(figure_table.document("cpu", {"cores": 2}, [figure], {"other": "broken"})))
     assert told["figures"][0]["raw"] == {"ours": [1.0, 2.0]}
     assert told["figures"][0]["limit"] == {"subject": "value", "bound": "≤", "number": 1.5}
     assert told["figures"][0]["verdict"] == "missed"
@@ -116,9 +122,9 @@ def test_a_limit_on_one_backend_judges_nothing_on_another(monkeypatch: pytest.Mo
     assert limits.held_to_limit(_figure(), "cuda").verdict is Verdict.INFORMATION
 
 
-@pytest.mark.parametrize("backend", sorted(SCENARIOS))
+@pytest.mark.parametrize("backend", sorted(MICROBENCHMARKS))
 def test_every_limit_is_of_a_figure_that_its_backend_measures(backend: str) -> None:
-    measured = {name for scenario in SCENARIOS[backend] for name in scenario.names}
+    measured = {name for microbenchmark in MICROBENCHMARKS[backend] for name in microbenchmark.names}
     assert set(limits.LIMITS[backend]) <= measured
 
 
@@ -127,13 +133,13 @@ def test_told_to_be_strict_a_missed_figure_fails_the_bench(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: Limit | None, status: int
 ) -> None:
     _hold_to(monkeypatch, limit)
-    assert bench.main(["--strict", "--only", "record_op", "--json", str(tmp_path / "bench.json")]) == status
+    assert main(["bench", "--strict", "--only", "record_op", "--json", str(tmp_path / "bench.json")]) == status
 
 
 def test_a_missed_figure_does_not_fail_the_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     _hold_to(monkeypatch, at_most(1.0))
     path = tmp_path / "bench.json"
-    assert bench.main(["--only", "record_op", "--json", str(path)]) == 0
+    assert main(["bench", "--only", "record_op", "--json", str(path)]) == 0
     assert json.loads(path.read_text(encoding="utf-8"))["figures"][0]["value"] == 2.0
 
 
@@ -146,7 +152,7 @@ def test_a_wrong_result_fails_the_bench_and_the_other_figures_are_measured(
         return (_figure(),)
 
     monkeypatch.setattr(bench, "measure_in_process", measure)
-    assert bench.main(["--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
+    assert main(["bench", "--only", "rnn_b1_h256", "record_op", "--json", str(tmp_path / "bench.json")]) == 1
     printed = capsys.readouterr()
     assert "how fast [speed]" in printed.out
     assert "rnn_b1_h256 failed: WrongResult: 1 instead of 2" in printed.err

@@ -1,0 +1,167 @@
+"""The command `python -m loadtests`: runs a scenario, lists the scenarios, or compares two results.
+
+The exit status is 0 if everything that was checked is in order, 1 if a check failed or there is no result, and 2 for
+wrong arguments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from fusewire import FusewireError
+from loadtests import bench, machine
+from loadtests.load.load_test import run_load_test
+from loadtests.load.options import Options
+from loadtests.load.server import Access, ServerUnderLoad, given_server, own_server
+from loadtests.measuring.errors import NotMeasured
+from loadtests.progress import progress
+from loadtests.reports import bounds, comparing
+from loadtests.reports.document import SCHEMA, VERSION, Document, document_of
+from loadtests.reports.html_report import html_of
+from loadtests.reports.summary import summary
+from loadtests.scenarios.catalogue import find_scenarios
+from loadtests.scenarios.library import PEERS
+from loadtests.scenarios.scenario import Scenario
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit status."""
+    parsed = _parser().parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+    except (NotMeasured, FusewireError) as reason:
+        print(f"no result: {reason}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("no result: interrupted", file=sys.stderr)
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m loadtests", description="Puts load on a Fusewire server.")
+    commands = parser.add_subparsers(required=True, metavar="SCENARIO")
+    commands.add_parser("list", help="say what each scenario does and what it shows").set_defaults(run=_list)
+    comparison = commands.add_parser("compare", help="compare the JSON results of two load tests")
+    comparison.add_argument("first", type=_document)
+    comparison.add_argument("second", type=_document)
+    comparison.set_defaults(run=_compare)
+    bench.add_arguments(commands.add_parser("bench", help="measure all figures with limits, and print one table"))
+    for scenario in find_scenarios().values():
+        _add_scenario(commands.add_parser(scenario.name, help=scenario.what), scenario)
+    return parser
+
+
+def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
+    parser.description = f"Each session: {scenario.what}. Shows {scenario.shows}."
+    add = parser.add_argument
+    add("--sessions", type=_count, default=scenario.sessions, metavar="N", help="sessions in all (%(default)s)")
+    add("--processes", type=_count, metavar="N", help="client processes (one for each session, at most 4)")
+    add("--seconds", type=_positive, default=6.0, metavar="S", help="time to measure, in three windows (%(default)g)")
+    add("--rate", type=_positive, metavar="R", help="steps a second of all sessions together; else as fast as they can")
+    add("--seed", type=int, default=0, metavar="N", help="seed of all data (%(default)s)")
+    add("--verify", action="store_true", help="run every session alone afterwards and compare each value's bytes")
+    if scenario.has_peer:
+        add("--peer", choices=sorted(PEERS), help="run the same steps in another library as well")
+    add("--target", metavar="T", help="server to use, as for fusewire.connect; else one is started and stopped")
+    add("--http", metavar="HOST:PORT", help="address of that server's inspection, for the numbers of the server")
+    add("--token-file", type=_text, metavar="F", help="file that holds the token for that server")
+    add("--tls-ca", type=Path, metavar="F", help="certificates to trust; with it connections use TLS")
+    add("--backend", choices=("auto", "cpu", "cuda"), default="cpu", help="backend of an own server (%(default)s)")
+    add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
+    add("--json", type=Path, metavar="PATH", help="write the result as JSON")
+    add("--html", type=Path, metavar="PATH", help="write a report with plots")
+    parser.set_defaults(run=_run, scenario=scenario, peer=None)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    scenario: Scenario = parsed.scenario
+    processes = min(parsed.processes or 4, parsed.sessions)
+    options = Options(
+        scenario, parsed.sessions, processes, parsed.seconds, parsed.rate, parsed.verify, parsed.peer, parsed.seed
+    )
+    described = machine.describe()
+    with progress() as tell, _server(parsed) as server:
+        result = run_load_test(options, server, tell)
+        told = _told_of(server)
+    document = document_of(options, result, told, described)
+    document["problems"] += bounds.failures(parsed.bound, document)
+    print(summary(document))
+    if parsed.json is not None:
+        parsed.json.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if parsed.html is not None:
+        parsed.html.write_text(html_of(document), encoding="utf-8")
+    return 1 if document["problems"] else 0
+
+
+def _server(parsed: argparse.Namespace) -> AbstractContextManager[ServerUnderLoad]:
+    if parsed.target is None:
+        return own_server(parsed.backend)
+    return nullcontext(given_server(Access(parsed.target, parsed.token_file, parsed.tls_ca), parsed.http))
+
+
+def _told_of(server: ServerUnderLoad) -> Document:
+    told: Document = {"target": server.access.target, "is_own": server.pid is not None}
+    if server.service is not None:
+        stats = server.service.published_stats()
+        told |= {"version": stats["version"], "backend": stats["backend"]["name"], "device": stats["backend"]["detail"]}
+    return told
+
+
+def _list(_parsed: argparse.Namespace) -> int:
+    for scenario in find_scenarios().values():
+        print(f"{scenario.name:12} Each session: {scenario.what}.\n{'':12} Shows {scenario.shows}.")
+    return 0
+
+
+def _compare(parsed: argparse.Namespace) -> int:
+    try:
+        print(comparing.table(comparing.compare(parsed.first, parsed.second)))
+    except ValueError as reason:
+        raise NotMeasured(str(reason)) from None
+    return 0
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as reason:
+        raise argparse.ArgumentTypeError(f"{path} cannot be read: {reason}") from None
+
+
+def _bound(text: str) -> bounds.Bound:
+    try:
+        return bounds.read_bound(text)
+    except ValueError as reason:
+        raise argparse.ArgumentTypeError(str(reason)) from None
+
+
+def _document(path: str) -> Document:
+    """The result in a JSON file that a load test wrote."""
+    try:
+        document: Document = json.loads(_text(path))
+        schema = document["schema"], document["version"]
+    except (ValueError, KeyError, TypeError):
+        raise argparse.ArgumentTypeError(f"{path} is not the result of a load test") from None
+    if schema != (SCHEMA, VERSION):
+        raise argparse.ArgumentTypeError(f"{path} has the schema {schema}; this version reads {(SCHEMA, VERSION)}")
+    return document

@@ -1,1 +1,0 @@
-"""The scenarios, one file each; `catalogue` lists them."""

@@ -1,0 +1,1 @@
+"""Puts load on a server, measured in windows of time."""

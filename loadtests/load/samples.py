@@ -1,0 +1,84 @@
+"""The steps that sessions have done, as arrays, and what can be computed from them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+
+class Samples(NamedTuple):
+    """Steps in any order, one element of each array a step. Times are of the monotonic clock of the machine."""
+
+    session: Integers
+    intended_ns: Integers  # the step's begin, in an open loop the intended one
+    recorded_ns: Integers  # the time when all ops of the step were recorded
+    ended_ns: Integers  # the time when the value was read
+
+    @property
+    def latency_ns(self) -> Integers:
+        return self.ended_ns - self.intended_ns
+
+    def __len__(self) -> int:
+        return len(self.session)
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Samples:
+        return Samples(*(column[chosen] for column in self._columns()))
+
+    def ended_within(self, began_ns: int, ended_ns: int) -> Samples:
+        return self.where((self.ended_ns >= began_ns) & (self.ended_ns < ended_ns))
+
+    def begun_within(self, began_ns: int, ended_ns: int) -> Samples:
+        return self.where((self.intended_ns >= began_ns) & (self.intended_ns < ended_ns))
+
+    def _columns(self) -> tuple[Integers, ...]:
+        return self.session, self.intended_ns, self.recorded_ns, self.ended_ns
+
+
+def of_steps(steps: Sequence[tuple[int, int, int, int]]) -> Samples:
+    """The samples of steps, each (session, intended begin, recorded, ended)."""
+    table = np.array(steps, np.int64).reshape(len(steps), 4)
+    return Samples(*(np.ascontiguousarray(column) for column in table.T))
+
+
+def joined(parts: Sequence[Samples]) -> Samples:
+    """All steps of several samples; none if there are no samples."""
+    if not parts:
+        return of_steps([])
+    return Samples(*(np.concatenate(columns) for columns in zip(*(part._columns() for part in parts), strict=True)))
+
+
+class Window(NamedTuple):
+    """A span of time, and the steps that ended in it. Latencies are None if no step ended."""
+
+    began_s: float  # since the load began
+    length_s: float
+    steps: int
+    p50_s: float | None
+    p99_s: float | None
+    max_s: float | None
+
+    @property
+    def steps_per_s(self) -> float:
+        return self.steps / self.length_s
+
+
+def window(samples: Samples, load_began_ns: int, began_ns: int, ended_ns: int) -> Window:
+    """The summary of the steps that ended within a span of time."""
+    began_s, length_s = (began_ns - load_began_ns) / 1e9, (ended_ns - began_ns) / 1e9
+    inside = samples.ended_within(began_ns, ended_ns)
+    if not len(inside):
+        return Window(began_s, length_s, 0, None, None, None)
+    p50, p99, longest = np.percentile(inside.latency_ns, [50, 99, 100], method="inverted_cdf") / 1e9
+    return Window(began_s, length_s, len(inside), float(p50), float(p99), float(longest))
+
+
+def windows(samples: Samples, load_began_ns: int, began_ns: int, ended_ns: int, count: int) -> tuple[Window, ...]:
+    """The summaries of `count` spans of equal length between two times."""
+    edges = [began_ns + (ended_ns - began_ns) * part // count for part in range(count + 1)]
+    return tuple(window(samples, load_began_ns, *span) for span in pairwise(edges))

@@ -1,0 +1,41 @@
+"""The server under load: one that the load test starts, or one that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from fusewire.testing import serve_subprocess
+from loadtests.system.service import CACHE_VARIABLE, Service
+
+
+class Access(NamedTuple):
+    """How to connect to a server."""
+
+    target: str
+    token: str | None = None
+    tls_ca: Path | None = None
+
+
+class ServerUnderLoad(NamedTuple):
+    """A server. `service` is its inspection, if the address is known; `pid` its process, if it runs here."""
+
+    access: Access
+    service: Service | None
+    pid: int | None
+
+
+@contextmanager
+def own_server(backend: str) -> Iterator[ServerUnderLoad]:
+    """Starts a server with default settings and an empty cache of kernels; stops it at the end."""
+    with TemporaryDirectory() as folder, serve_subprocess(backend, environment={CACHE_VARIABLE: folder}) as server:
+        yield ServerUnderLoad(Access(server.grpc), Service(server.grpc, server.http), server.pid)
+
+
+def given_server(access: Access, http: str | None) -> ServerUnderLoad:
+    """A server that somebody else runs. `http` is the address of its inspection."""
+    service = None if http is None else Service(access.target, http, token=access.token, tls_ca=access.tls_ca)
+    return ServerUnderLoad(access, service, None)

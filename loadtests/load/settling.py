@@ -1,0 +1,25 @@
+"""Decides when a load has settled: three windows in a row that differ by at most 10 %. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loadtests.load.samples import Window
+
+MEASURED_WINDOWS = 3
+MOST_WINDOWS = 12
+TOLERANCE = 0.1
+
+
+def has_settled(windows: Sequence[Window]) -> bool:
+    """Whether rate and median latency of the last three windows are each within 10 % of their mean."""
+    last = windows[-MEASURED_WINDOWS:]
+    if len(last) < MEASURED_WINDOWS:
+        return False
+    medians = [window.p50_s for window in last if window.p50_s is not None]
+    return len(medians) == len(last) and _is_even([window.steps_per_s for window in last]) and _is_even(medians)
+
+
+def _is_even(numbers: Sequence[float]) -> bool:
+    mean = sum(numbers) / len(numbers)
+    return all(abs(number - mean) <= TOLERANCE * mean for number in numbers)

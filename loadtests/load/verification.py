@@ -1,0 +1,37 @@
+"""Checks that every session read the very bytes that it reads when it runs alone on the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from loadtests.load.session_runner import DIGEST_BYTES, RunnerReport
+from loadtests.measuring.workers import Worker
+
+
+class Verification(NamedTuple):
+    """The values that were compared, and a sentence for each session with a difference."""
+
+    values: int
+    differences: tuple[str, ...]
+
+
+def verify_alone(worker: Worker, reports: Sequence[RunnerReport], deadline_s: float) -> Verification:
+    """Runs the steps of each session once more, one session at a time, and compares all values that were read."""
+    differences = []
+    for report in reports:
+        worker.tell("run_alone", report.session, report.steps)
+        difference = first_difference(report.digests, worker.answer(deadline_s))
+        if difference is not None:
+            differences.append(f"session {report.session}: read {difference} differs from that of the session alone")
+    return Verification(sum(len(report.digests) // DIGEST_BYTES for report in reports), tuple(differences))
+
+
+def first_difference(digests: bytes, alone: bytes) -> int | None:
+    """The number of the first value, from 1, whose digests differ or that only one side has; None if all are equal."""
+    if digests == alone:
+        return None
+    for start in range(0, max(len(digests), len(alone)), DIGEST_BYTES):
+        if digests[start : start + DIGEST_BYTES] != alone[start : start + DIGEST_BYTES]:
+            return start // DIGEST_BYTES + 1
+    return None

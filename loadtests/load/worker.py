@@ -1,0 +1,176 @@
+"""A process that runs sessions of a load, or the same programs in a peer library, on command.
+
+The load test sends the commands over a pipe. Interrupts of the terminal go to the load test alone, which then ends its
+processes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from itertools import repeat
+from multiprocessing.connection import Connection
+from time import monotonic, process_time_ns
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+import psutil
+
+import fusewire as fw
+from loadtests.load.pace import Pace
+from loadtests.load.samples import Samples, joined
+from loadtests.load.server import Access
+from loadtests.load.session_runner import RunnerReport, SessionRunner
+from loadtests.measuring.workers import answer_commands
+from loadtests.scenarios import library
+from loadtests.scenarios.catalogue import find_scenarios
+from loadtests.scenarios.library import Library
+from loadtests.scenarios.scenario import Data, Program, Steps
+
+FUSEWIRE = "fusewire"
+END_DEADLINE_S = 30.0
+_CALIBRATING_STEPS = 20_000
+
+
+class Assignment(NamedTuple):
+    """What a worker process runs: the sessions with these numbers, in Fusewire or in a peer library."""
+
+    scenario: str
+    library: str
+    access: Access | None  # None in a peer library
+    sessions: tuple[int, ...]
+    all_sessions: int  # in all processes
+    seed: int
+    rate_per_s: float | None = None
+    takes_digests: bool = False
+    is_disturber: bool = False
+
+
+class Taken(NamedTuple):
+    """Steps, and the errors of sessions that have failed, by session."""
+
+    samples: Samples
+    errors: Mapping[int, str]
+
+
+class Usage(NamedTuple):
+    """The resources that a worker process uses, and the ops that its sessions have recorded."""
+
+    processor_s: float
+    resident_bytes: int
+    ops: int
+
+
+def serve(connection: Connection, assignment: Assignment) -> None:
+    """The worker process. It ends when the load test closes the pipe or is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    worker = _WorkerSessions(assignment)
+    commands: tuple[Callable[..., object], ...] = (
+        worker.open,
+        worker.first_steps,
+        worker.begin,
+        worker.take,
+        worker.usage,
+        worker.end,
+        worker.close,
+        worker.run_alone,
+        harness_step_s,
+    )
+    answer_commands(connection, {command.__name__: command for command in commands})
+    os._exit(0)  # without a goodbye of its sessions: the load test was killed, or wants them to vanish
+
+
+def harness_step_s() -> float:
+    """The processor time that the harness itself takes for a step, measured with a program that does nothing."""
+
+    def idle_program() -> Steps:
+        yield from repeat(None)
+
+    pace = Pace(None, session=0, sessions=1)
+    runner = SessionRunner(library.numpy(), idle_program(), pace, takes_digests=False)
+    runner.first_step()
+    began_ns = process_time_ns()
+    runner.run_steps(0, _CALIBRATING_STEPS)
+    taken = runner.take()
+    return (process_time_ns() - began_ns) / 1e9 / len(taken)
+
+
+class _WorkerSessions:
+    def __init__(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._program = _program_of(assignment)
+        self._sessions: list[fw.Session] = []
+        self._runners: list[SessionRunner] = []
+
+    def open(self) -> tuple[str, ...]:
+        """Connects all sessions. Returns their ids, as inspection shows them; none in a peer library."""
+        given = self._assignment
+        for number in given.sessions:
+            if given.library == FUSEWIRE:
+                self._sessions.append(self._connect())
+                xp = library.fusewire(self._sessions[-1])
+            else:
+                xp = library.PEERS[given.library]()
+            self._runners.append(self._runner(xp, number, takes_digests=given.takes_digests))
+        return tuple(session.id for session in self._sessions)
+
+    def first_steps(self) -> list[npt.NDArray[Any] | None]:
+        """Runs one step in each session, one after another. Returns what was read."""
+        return [runner.first_step() for runner in self._runners]
+
+    def begin(self, began_ns: int) -> None:
+        """Lets all sessions run steps. The load began at `began_ns`."""
+        for runner in self._runners:
+            runner.start(began_ns)
+
+    def take(self) -> Taken:
+        """The steps of all sessions since the last call."""
+        errors = {runner.session: runner.error for runner in self._runners if runner.error is not None}
+        return Taken(joined([runner.take() for runner in self._runners]), errors)
+
+    def usage(self) -> Usage:
+        process = psutil.Process()
+        times = process.cpu_times()
+        ops = sum(session.stats.ops_recorded for session in self._sessions)
+        return Usage(times.user + times.system, process.memory_info().rss, ops)
+
+    def end(self) -> tuple[RunnerReport, ...]:
+        """Lets the steps under way end, and reports. The sessions stay open."""
+        for runner in self._runners:
+            runner.stop()
+        ends_at_s = monotonic() + END_DEADLINE_S
+        for runner in self._runners:
+            runner.wait_for_end(ends_at_s - monotonic())
+        return tuple(runner.report() for runner in self._runners)
+
+    def close(self) -> None:
+        """Ends all sessions with a goodbye."""
+        self._runners.clear()
+        for session in self._sessions:
+            session.close()
+
+    def run_alone(self, session: int, steps: int) -> bytes:
+        """Runs the steps of one session in a new session, and ends that. Returns the digests of the values."""
+        with self._connect() as opened:
+            runner = self._runner(library.fusewire(opened), session, takes_digests=True)
+            runner.run_steps(0, steps)
+            return runner.report().digests
+
+    def _connect(self) -> fw.Session:
+        assert self._assignment.access is not None
+        return fw.connect(**self._assignment.access._asdict())
+
+    def _runner(self, xp: Library, session: int, *, takes_digests: bool) -> SessionRunner:
+        given = self._assignment
+        steps = self._program(xp, Data(given.seed, session))
+        pace = Pace(given.rate_per_s, session, given.all_sessions)
+        return SessionRunner(xp, steps, pace, takes_digests=takes_digests)
+
+
+def _program_of(assignment: Assignment) -> Program:
+    scenario = find_scenarios()[assignment.scenario]
+    if not assignment.is_disturber:
+        return scenario.program
+    assert scenario.disturber is not None
+    return scenario.disturber

@@ -1,0 +1,1 @@
+"""Results: JSON, summary, bounds, comparison, HTML."""

@@ -1,0 +1,248 @@
+"""Builds the JSON document of a load test. `loadtests/README.md` describes every field.
+
+A change that a reader of the document could stumble over raises `VERSION`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from loadtests.load.load_test import Load, LoadResult
+from loadtests.load.options import Options
+from loadtests.load.run import Run
+from loadtests.load.samples import windows
+from loadtests.load.settling import MEASURED_WINDOWS
+from loadtests.load.watch import growth_bytes_per_s
+from loadtests.reports.latencies import latencies_of
+
+SCHEMA, VERSION = "fusewire-load-test", 1
+_INTERVALS_A_WINDOW = 10
+_PHASES = ("decode", "queue", "plan", "compile", "device_thread", "device", "copy_out")
+_KEPT_SHARE = 0.95  # of the steps of an open loop that must have been done for its rate to be kept
+
+Document = dict[str, Any]
+
+
+def document_of(options: Options, result: LoadResult, server: Document, machine: Mapping[str, Any]) -> Document:
+    """The document of a load test: plain data."""
+    load = result.load
+    document: Document = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_asked(options),
+        **_speed(load.run),
+        **_rows(load.run),
+        **_errors(load.run),
+        **_verified(result),
+        **_cost(load),
+        **_memory(load.run),
+        "left_over": _left_over(result),
+        "undisturbed": None if result.undisturbed is None else _speed(result.undisturbed.run),
+        "peer": None if result.peer is None else {"library": options.peer, **_speed(result.peer)},
+        "by_session": _by_session(load),
+        "phases": _phases(load.run),
+        "timeline": _timeline(load.run, options),
+        "server": server,
+        "machine": dict(machine),
+    }
+    document["p99_to_p50"] = document["p99_s"] / document["p50_s"] if document["p50_s"] else None
+    device_ns = [told["device_ns"] for told in document["by_session"] if told["device_ns"] is not None]
+    document["fairness"] = fairness(device_ns)
+    document["p99_to_undisturbed"] = _ratio(document, "undisturbed", "p99_s")
+    document["steps_to_peer"] = _ratio(document, "peer", "steps_per_s")
+    document["problems"] = _problems(document)
+    return document
+
+
+def _asked(options: Options) -> Document:
+    return {
+        "scenario": options.scenario.name,
+        "what": options.scenario.what,
+        "sessions": options.sessions,
+        "processes": options.processes,
+        "seconds": options.seconds,
+        "rate_per_s": options.rate_per_s,
+        "seed": options.seed,
+    }
+
+
+def _speed(run: Run) -> Document:
+    """Rates and latencies of the last three windows.
+
+    A step counts for the rate if it ended within these windows, and for the latencies if it was to begin within them,
+    whenever it ended. So a stall at the end counts too.
+    """
+    began_ns, ended_ns = run.first.at_ns, run.last.at_ns
+    measured_s = (ended_ns - began_ns) / 1e9
+    begun, steps = run.samples.begun_within(began_ns, ended_ns), len(run.samples.ended_within(began_ns, ended_ns))
+    latencies = latencies_of(begun.latency_ns)
+    percentiles = dict.fromkeys(("p50_s", "p90_s", "p99_s", "p999_s", "max_s", "mean_s", "histogram"))
+    return {
+        "settled": run.has_settled,
+        "windows": len(run.windows),
+        "warm_up_s": (began_ns - run.began_ns) / 1e9,
+        "measured_s": measured_s,
+        "steps": steps,
+        "steps_per_s": steps / measured_s,
+        "ops_per_s": (run.last.ops - run.first.ops) / measured_s,
+        **(percentiles if latencies is None else latencies._asdict()),
+        "record_s": _mean_s(begun.recorded_ns - begun.intended_ns),
+        "wait_s": _mean_s(begun.ended_ns - begun.recorded_ns),
+    }
+
+
+def _mean_s(times_ns: Any) -> float | None:
+    return float(times_ns.mean()) / 1e9 if len(times_ns) else None
+
+
+def _rows(run: Run) -> Document:
+    """Rows a launch, and rows a session that was ready. None if the server's inspection is not known."""
+    if run.first.stats is None or run.last.stats is None:
+        return {"rows_per_launch": None, "rows_per_ready": None, "rows_histogram": None}
+    histograms = [edge["rows_per_launch"]["buckets"] for edge in (run.first.stats, run.last.stats)]
+    before, after = run.first.stats["totals"], run.last.stats["totals"]
+    coalesced_before, coalesced = before.get("coalescing", {}), after.get("coalescing", {})
+    ready = coalesced.get("ready_sessions", 0) - coalesced_before.get("ready_sessions", 0)
+    submissions = after["submissions"] - before["submissions"]
+    return {
+        "rows_per_launch": (after["rows"] - before["rows"]) / submissions if submissions else None,
+        "rows_per_ready": (coalesced["rows"] - coalesced_before["rows"]) / ready if ready else None,
+        "rows_histogram": _launches_since(*histograms),
+    }
+
+
+def _launches_since(before: Sequence[Document], after: Sequence[Document]) -> list[Document]:
+    """The launches between two readings of a histogram, by the rows that they had at most."""
+    known = {bucket["at_most"]: bucket["count"] for bucket in before}
+    counts = ((bucket["at_most"], bucket["count"] - known.get(bucket["at_most"], 0)) for bucket in after)
+    return [{"at_most": at_most, "count": count} for at_most, count in counts if count]
+
+
+def _errors(run: Run) -> Document:
+    messages = [f"session {report.session}: {report.error}" for report in run.reports if report.error is not None]
+    return {"errors": len(messages), "error_messages": messages[:10]}
+
+
+def _verified(result: LoadResult) -> Document:
+    verification = result.verification
+    if verification is None:
+        return {"verified": None, "verified_values": 0, "differences": []}
+    return {
+        "verified": not verification.differences,
+        "verified_values": verification.values,
+        "differences": list(verification.differences),
+    }
+
+
+def _cost(load: Load) -> Document:
+    """Processor time of the client processes, and the share of it that is the harness's own."""
+    run = load.run
+    processor_s = run.last.processor_s - run.first.processor_s
+    steps = len(run.samples.ended_within(run.first.at_ns, run.last.at_ns))
+    return {
+        "client_processor_s": processor_s,
+        "harness_share": load.harness_step_s * steps / processor_s if processor_s > 0 else None,
+    }
+
+
+def _memory(run: Run) -> Document:
+    began_s = (run.first.at_ns - run.began_ns) / 1e9
+    measured = [sample for sample in run.memory if sample.at_s >= began_s]
+    server = [(sample.at_s, sample.server_bytes) for sample in measured if sample.server_bytes is not None]
+    clients = [(sample.at_s, sample.clients_bytes) for sample in measured]
+    return {
+        "server_growth_bytes_per_s": growth_bytes_per_s(server),
+        "clients_growth_bytes_per_s": growth_bytes_per_s(clients),
+        "memory": [sample._asdict() for sample in run.memory],
+    }
+
+
+def _left_over(result: LoadResult) -> Document:
+    told = result.left_over
+    return {
+        "before": told.before._asdict(),
+        "after": told.after._asdict(),
+        "within_s": told.within_s,
+        "is_clean": told.is_clean,
+    }
+
+
+def _by_session(load: Load) -> list[Document]:
+    """The work of each session within the measured windows."""
+    run = load.run
+    measured = run.samples.ended_within(run.first.at_ns, run.last.at_ns)
+    before = {told["session"]: told["device_ns"] for told in run.first.sessions}
+    device_ns = {
+        load.sessions[told["session"]]: told["device_ns"] - before.get(told["session"], 0)
+        for told in run.last.sessions
+        if told["session"] in load.sessions
+    }
+    sessions = []
+    for report in run.reports:
+        own = latencies_of(measured.where(measured.session == report.session).latency_ns)
+        sessions.append(
+            {
+                "session": report.session,
+                "steps": int((measured.session == report.session).sum()),
+                "p50_s": None if own is None else own.p50_s,
+                "p99_s": None if own is None else own.p99_s,
+                "device_ns": device_ns.get(report.session),
+            }
+        )
+    return sessions
+
+
+def fairness(shares: Sequence[float]) -> float | None:
+    """The index of Jain, Chiu and Hawe: 1 if all shares are equal, 1/n if one of n has everything."""
+    squares = float(np.square(shares, dtype=np.float64).sum())
+    return float(np.sum(shares)) ** 2 / (len(shares) * squares) if squares else None
+
+
+def _phases(run: Run) -> Document | None:
+    """Count and mean time of each phase of the server within the measured windows."""
+    if run.first.stats is None or run.last.stats is None:
+        return None
+    phases = {}
+    for name in _PHASES:
+        before, after = run.first.stats["phases"][name], run.last.stats["phases"][name]
+        count = after["count"] - before["count"]
+        total_s = (after["total_ns"] - before["total_ns"]) / 1e9
+        phases[name] = {"count": count, "mean_s": total_s / count if count else None}
+    return phases
+
+
+def _timeline(run: Run, options: Options) -> list[Document]:
+    """Ten intervals a window, from the first window on."""
+    first_ns, measured_ns, last_ns = run.edges[0].at_ns, run.first.at_ns, run.last.at_ns
+    spans = (first_ns, measured_ns, len(run.windows) - MEASURED_WINDOWS), (measured_ns, last_ns, MEASURED_WINDOWS)
+    return [
+        {**interval._asdict(), "is_measured": began_ns == measured_ns}
+        for began_ns, ended_ns, count in spans
+        if count > 0
+        for interval in windows(run.samples, run.began_ns, began_ns, ended_ns, count * _INTERVALS_A_WINDOW)
+    ]
+
+
+def _ratio(document: Document, other: str, field: str) -> float | None:
+    theirs, ours = (document[other] or {}).get(field), document[field]
+    return ours / theirs if ours is not None and theirs else None
+
+
+def _problems(document: Document) -> list[str]:
+    """Sentences that say why the load test has failed; none if it has not."""
+    problems = [f"{document['errors']} of {document['sessions']} sessions failed"] if document["errors"] else []
+    problems += [f"{difference}" for difference in document["differences"]]
+    rate = document["rate_per_s"]
+    if rate is not None and document["steps_per_s"] < _KEPT_SHARE * rate:
+        problems.append(f"the rate of {rate:g} steps a second was not kept: {document['steps_per_s']:.1f} were done")
+    left = document["left_over"]
+    for what in ("sessions", "live_bytes"):
+        before, after = left["before"][what], left["after"][what]
+        if before is not None and after is not None and after > before:
+            problems.append(f"the server still holds {after} {what}; it held {before} before the load")
+    return problems

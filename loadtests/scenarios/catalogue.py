@@ -1,0 +1,19 @@
+"""Finds the scenarios: every module of this folder that defines a SCENARIO."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
+
+from loadtests import scenarios
+from loadtests.scenarios.scenario import Scenario
+
+
+def find_scenarios() -> Mapping[str, Scenario]:
+    """All scenarios by name, in alphabetical order."""
+    modules = (
+        import_module(f"{scenarios.__name__}.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)
+    )
+    found = [module.SCENARIO for module in modules if hasattr(module, "SCENARIO")]
+    return {scenario.name: scenario for scenario in sorted(found, key=lambda scenario: scenario.name)}

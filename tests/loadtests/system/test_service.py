@@ -1,0 +1,62 @@
+"""What is read from a server's inspection, without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from loadtests.measuring.errors import NotWarm
+from loadtests.system.service import Program, Service, _planned_share
+
+
+def _program(ops: int, tier: int, hits: int, state: str = "loaded") -> Program:
+    return Program("d", ops, False, tier, state, hits, 0, 0, hits, hits)
+
+
+def test_only_what_was_sent_meanwhile_counts_as_planned_or_not() -> None:
+    before = {"old": _program(ops=100, tier=0, hits=7), "loop": _program(ops=60, tier=0, hits=1)}
+    after = {"old": _program(ops=100, tier=0, hits=7), "loop": _program(ops=60, tier=1, hits=2)}
+    assert _planned_share(before, after) == 1.0
+
+
+def test_programs_count_by_their_ops() -> None:
+    after = {"loop": _program(ops=90, tier=1, hits=1), "fragment": _program(ops=5, tier=0, hits=2)}
+    assert _planned_share({}, after) == 0.9
+
+
+def test_nothing_sent_is_nothing_planned() -> None:
+    assert _planned_share({}, {}) == 0.0
+
+
+class _Told(Service):
+    """Tells what it is given, reading by reading; the last of it for ever."""
+
+    def __init__(self, *readings: dict[str, Program]) -> None:
+        super().__init__("nowhere", "nowhere")
+        self._readings = list(readings)
+
+    def programs(self) -> dict[str, Program]:
+        return self._readings.pop(0) if len(self._readings) > 1 else self._readings[0]
+
+
+def test_warming_up_ends_with_the_first_act_that_is_planned() -> None:
+    readings = [{}, *({"loop": _program(ops=60, tier=tier, hits=hits)} for tier, hits in ((0, 1), (0, 2), (1, 3)))]
+    acts: list[None] = []
+    _Told(*readings).warm_up(lambda: acts.append(None))
+    assert len(acts) == 3
+
+
+def test_what_does_not_get_warm_in_time_is_not_measured() -> None:
+    with pytest.raises(NotWarm, match="after 0 s only 0% of the ops"):
+        _Told({}, {"loop": _program(ops=60, tier=0, hits=1)}).warm_up(lambda: None, deadline_s=0)
+
+
+def test_all_is_planned_once_nothing_is_with_the_planner_or_the_device() -> None:
+    states = ("planning", "loading", "unplanned", "planning")
+    told = _Told(*({"loop": _program(ops=60, tier=0, hits=1, state=state)} for state in states))
+    told.wait_until_planned()
+    assert told.programs()["loop"].state == "planning"
+
+
+def test_what_is_planned_for_too_long_is_told() -> None:
+    with pytest.raises(TimeoutError, match="still being planned after 0 s"):
+        _Told({"loop": _program(ops=60, tier=0, hits=1, state="planning")}).wait_until_planned(deadline_s=0)
