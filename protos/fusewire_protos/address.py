@@ -1,4 +1,4 @@
-"""Parses HOST:PORT, the address of a server, for client and server."""
+"""Parses the address of a server, written HOST:PORT. Client and server use the same parser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_PORT_DIGITS = 5
 
 
 class Address(NamedTuple):
-    """A host name or IP address, and a port. A server that listens on port 0 takes any free port."""
+    """Holds a host name or IP address, and a port. On port 0 a server listens on any port that is free."""
 
     host: str
     port: int
@@ -21,7 +21,10 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def is_loopback(self) -> bool:
-        """Whether only this machine can connect. False for names other than localhost, which are not looked up."""
+        """Returns whether only this machine can connect to the address.
+
+        Host names are not looked up, so this returns False for every name other than localhost.
+        """
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -29,7 +32,10 @@ class Address(NamedTuple):
 
 
 def read_address(raw: object, least_port: int = 0) -> Address:
-    """Parses HOST:PORT with an IPv6 host in brackets. Raises ValueError, which says what was expected."""
+    """Parses HOST:PORT, where an IPv6 host stands in brackets. An `Address` is returned as given.
+
+    Raises ValueError, with a message that says what was expected.
+    """
     if isinstance(raw, Address):
         return raw
     host, _, port = raw.rpartition(":") if isinstance(raw, str) else ("", "", "")
@@ -41,7 +47,7 @@ def read_address(raw: object, least_port: int = 0) -> Address:
 
 
 def _host(text: str) -> str | None:
-    """The host, without its brackets."""
+    """Returns the host without its brackets, or None if `text` is no valid host."""
     if text.startswith("[") and text.endswith("]"):
         with suppress(ValueError):
             return str(ipaddress.IPv6Address(text[1:-1]))

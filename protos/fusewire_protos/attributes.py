@@ -1,4 +1,4 @@
-"""Checks attributes that arrive over the wire: the legal values of each kind."""
+"""Checks attributes of ops that arrive over the wire: each kind of attribute has its own legal values."""
 
 from __future__ import annotations
 

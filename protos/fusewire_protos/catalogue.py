@@ -1,12 +1,12 @@
-"""The ops as data, one entry for each op. Client and server take shape and dtype rules from here alone.
+"""Lists all ops as data, one entry for each op. Client and server take shape and dtype rules only from here.
 
-To add an op, write an entry here, its body in `fusewire_kernels` (a scalar body, or an expansion into other ops) and
-its NumPy twin. Codes are numbers on the wire and are never reused. The client's functions are made from the entries
-too, except where they need other parameters.
+To add an op, write three things: an entry here, a body in `fusewire_kernels` and a NumPy twin of the body. A body is
+a scalar expression, or an expansion into other ops. The client's functions are made from the entries too. Functions
+with other parameters than their entry are written by hand. Codes identify ops on the wire and are never reused.
 
-An operand is an array or a scalar (an array of rank 0 whose value is sent with the bindings). Attributes are part of
-the structure of a program; each has a kind, which defines the legal values. The attributes of a pointwise op are
-numbers, which its kernels take as arguments, so that one kernel serves all values.
+An operand is an array or a scalar. A scalar is an array of rank 0, and its value is sent with the bindings. Attributes
+are part of the structure of a program. Each attribute has a kind, which defines the legal values. Kernels of pointwise
+ops take the numbers among the attributes as arguments, so one kernel serves all values of these numbers.
 """
 
 from __future__ import annotations
@@ -24,40 +24,41 @@ from fusewire_protos.shapes import Region, Shape, Spec
 
 _MOST_DESCRIBED = 8  # operands that an error message lists
 
-Attributes = tuple[Any, ...]  # values as their `AttributeKind`s say, in the order of `Op.attributes`
+Attributes = tuple[Any, ...]  # the values of an op's attributes, in the order of `Op.attributes`
 
 
 class Category(Enum):
-    """How the elements of an op's result depend on those of its operands, which is what the compiler goes by."""
+    """Says how the elements of an op's result depend on the elements of its operands. The compiler decides by this."""
 
-    POINTWISE = "pointwise"  # element i from the elements i of the broadcast operands
-    REDUCTION = "reduction"  # many elements to one, along axes
+    POINTWISE = "pointwise"  # computes element i from element i of each operand, once all operands are broadcast
+    REDUCTION = "reduction"  # makes one element from many, along axes
     PRODUCT = "product"  # matrix product
     VIEW = "view"  # the same elements under other indices
-    MOVE = "move"  # elements copied to other indices, or from indices in an operand
-    CREATE = "create"  # no array operand
+    MOVE = "move"  # copies elements to other indices, or takes them from indices that an operand gives
+    CREATE = "create"  # has no array operand
     COMPOSITE = "composite"  # defined by other ops; the compiler expands it
 
 
 class AttributeKind(Enum):
-    """The legal values of an attribute on the wire, which are checked before any rule gets them."""
+    """Says which values of an attribute are legal on the wire. The server checks values before any rule gets them."""
 
     AXIS = "axis"  # int, 0..MAX_RANK−1
-    AXES = "axes"  # list of such, ascending
+    AXES = "axes"  # ascending list of such ints
     DIM = "dim"  # int, 0..MAX_DIM
-    DIMS = "dims"  # list of such
+    DIMS = "dims"  # list of such ints
     PERMUTATION = "permutation"  # list of axes, any order
     STEPS = "steps"  # list of non-zero ints, |step| ≤ MAX_DIM
     INTEGER = "integer"  # int, |value| ≤ MAX_DIM
-    FLOAT = "float"  # float, finite and not −0.0, which is equal to 0.0 and has other bits
+    FLOAT = "float"  # finite float; −0.0 is illegal, because −0.0 equals 0.0 but has other bits
     FLAG = "flag"  # bool
     DTYPE = "dtype"  # dtype code
 
 
 class Attribute(NamedTuple):
-    """An attribute. `default` is the default of the parameter of the client's function; None: users must pass it.
+    """An attribute of an op.
 
-    For axes, a default of None means all axes.
+    `default` is the default of the parameter in the client's function. If `default` is None, users must pass a value;
+    for axes, though, None means that the default is all axes.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Attribute(NamedTuple):
 
 
 class DtypeSignature(NamedTuple):
-    """The dtypes in which an op computes: the operands are cast to `operands` first."""
+    """Holds the dtypes in which an op computes. The operands are cast to the dtypes `operands` first."""
 
     operands: tuple[DType, ...]
     result: DType
@@ -80,14 +81,14 @@ DtypeRule = Callable[[tuple[DType, ...], Attributes], DtypeSignature]
 class Op:
     """One entry of the catalogue. Instances are compared by identity.
 
-    `is_exact`: IEEE 754 or integer arithmetic allows one result only, so ours has the same bits as NumPy's. (min and
-    max are not exact: of 0.0 and −0.0 they return the one that they meet first.)
-    `selects`: the result consists of elements of the operands, bit for bit, as in views and moves. All other ops
-    compute their results, in which every NaN has the same bits.
-    `summary` describes the result. It is the docstring of the function made from the entry, whose operands are `x`, or
-    `x1`, `x2` and so on.
-    `most_operands` is None if there is no limit. `has_region`: the attributes describe a `Region`, whose starts are
-    bindings.
+    `most_operands` is None if the number of operands has no limit.
+    `is_exact` says that IEEE 754 or integer arithmetic allows only one result. So Fusewire's result has the same bits
+    as NumPy's. The reductions min and max are not exact: of 0.0 and −0.0 they return the element that they meet first.
+    `summary` describes the result. It becomes the docstring of the client's function made from the entry. The
+    docstring names a single operand `x`, and several operands `x1`, `x2` and so on.
+    `has_region` says that the attributes describe a `Region`. The starts of the region are bindings.
+    `selects` says that a pointwise or creating op copies elements of its operands bit for bit. Views and moves always
+    do so. All other ops compute their results, and every NaN that an op computes has the same bits.
     """
 
     name: str
@@ -104,13 +105,14 @@ class Op:
     selects: bool = False
 
     def starts(self, attributes: Attributes) -> int:
-        """The number of slice starts, which are bindings, of an op with these attributes."""
+        """Returns how many slice starts an op with these attributes has. Slice starts are bindings."""
         return len(attributes[0]) if self.has_region else 0
 
     def numbers(self, attributes: Attributes) -> tuple[int | float, ...]:
-        """The attributes that a pointwise or composite op computes with; in its definitions they follow the operands.
+        """Returns the attributes that a pointwise or composite op computes with, and nothing for other ops.
 
-        Each is converted to the dtype of the last operand, as a scalar operand is.
+        The definition of such an op takes these numbers after the operands. Each number is converted to the dtype of
+        the last operand, as a scalar operand would be.
         """
         if self.category not in _COMPUTING_WITH_NUMBERS:
             return ()
@@ -126,13 +128,16 @@ _NUMBERS = (AttributeKind.INTEGER, AttributeKind.FLOAT)
 
 
 def passes_bits_on(op: Op, operands: tuple[DType, ...], result: DType) -> bool:
-    """Whether the result consists of elements of the operands, bit for bit, after these are cast to the op's dtypes."""
+    """Returns whether the op, after casting the operands to its dtypes, copies its result bit for bit from them."""
     is_copy = op.name == "astype" and operands[0] is result
     return op.selects or op.category in (Category.VIEW, Category.MOVE) or is_copy
 
 
 def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
-    """The spec of the result. Raises ShapeError, DtypeError or ArgumentError, naming the op and its operands."""
+    """Returns the spec of the result.
+
+    Raises ShapeError, DtypeError or ArgumentError, with a message that names the op and its operands.
+    """
     check_arity(op, len(operands), attributes)
     try:
         result = op.dtype_rule(tuple(spec.dtype for spec in operands), attributes).result
@@ -143,17 +148,17 @@ def infer(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Spec:
 
 
 def too_large(op: Op, operands: tuple[Spec, ...], result: Spec, limit_bytes: int) -> str:
-    """An error message for a result that is larger than an array may be; it names the limit's setting."""
+    """Returns the error message for a result that is larger than an array may be. It names the setting of the limit."""
     return f"{op.name}({_described(operands)}): {size_beyond(result, limit_bytes)}"
 
 
 def size_beyond(spec: Spec, limit_bytes: int) -> str:
-    """The part of such a message that gives the size and the setting."""
+    """Returns the part of the message of `too_large` that gives the size and the setting."""
     return f"{_described((spec,))} has {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}"
 
 
 def _described(operands: tuple[Spec, ...]) -> str:
-    """The specs as text; of many, the first eight and the number of all."""
+    """Returns the specs as text. If there are more than eight, the text has the first eight and the total number."""
     named = [f"{spec.dtype.name}{list(spec.shape)}" for spec in operands[:_MOST_DESCRIBED]]
     more = [f"… {len(operands)} in all"] if len(operands) > _MOST_DESCRIBED else []
     return ", ".join([*named, *more])
@@ -170,7 +175,7 @@ def check_arity(op: Op, operands: int, attributes: Attributes) -> None:
 
 
 def region_of(attributes: Attributes) -> Region:
-    """The region that the attributes of `slice` or `assign_slice` describe."""
+    """Returns the region that the attributes of `slice` or `assign_slice` describe."""
     return Region(*attributes)
 
 
@@ -191,7 +196,7 @@ def _reduce(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _reduce_to_some(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
-    """For reductions without an identity, such as `max`: raises ShapeError if there is no element to reduce."""
+    """Is the rule of reductions without an identity, such as `max`. Raises ShapeError if it would reduce no element."""
     result = shapes.reduce(operands[0], attributes[0], keepdims=attributes[1])
     _require_elements(operands[0], attributes[0])
     return result
@@ -204,7 +209,7 @@ def _along_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
 
 
 def _along_some_axes(operands: tuple[Shape, ...], attributes: Attributes) -> Shape:
-    """For ops that need the greatest element along axes: raises ShapeError if there is none."""
+    """Is the rule of ops that need the greatest element along axes. Raises ShapeError if no element lies there."""
     result = _along_axes(operands, attributes)
     _require_elements(operands[0], attributes[0])
     return result
@@ -274,7 +279,7 @@ def _require_scalars(operands: tuple[Shape, ...]) -> None:
             raise ShapeError(f"a scalar is required, not an array of shape {shape}")
 
 
-# ---- dtype rules: (operand dtypes, attributes) → the dtypes of the computation and of the result ----
+# ---- dtype rules: each maps operand dtypes and attributes to the dtypes of computation and result ----
 
 
 def _all(dtype: DType, operands: tuple[DType, ...]) -> tuple[DType, ...]:
@@ -287,7 +292,7 @@ def _promoting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSign
 
 
 def _numeric(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """As `_promoting`, for ops that are not defined for booleans."""
+    """Does the same as `_promoting`, but raises DtypeError for booleans, for which the op is not defined."""
     common = dtypes.promote_all(operands)
     if common.is_boolean:
         raise DtypeError("not defined for bool; cast with astype first")
@@ -305,7 +310,10 @@ def _floating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _counting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """As `_promoting`, but booleans become uint8, our smallest integer; in NumPy they become int8."""
+    """Does the same as `_promoting`, but turns booleans into uint8.
+
+    uint8 is Fusewire's smallest integer. NumPy turns booleans into int8 here.
+    """
     common = dtypes.promote_all(operands)
     common = dtypes.uint8 if common.is_boolean else common
     return DtypeSignature(_all(common, operands), common)
@@ -317,7 +325,7 @@ def _comparing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSign
 
 
 def _testing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """isnan, isinf, isfinite: one operand of any dtype, a boolean result."""
+    """Is the rule of isnan, isinf and isfinite: the operand may have any dtype, and the result is boolean."""
     return DtypeSignature(operands, dtypes.bool_)
 
 
@@ -347,7 +355,7 @@ def _casting(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignat
 
 
 def _accumulating(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """sum, prod: booleans and integers accumulate in int64."""
+    """Is the rule of sum and prod: booleans and integers are accumulated in int64."""
     (dtype,) = operands
     result = dtype if dtype.is_floating else dtypes.int64
     return DtypeSignature((result,), result)
@@ -378,18 +386,18 @@ def _encoding(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSigna
 
 
 def _replacing(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """assign_slice: the value is cast to the dtype of the array that it is assigned to."""
+    """Is the rule of assign_slice: the assigned value is cast to the dtype of the array that receives the value."""
     return DtypeSignature(_all(operands[0], operands), operands[0])
 
 
 def _created(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """Creation: the dtype is the last attribute, and scalars are cast to it."""
+    """Is the rule of most creating ops: the last attribute is the dtype, and scalars are cast to this dtype."""
     dtype = dtypes.from_code(attributes[-1])
     return DtypeSignature(_all(dtype, operands), dtype)
 
 
 def _spaced(operands: tuple[DType, ...], attributes: Attributes) -> DtypeSignature:
-    """linspace: points are computed in float64."""
+    """Is the rule of linspace: points are computed in float64, and the last attribute is the dtype of the result."""
     return DtypeSignature(_all(dtypes.float64, operands), dtypes.from_code(attributes[-1]))
 
 
@@ -553,7 +561,7 @@ _REDUCTIONS = (
 
 _COMPOSITES = (
     _composite("mean", 90, 1, _AXES, _reduce, _dividing, "The sum along `axis` divided by the number of elements."),
-    # The second operand of var and std is the correction: the divisor is n − correction.
+    # The second operand of var and std is the correction: these ops divide by n − correction.
     _composite("var", 91, 2, _AXES, _reduce, _dividing, "The mean squared distance from the mean."),
     _composite("std", 92, 2, _AXES, _reduce, _dividing, "The square root of the variance."),
     _composite(
@@ -697,7 +705,7 @@ _MOVES = (
 )
 
 _CREATES = (
-    # One scalar: the value.
+    # The operand of full is one scalar: the value of all elements.
     Op(
         "full",
         130,
@@ -711,8 +719,8 @@ _CREATES = (
         summary="An array of one number.",
         selects=True,
     ),
-    # Two scalars: start and step. Element i is start + i·step in the dtype's accumulator, rounded after the product and
-    # after the sum, then to the dtype.
+    # The operands of arange are two scalars: start and step. Element i is start + i·step, computed in the dtype's
+    # accumulator. It is rounded after the product, again after the sum, and at last to the dtype.
     Op(
         "arange",
         131,
@@ -725,7 +733,8 @@ _CREATES = (
         is_exact=True,
         summary="Numbers from start on, each larger by step.",
     ),
-    # Two scalars: start and step. As arange, in float64 throughout; then converted to the dtype.
+    # The operands of linspace are two scalars: start and step. The elements are computed as those of arange, but
+    # always in float64. They are converted to the dtype at the end.
     Op(
         "linspace",
         132,

@@ -1,32 +1,33 @@
 """Encodes and decodes the message `Chunk` without the copies that the generated class makes.
 
-The data are the last of the two fields of `Chunk`, so its bytes are a short head followed by the data. A test checks
-both functions against the generated class.
+A large value is sent as a sequence of chunks. `Chunk` has two fields, the offset and the data, and the data come last.
+So an encoded chunk is a short head followed by the data. A test compares `encode_chunk` and `decode_chunk` with the
+generated class.
 
-A chunk holds its offset in the value. The receiver counts the bytes that have arrived, and accepts only the chunk that
-begins there.
+The offset of a chunk is the position of its first byte in the value. The receiver counts the bytes that have arrived,
+and accepts a chunk only if its offset is equal to this count.
 """
 
 from __future__ import annotations
 
 _OFFSET_TAG = 0x08  # field 1, varint
 _DATA_TAG = 0x12  # field 2, length-delimited
-_OFFSET_DIGITS, _LENGTH_DIGITS = 9, 5  # base 128
+_OFFSET_DIGITS, _LENGTH_DIGITS = 9, 5  # the most bytes of a varint: 7 bits of the number in each
 
 
 class ChunkOrderError(ValueError):
-    """A chunk that does not begin where the previous one ended: out of order, repeated, or after a missing one."""
+    """Says that a chunk does not begin where the previous chunk ended: a chunk is missing, repeated or out of order."""
 
 
 def encode_chunk(offset: int, data: memoryview | bytes) -> bytes:
-    """The bytes of `Chunk(offset=offset, data=data)`; `data` is copied once."""
+    """Returns the bytes of `Chunk(offset=offset, data=data)`. `data` is copied only once."""
     return b"".join((_head(offset, len(data)), data))
 
 
 def decode_chunk(raw: bytes, offset: int) -> memoryview:
-    """The data of the chunk that begins at `offset`, as a view of `raw`.
+    """Returns the data of a chunk as a view of `raw`; `offset` is the offset that the chunk must have.
 
-    Raises ChunkOrderError if it begins elsewhere, ValueError if `raw` is no chunk.
+    Raises ChunkOrderError if the chunk has another offset, and ValueError if `raw` is no chunk.
     """
     given, position = _field(raw, 0, _OFFSET_TAG, _OFFSET_DIGITS)
     length, position = _field(raw, position, _DATA_TAG, _LENGTH_DIGITS)
@@ -40,7 +41,7 @@ def decode_chunk(raw: bytes, offset: int) -> memoryview:
 
 
 def _head(offset: int, length: int) -> bytes:
-    """The bytes before the data. As in every protobuf message, a field of value 0 is left out."""
+    """Returns the bytes before the data. A field of value 0 is left out, as in every protobuf message."""
     head = bytearray()
     for tag, value in ((_OFFSET_TAG, offset), (_DATA_TAG, length)):
         if value:
@@ -57,14 +58,17 @@ def _append_varint(head: bytearray, value: int) -> None:
 
 
 def _field(raw: bytes, position: int, tag: int, most_digits: int) -> tuple[int, int]:
-    """The number in the field at `position`, 0 if the field is left out, and the position behind the field."""
+    """Returns the number in the field at `position`, and the position behind the field.
+
+    The number is 0 if the field is left out.
+    """
     if position < len(raw) and raw[position] == tag:
         return _varint(raw, position + 1, most_digits)
     return 0, position
 
 
 def _varint(raw: bytes, position: int, most_digits: int) -> tuple[int, int]:
-    """The number at `position`, and the position behind it."""
+    """Returns the number at `position`, and the position behind the number."""
     value = 0
     for shift in range(0, 7 * most_digits, 7):
         if position >= len(raw):

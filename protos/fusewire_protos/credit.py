@@ -1,4 +1,7 @@
-"""The units of credit, which bounds the work in flight: sent, and not completed by the device."""
+"""Defines the units in which credit is counted.
+
+Credit limits the work in flight. Work is in flight from when the client sends it until the device has completed it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from typing import NamedTuple
 
 
 class Amount(NamedTuple):
-    """An amount of work. `bytes` are those of live results and inline uploads."""
+    """An amount of work. `bytes` counts the bytes of live results and of uploads that travel inside a frame."""
 
     ops: int = 0
     bytes: int = 0

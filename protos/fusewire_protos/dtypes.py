@@ -1,7 +1,7 @@
-"""The dtypes that arrays may have, and the rules by which two of them promote.
+"""Defines the dtypes of arrays, and the promotion rules: which dtype results when two dtypes meet in an operation.
 
-Promotion follows NumPy 2 (NEP 50), and so the array API standard wherever that defines a result. NumPy does not have
-bfloat16: it promotes as float16 does, and float16 and bfloat16 together give float32.
+Promotion follows NumPy 2 (NEP 50). So promotion also follows the array API standard, wherever the standard defines a
+result. NumPy has no bfloat16. Here, bfloat16 promotes as float16 does, and float16 with bfloat16 gives float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fusewire_protos.errors import DtypeError
 
 
 class Kind(Enum):
-    """The kind of a dtype's values."""
+    """Says whether the values of a dtype are booleans, integers or floating point numbers."""
 
     BOOLEAN = "boolean"
     INTEGER = "integer"
@@ -29,10 +29,11 @@ class Kind(Enum):
 class DType:
     """One dtype. The constants below are the only instances, so compare two of them by identity.
 
-    A DType works with NumPy: it equals NumPy's dtype of the same name, its scalar type and its name, has the hash of
-    NumPy's dtype (bfloat16 that of its name), and may be passed where NumPy takes a dtype.
+    A DType may be passed wherever NumPy takes a dtype. A DType is equal to its name, to NumPy's dtype of that name, and
+    to the scalar type of NumPy's dtype. The hash of a DType is the hash of NumPy's dtype; the hash of bfloat16 is the
+    hash of its name.
 
-    `code` is the number on the wire and is never reused.
+    `code` identifies the dtype on the wire and is never reused.
     """
 
     name: str
@@ -55,17 +56,17 @@ class DType:
 
     @property
     def is_half(self) -> bool:
-        """Whether ops compute in float32 and round each result to this dtype."""
+        """Returns whether this is float16 or bfloat16. Ops compute in float32 and round each result to such a dtype."""
         return self.is_floating and self.itemsize_bytes == 2
 
     @property
     def accumulator(self) -> DType:
-        """The dtype in which sums and products of this dtype are accumulated."""
+        """Returns the dtype in which sums, products and matrix products of this dtype are accumulated."""
         return float32 if self.is_half else self
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype object. NumPy reads this attribute of an object that is passed as a dtype."""
+        """Returns NumPy's dtype object. NumPy reads this attribute if a DType is passed where NumPy takes a dtype."""
         return to_numpy(self)
 
     def __eq__(self, other: object) -> bool:
@@ -80,7 +81,7 @@ class DType:
 
     @cached_property
     def _hash(self) -> int:
-        # Not NumPy's hash for bfloat16, which would need the import of ml_dtypes.
+        # The hash of bfloat16 is that of its name, because NumPy's hash would need the import of ml_dtypes.
         return hash(self.name if self.name == "bfloat16" else np.dtype(self.name))
 
     def __repr__(self) -> str:
@@ -100,14 +101,14 @@ ALL: tuple[DType, ...] = (bool_, uint8, int32, int64, float16, bfloat16, float32
 BY_CODE: dict[int, DType] = {dtype.code: dtype for dtype in ALL}
 BY_NAME: dict[str, DType] = {dtype.name: dtype for dtype in ALL}
 
-# The smallest floating dtype that NumPy pairs with an integer or boolean one.
+# The dtype in which NumPy computes a floating function, such as `exp`, of an integer or boolean argument.
 _FLOAT_OF: dict[DType, DType] = {bool_: float16, uint8: float16, int32: float64, int64: float64}
 _WIDTH_OF_FLOAT: dict[DType, int] = {float16: 1, bfloat16: 1, float32: 2, float64: 3}
 _WIDTH_OF_INTEGER: dict[DType, int] = {bool_: 0, uint8: 1, int32: 2, int64: 3}
 
 
 def from_code(code: int) -> DType:
-    """The dtype of a wire code. Raises DtypeError for an unknown code."""
+    """Returns the dtype that has this code on the wire. Raises DtypeError for an unknown code."""
     try:
         return BY_CODE[code]
     except (KeyError, TypeError):
@@ -116,7 +117,7 @@ def from_code(code: int) -> DType:
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """The common dtype of two arrays."""
+    """Returns the dtype to which arrays of two dtypes promote."""
     if a is b:
         return a
     if a.is_floating and b.is_floating:
@@ -128,22 +129,22 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def promote_all(dtypes: Iterable[DType]) -> DType:
-    """The common dtype of one or more arrays."""
+    """Returns the dtype to which arrays of one or more dtypes promote."""
     return reduce(promote, dtypes)
 
 
 def to_floating(dtype: DType) -> DType:
-    """The dtype in which NumPy evaluates a function like `exp` for arguments of `dtype`."""
+    """Returns the dtype in which NumPy evaluates a function such as `exp` of an argument of `dtype`."""
     return dtype if dtype.is_floating else _FLOAT_OF[dtype]
 
 
 def quotient(dtype: DType) -> DType:
-    """The dtype of a true division or a mean: float64 for integers and booleans."""
+    """Returns the dtype of a true division or a mean. The result is float64 for integers and booleans."""
     return dtype if dtype.is_floating else float64
 
 
 def of_scalar(value: int | float, beside: DType) -> DType:
-    """The dtype of a Python scalar as an operand `beside` an array (NEP 50)."""
+    """Returns the dtype that a Python scalar takes if the other operand is an array of dtype `beside` (NEP 50)."""
     if isinstance(value, bool):
         return beside
     if isinstance(value, int):
@@ -153,7 +154,7 @@ def of_scalar(value: int | float, beside: DType) -> DType:
 
 @cache
 def to_numpy(dtype: DType) -> np.dtype[Any]:
-    """NumPy's dtype object. Raises DtypeError for bfloat16 if the package ml_dtypes is missing."""
+    """Returns NumPy's dtype object. Raises DtypeError for bfloat16 if the package ml_dtypes is missing."""
     if dtype is not bfloat16:
         return np.dtype(dtype.name)
     try:
@@ -166,7 +167,7 @@ def to_numpy(dtype: DType) -> np.dtype[Any]:
 
 @cache
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """Our dtype for NumPy's. Raises DtypeError for an unsupported dtype."""
+    """Returns the DType for NumPy's dtype. Raises DtypeError for an unsupported dtype."""
     found = BY_NAME.get(dtype.name)
     if found is None or dtype.hasobject:
         known = ", ".join(BY_NAME)
@@ -175,7 +176,10 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
 
 
 def _native_dtype(given: str | type | np.dtype[Any]) -> DType | None:
-    """Our dtype for anything that NumPy reads as a dtype of this machine's byte order; None for all else."""
+    """Returns the DType for anything that NumPy takes as a dtype.
+
+    Returns None if Fusewire has no such dtype, or if the dtype has another byte order than this machine.
+    """
     try:
         numpy_dtype = np.dtype(given)
     except TypeError:

@@ -1,11 +1,11 @@
-"""All errors of the project: the tree of exceptions, and the table of the cases that are sent to clients.
+"""Defines all errors of the project: the tree of exceptions, and the table of the cases.
 
     FusewireError
     ├── RequestError            the caller's fault; the session goes on
     │   ├── ShapeError          (ValueError)
     │   ├── DtypeError          (TypeError)
     │   ├── ArgumentError       (ValueError)
-    │   ├── UnknownHandle       (ValueError)   unknown, foreign and freed handles alike
+    │   ├── UnknownHandle       (ValueError)   the handle is unknown, freed or of another session
     │   ├── UploadFailed        (ValueError)
     │   ├── QuotaExceeded       (MemoryError)  a limit of the session; the text names its setting
     │   └── OutOfMemory         (MemoryError)  the device has too little memory
@@ -18,9 +18,12 @@
     ├── ConfigurationError      (ValueError)       a setting is wrong; the process does not start
     └── ServerFault             the server's own fault
 
-Two kinds of failure are sent to clients. A *protocol* failure ends its session. An *operation* failure fails the values
-that depend on the operation; reading any of them raises this first failure, and the session goes on. A *defined value*
-is no failure: the result is documented.
+A case is one kind of failure that is sent to clients, or one documented result. A case has one of three consequences:
+
+- A *protocol* failure ends the client's session.
+- An *operation* failure does not end the session. All values that depend on the operation fail
+  too. Reading any of these values raises the first failure.
+- A *defined value* is no failure. The operation has a documented result, and nothing is sent.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from enum import Enum
 
 
 class FusewireError(Exception):
-    """Root of the tree."""
+    """Is the base class of all exceptions of Fusewire."""
 
 
 class RequestError(FusewireError):
@@ -50,11 +53,14 @@ class ArgumentError(RequestError, ValueError):
 
 
 class UnknownHandle(RequestError, ValueError):
-    """A handle has no value: never minted, of another session, or freed. The error does not say which."""
+    """A handle has no value.
+
+    The handle was never given out, or belongs to another session, or was freed. The error does not say which.
+    """
 
 
 class UploadFailed(RequestError, ValueError):
-    """An upload stalled or differed from what was declared."""
+    """An upload stalled, or its bytes differed from what the client had declared."""
 
 
 class QuotaExceeded(RequestError, MemoryError):
@@ -66,11 +72,11 @@ class OutOfMemory(RequestError, MemoryError):
 
 
 class ProtocolError(FusewireError):
-    """A frame that no correct peer sends; the session has ended."""
+    """The peer sent a frame that no correct peer sends. The session has ended."""
 
 
 class Unauthenticated(FusewireError, PermissionError):
-    """The token is missing, unknown, revoked or lacks the scope."""
+    """The token is missing, unknown or revoked, or the token does not have the scope that the call needs."""
 
 
 class SessionLost(FusewireError, ConnectionError):
@@ -78,7 +84,11 @@ class SessionLost(FusewireError, ConnectionError):
 
 
 class SessionClosed(FusewireError, RuntimeError):
-    """The session was closed, by this side or by a server that shuts down, or belongs to the parent of a fork."""
+    """The session cannot be used any more.
+
+    The client closed the session, or the server shut down, or the session belongs to the process from which this
+    process was forked.
+    """
 
 
 class WaitTimeout(FusewireError, TimeoutError):
@@ -94,20 +104,20 @@ class ConfigurationError(FusewireError, ValueError):
 
 
 class ServerFault(FusewireError):
-    """Something failed in the server that no request should be able to cause."""
+    """The server failed in a way that no request should be able to cause."""
 
 
 class Consequence(Enum):
-    """The effect of a case on its session."""
+    """Says what a case does to its session."""
 
     PROTOCOL = "protocol"  # ends the session
-    OPERATION = "operation"  # fails dependents
+    OPERATION = "operation"  # fails the values that depend on the operation
     DEFINED_VALUE = "defined value"  # no failure: the result is documented
 
 
 @dataclass(frozen=True)
 class Case:
-    """One error in what a client sends, or one documented result.
+    """One kind of failure that is sent to clients, or one documented result.
 
     `code` is sent in frames. `status` is the name of the gRPC status of a call that ends with this case.
     """
@@ -234,7 +244,7 @@ MOST_TEXT = 1024  # characters of a failure's text, which is stored and sent wit
 
 
 def bounded_text(text: str) -> str:
-    """The text, truncated to `MOST_TEXT` characters with a note at its end if it is longer."""
+    """Returns `text`. A text of more than `MOST_TEXT` characters is cut to that length, with a note at the end."""
     if len(text) <= MOST_TEXT:
         return text
     end = f"… (truncated: {len(text)} characters)"
@@ -242,9 +252,10 @@ def bounded_text(text: str) -> str:
 
 
 class CaseError(Exception):
-    """A case of the table that occurred while reading a client's frame, with the text for the client.
+    """Reports a case of the table that occurred while the server read a client's frame.
 
-    Used within the server only: code and text are sent, and the client raises the exception of the case.
+    Only the server raises this error. The server sends the code of the case and the text to the client, and the client
+    raises the exception of the case.
     """
 
     def __init__(self, case: str, text: str) -> None:
@@ -254,7 +265,7 @@ class CaseError(Exception):
 
 
 def exception_of(code: int, text: str) -> FusewireError:
-    """The exception that a client raises for a case with this code and text."""
+    """Returns the exception that a client raises for a case with this code and text."""
     case = BY_CODE.get(code)
     if case is None or case.exception is None:
         return ServerFault(f"unknown failure code {code}: {text}")

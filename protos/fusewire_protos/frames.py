@@ -1,11 +1,12 @@
-"""The contents of a client's frame: an ordered list of entries, and the new programs that the entries use.
+"""Encodes and decodes a client's frame: an ordered list of entries, and the new programs that the entries use.
 
-Bytes: msgpack as in `program_parts`. `programs` is [[number, is_fragment, program bytes], …]. `bindings` is a list of
-entries, each a list that begins with its `EntryKind`. The server applies entries in order.
+Both fields are msgpack, under the same rules as in `program_parts`. The field `programs` is a list. Each of
+its items is a list [number, is_fragment, program bytes]. The field `bindings` is a list of entries. An entry is a list
+that begins with its `EntryKind`. The server applies entries in order.
 
-Handles are 64-bit numbers that the client mints. The results of a segment are not listed: result j of a segment with
-base b has handle b + j. Scalars and starts are sent as their shortest period: 64 loop bodies with the same factor send
-the factor once.
+The client numbers its values with 64-bit handles. A segment does not list the handles of its results: result j of a
+segment with base b has handle b + j. If the scalars of a segment repeat, only the shortest period is sent; the starts
+are sent in the same way. So a segment of 64 loop bodies with the same factor sends the factor once.
 
 A frame may be long. `read_entries` and `read_programs` decode one item at a time, so that the server can serve other
 sessions between two items. An error in an item is raised when the item is decoded.
@@ -32,18 +33,18 @@ from fusewire_protos.unpacking import unpack
 PROTOCOL_VERSION = 1
 MAX_HANDLE = 2**63 - 1
 HANDLES_PER_RECORDER = 2**40
-FIRST_UPLOAD = 2**39  # within a recorder's range of handles: results lie below, uploads from here on
+FIRST_UPLOAD = 2**39  # counted from a recorder's first handle: handles below this are results, others are uploads
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
-MAX_ENTRIES = 1 << 15  # of a frame; also new programs of a frame. Even small ones take time to apply
+MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because even small entries take time to apply
 MAX_FREED = 1 << 15  # handles that one entry frees
-SHORT_BYTES = 16 << 10  # any entries of at most so many bytes are decoded within a millisecond
+SHORT_BYTES = 16 << 10  # entries of at most so many bytes together are decoded within a millisecond
 
 Scalar = bool | int | float
 _SCALARS = frozenset((bool, int, float))
 
 
 class EntryKind(IntEnum):
-    """The first element of an entry on the wire."""
+    """Names the kind of an entry. The kind is the first element of the entry on the wire."""
 
     SEGMENT = 0
     UPLOAD = 1
@@ -55,7 +56,11 @@ class EntryKind(IntEnum):
 
 
 class Segment(NamedTuple):
-    """One use of a program. `inputs` are handles; `dying` are the indices in `inputs` of handles that die here."""
+    """One use of a program.
+
+    `base` is the handle of the first result. `inputs` are handles. `dying` are indices into `inputs`: the handles at
+    these indices die with this segment.
+    """
 
     program: int
     base: int
@@ -66,7 +71,11 @@ class Segment(NamedTuple):
 
 
 class Upload(NamedTuple):
-    """Declares a handle. Its bytes are in this frame (`tensor` is their index there), or in an upload call (None)."""
+    """Declares a handle whose value the client sends.
+
+    `tensor` is the index of the value's bytes among the tensors of this frame. If `tensor` is None, the bytes travel in
+    a separate upload call.
+    """
 
     handle: int
     spec: Spec
@@ -74,7 +83,7 @@ class Upload(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Handles that die here."""
+    """Lists handles that die."""
 
     handles: tuple[int, ...]
 
@@ -87,7 +96,7 @@ class Fetch(NamedTuple):
 
 
 class Abandon(NamedTuple):
-    """Withdraws a fetch: its answer is not sent."""
+    """Withdraws a fetch. The server does not send its answer."""
 
     fetch: int
 
@@ -97,7 +106,7 @@ class Cancel(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """Drops a program: its number is not used again."""
+    """Drops a program. The client does not use the program's number again."""
 
     program: int
 
@@ -114,19 +123,19 @@ class NewProgram(NamedTuple):
 
 
 def encode_entries(entries: Sequence[Entry]) -> bytes:
-    """The `bindings` of a frame."""
+    """Returns the field `bindings` of a frame."""
     raw: bytes = msgpack.packb([_ENCODERS[type(entry)](entry) for entry in entries])
     return raw
 
 
 def encode_programs(programs: Sequence[NewProgram]) -> bytes:
-    """The `programs` of a frame."""
+    """Returns the field `programs` of a frame."""
     raw: bytes = msgpack.packb(programs)
     return raw
 
 
 def decode_entries(raw: bytes) -> list[Entry]:
-    """The entries of a frame's `bindings`. Raises CaseError (a protocol case) for anything malformed."""
+    """Returns the entries of a frame's `bindings`. Raises CaseError (a protocol case) for malformed bytes."""
     if not raw:
         return []
     items = unpack(raw, longest_array=len(raw))
@@ -137,26 +146,32 @@ def decode_entries(raw: bytes) -> list[Entry]:
 
 
 def decode_programs(raw: bytes) -> list[NewProgram]:
-    """The programs of a frame. Raises CaseError (a protocol case) for anything malformed."""
+    """Returns the programs of a frame. Raises CaseError (a protocol case) for malformed bytes."""
     return [*read_programs(raw)]
 
 
 def read_entries(raw: bytes, most_listed: int) -> Reader[Entry]:
-    """The entries of a frame's `bindings`, one by one; `most_listed` bounds every list in one. Raises CaseError."""
+    """Returns a reader that decodes the entries of a frame's `bindings` one by one. Raises CaseError.
+
+    `most_listed` is the most elements that any list inside an entry may have.
+    """
     reader = Reader(raw, _entry, most_listed)
     _check_count(len(reader), "entries")
     return reader
 
 
 def read_programs(raw: bytes) -> Reader[NewProgram]:
-    """The programs of a frame, one by one. Raises CaseError."""
+    """Returns a reader that decodes the programs of a frame one by one. Raises CaseError."""
     reader = Reader(raw, _new_program, most_listed=0)
     _check_count(len(reader), "programs")
     return reader
 
 
 def most_listed(limits: ProgramLimits) -> int:
-    """The most numbers that a list in an entry may hold: freed handles, or bindings of a program within `limits`."""
+    """Returns the most numbers that a list inside an entry may hold.
+
+    Such a list holds freed handles, or the bindings of a program that keeps to `limits`.
+    """
     return max(MAX_FREED, limits.program_operands, shapes.MAX_RANK * limits.program_ops)
 
 
@@ -166,9 +181,9 @@ def _check_count(count: int, what: str) -> None:
 
 
 def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """The shortest head of `values` whose repetition is `values`.
+    """Returns the shortest first part of `values` that gives `values` when it is repeated.
 
-    Values are compared as encoded bytes: 1, 1.0 and True differ, and so do 0.0 and −0.0; NaN is equal to itself.
+    Values are compared as encoded bytes. So 1, 1.0 and True differ, and 0.0 differs from −0.0, but NaN equals NaN.
     """
     count = len(values)
     if count <= 1:
@@ -180,7 +195,7 @@ def shortest_period(values: Sequence[Scalar]) -> tuple[Scalar, ...]:
 
 
 def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any, ...]:
-    """`period` repeated to `length` values. Raises CaseError if its length does not divide `length`."""
+    """Repeats `period` to `length` values. Raises CaseError if `length` is no multiple of the length of `period`."""
     if len(period) == length:
         return period
     if not period or not length or length % len(period):
@@ -189,14 +204,17 @@ def repeat_period(period: tuple[Any, ...], length: int, what: str) -> tuple[Any,
 
 
 def _packed(values: Sequence[Scalar]) -> bytes:
-    """The encoded values, concatenated: a msgpack list without its head, whose length depends on the count."""
+    """Returns the encoded values one after another, without the head of the msgpack list.
+
+    The head is left out because its length depends on the number of values.
+    """
     head_bytes = 1 if len(values) < 1 << 4 else 3 if len(values) < 1 << 16 else 5
     packed: bytes = msgpack.packb(values)
     return packed[head_bytes:]
 
 
 def _divisors(number: int) -> list[int]:
-    """The divisors, ascending. The root of a square is listed twice."""
+    """Returns the divisors of `number`, ascending. If `number` is a square, its root is listed twice."""
     lower = [divisor for divisor in range(1, isqrt(number) + 1) if number % divisor == 0]
     return lower + [number // divisor for divisor in reversed(lower)]
 

@@ -1,7 +1,9 @@
 """Gives every computed NaN the same bits: positive, quiet and without payload.
 
-The bits of a NaN that arithmetic returns depend on the processor, and on the order of operands in its instruction. A
-NaN that is only moved or selected keeps its bits.
+Without this module, the bits of a result could depend on the processor. Processors differ in the bits of the NaN that
+arithmetic returns. On one processor, the bits also depend on the order of the operands in the instruction.
+
+A NaN that an op only moves or selects keeps its bits.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ import numpy as np
 _BLOCK = 1 << 14  # elements that are tested at once
 
 
-@np.errstate(invalid="ignore")  # signalling NaNs raise this flag
+@np.errstate(invalid="ignore")  # comparing a signalling NaN would make NumPy warn
 def settle(computed: Any) -> Any:
-    """Replaces every NaN in the array by the one computed NaN; returns the array.
+    """Replaces every NaN in the array by the NaN that all computed NaNs share, and returns the array.
 
-    NumPy has just computed the array, so nobody else holds it, and it is contiguous in some order of its axes.
+    The array is changed in place. This is safe because NumPy has just computed the array, so no other code holds it.
+    For the same reason the array is contiguous in some order of its axes. So `values` is a view of the array and no
+    copy.
     """
     values = computed.ravel(order="K")
     for first in range(0, values.size, _BLOCK):

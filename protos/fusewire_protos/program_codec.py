@@ -1,7 +1,7 @@
-"""Encodes programs as canonical bytes and decodes them. Equal programs have equal bytes, and so equal digests.
+"""Encodes programs as canonical bytes and decodes these. Equal programs have equal bytes, and so equal digests.
 
-Array operations read and write all ops of a program at once; Python code runs for each signature only. If something is
-wrong, `program_reading` goes through the ops one by one to find it.
+To be fast, this module reads and writes all ops of a program at once with NumPy. It runs Python code only once for each
+signature. If a program has an error, `program_reading` goes through the ops one by one to find the error.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _size_of = attrgetter("size_bytes")
 
 
 class ProgramLimits(NamedTuple):
-    """How large a program may be; the names are those of the server's settings."""
+    """Limits the size of a program. The fields have the names of the server's settings."""
 
     program_ops: int = 8192
     program_operands: int = 32768
@@ -44,7 +44,7 @@ class ProgramLimits(NamedTuple):
 
 
 def encode(program: Program) -> bytes:
-    """The canonical bytes of a program."""
+    """Returns the canonical bytes of a program."""
     inputs, operands = len(program.inputs), [signature.operands for signature in program.distinct]
     specs = [*program.leaves, *chain.from_iterable(operands)]
     number_of = {spec: number for number, spec in enumerate(dict.fromkeys(specs))}
@@ -67,7 +67,10 @@ def encode(program: Program) -> bytes:
 
 
 def decode(raw: bytes, limits: ProgramLimits) -> Program:
-    """The program of canonical bytes. Raises CaseError for any other bytes, before anything large is allocated."""
+    """Returns the program that the canonical bytes `raw` encode.
+
+    Raises CaseError if `raw` is not canonical or exceeds a limit, before anything large is allocated.
+    """
     if len(raw) > limits.program_bytes:
         raise CaseError("quota_program", f"{len(raw)} bytes exceed limits.program_bytes = {limits.program_bytes}")
     items = unpack(raw, longest_array=len(raw))
@@ -82,14 +85,15 @@ def decode(raw: bytes, limits: ProgramLimits) -> Program:
 
 
 def digest(raw: bytes) -> bytes:
-    """The identifier of a program, computed from its canonical bytes."""
+    """Returns the identifier of a program, which is computed from the program's canonical bytes."""
     return blake2b(raw, digest_size=DIGEST_BYTES).digest()
 
 
 def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
-    """Raises CaseError if a limit is exceeded, or if a list has more items than the program can mention.
+    """Raises CaseError if a limit is exceeded, or if specs or signatures are more than the program can mention.
 
-    Inputs and scalars have the same limit as the operands of ops, since further ones would not be used.
+    The limit of the operands of all ops also limits inputs and scalars together. If inputs and scalars were more than
+    the operands, some of them would not be used.
     """
     inputs, scalars, ops, operands = len(parts.inputs), len(parts.scalars), len(parts.ops), len(parts.operands)
     if not 0 < ops <= limits.program_ops:
@@ -105,9 +109,9 @@ def _check_counts(parts: Parts, limits: ProgramLimits) -> None:
 
 
 def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
-    """The program of the parts; None if anything is wrong with them.
+    """Returns the program that consists of `parts`, or None if the parts have any error.
 
-    Each signature is checked once, and not at all if an earlier program had it.
+    Each signature is checked once. A signature that an earlier program had is not checked again.
     """
     try:
         if msgpack.packb(items) != raw:
@@ -137,20 +141,23 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
 
 
 class _Claims(NamedTuple):
-    """The operands of ops as their signatures claim them."""
+    """Lists the specs that the signatures of a program claim for the operands of ops."""
 
-    specs: list[int]  # spec numbers of all operands of all signatures
-    counts: list[int]  # how many each signature has
+    specs: list[int]  # spec numbers: the operands of the first signature, then those of the second, and so on
+    counts: list[int]  # how many operands each signature has
 
 
 def _claims(parts: Parts) -> _Claims:
-    """The claims of the signatures. Raises LookupError, TypeError or ValueError if one is malformed or listed twice."""
+    """Returns the claims of the signatures.
+
+    Raises LookupError, TypeError or ValueError if a signature is malformed, or if a signature or spec is listed twice.
+    """
     items = parts.signatures
     operands = [*map(_operands_of, items)]
     if not _TUPLE.issuperset(map(type, chain(items, operands))):
         raise TypeError
     counts = [*map(len, operands)]
-    if sum(counts) > len(parts.operands):  # whose number has been checked against the limit
+    if sum(counts) > len(parts.operands):  # `_check_counts` has limited `parts.operands`
         raise ValueError
     numbers = [*chain.from_iterable(operands)]
     if not _INTEGER.issuperset(map(type, chain(numbers, map(_code_of, items)))):
@@ -163,7 +170,7 @@ def _claims(parts: Parts) -> _Claims:
 
 
 def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature]:
-    """The signature of each item. Raises LookupError, CaseError or RequestError if an item is not a signature."""
+    """Returns the signature of each item. Raises LookupError, CaseError or RequestError if an item is no signature."""
     kind_of = [*map(signatures.kind_of, specs)].__getitem__
     found: list[Signature] = []
     for item in items:
@@ -177,7 +184,7 @@ def _known_signatures(items: Sequence[Any], specs: list[Spec]) -> list[Signature
 
 
 def _are_in_order(parts: Parts, claims: _Claims) -> bool:
-    """Whether specs and signatures are numbered in order of first mention, and live results ascend."""
+    """Returns whether specs and signatures are numbered in order of first mention, and whether live results ascend."""
     live, mentioned = parts.live, dict.fromkeys(chain(parts.inputs, parts.scalars, claims.specs))
     return (
         [*mentioned] == [*range(len(parts.specs))]
@@ -187,22 +194,26 @@ def _are_in_order(parts: Parts, claims: _Claims) -> bool:
 
 
 def _are_by_first_use(numbers: Integers, count: int) -> bool:
-    """Whether `numbers` are those below `count`, and the first occurrence of each follows that of the one below it."""
+    """Returns whether `numbers` are the numbers below `count`, in ascending order of first occurrence.
+
+    Every number below `count` must occur. The first number must be 0, and the first n must follow the first n − 1.
+    """
     highest = np.maximum.accumulate(numbers)
     return bool(highest[0] == 0 and highest[-1] == count - 1 and not np.count_nonzero(highest[1:] - highest[:-1] > 1))
 
 
 def _are_before(parts: Parts, counts: Integers) -> bool:
-    """Whether all operands are made before their ops. `counts`: the number of operands of each op."""
+    """Returns whether each operand of an op is made before the op. `counts` are the numbers of operands of the ops."""
     first_result = len(parts.inputs) + len(parts.scalars)
     ends = np.arange(first_result, first_result + len(counts)).repeat(counts)
     return not np.count_nonzero(parts.operands >= ends)
 
 
 def _are_as_claimed(parts: Parts, claims: _Claims, results: list[int], begins: Integers, counts: Integers) -> bool:
-    """Whether the operands of ops have the specs that their signatures claim.
+    """Returns whether the operands of ops have the specs that the signatures of the ops claim.
 
-    `results`: the spec number of each signature's result. `begins` and `counts`: the operands of each op.
+    `results` has the spec number of each signature's result. For each op, `begins` has the position of its first
+    operand in `parts.operands`, and `counts` has the number of its operands.
     """
     shifts = np.array([*accumulate(claims.counts[:-1], initial=0)], np.int64)[parts.ops] - begins
     claimed = np.array(claims.specs, np.int64)[np.arange(len(parts.operands)) + shifts.repeat(counts)]
@@ -211,7 +222,10 @@ def _are_as_claimed(parts: Parts, claims: _Claims, results: list[int], begins: I
 
 
 def _result_numbers(specs: list[Spec], found: list[Signature]) -> list[int]:
-    """The spec number of each signature's result; the number of specs if the program lists no such spec."""
+    """Returns the spec number of each signature's result.
+
+    If the program does not list the spec of a result, its number is `len(specs)`, which equals no claimed number.
+    """
     number_of = {spec: number for number, spec in enumerate(specs)}
     return [number_of.get(signature.result, len(specs)) for signature in found]
 
@@ -223,7 +237,7 @@ def _check_sizes(program: Program, limits: ProgramLimits) -> None:
 
 
 def _first_too_large(program: Program, limit_bytes: int) -> str:
-    """The error message for the first input or result that is larger than an array may be."""
+    """Returns the error message for the first input or result that is larger than an array may be."""
     specs = program.specs
     number = next(number for number, spec in enumerate(specs) if spec.size_bytes > limit_bytes)
     if number < program.first_result:

@@ -1,9 +1,12 @@
 """A plan: a program compiled for one backend, as plain data that can be sent to another process.
 
-A plan runs for several rows at once. A row is one use of the program: one segment of one session. All that differs
-between rows stands in the *slot table*, int64[rows][columns]. Column 0 is the address of the row's arena, in which
-interior values lie at fixed offsets; `columns` defines the other columns. A launch runs one kernel for one or more
-instances, which are independent equal groups of the program; every instance runs for every row.
+A plan runs for several rows at once. A row is one use of the program: one segment of one session. The *slot table*,
+int64[rows][columns], holds everything that differs between rows. Column 0 is the address of the row's arena. The arena
+holds the row's interior values at fixed offsets. `Plan.columns` says what each column holds.
+
+A launch runs one kernel for one or more instances. Each instance is one group of the program's operations. The
+instances of a launch compute the same thing on different operands, and do not depend on each other. Every instance
+runs for every row.
 """
 
 from __future__ import annotations
@@ -18,31 +21,34 @@ ARENA_ALIGNMENT_BYTES = 256
 
 
 class ArenaColumn(NamedTuple):
-    """The address of the row's arena: column 0 and no other."""
+    """Holds the address of the row's arena. Only column 0 is of this kind."""
 
 
 class InputColumn(NamedTuple):
-    """The address of input number `input`."""
+    """Holds the address of input number `input`."""
 
     input: int
 
 
 class ScalarColumn(NamedTuple):
-    """The bits of scalar number `scalar` in `dtype`, in the low bytes."""
+    """Holds the bits of scalar number `scalar`, converted to `dtype`, in the low bytes of the slot."""
 
     scalar: int
     dtype: DType
 
 
 class ConstantColumn(NamedTuple):
-    """The bits of a number that the program implies, such as the count behind a mean, in `dtype`, in the low bytes."""
+    """Holds the bits of a constant, converted to `dtype`, in the low bytes of the slot.
+
+    The program implies the constant, such as the element count by which a mean divides.
+    """
 
     value: int | float
     dtype: DType
 
 
 class OutputColumn(NamedTuple):
-    """The address of live result number `position` (an index into the program's `live`)."""
+    """Holds the address of live result number `position` (an index into the program's `live`)."""
 
     position: int
 
@@ -55,7 +61,10 @@ class Term(NamedTuple):
 
 
 class ViewColumn(NamedTuple):
-    """An address inside the buffer of another column (an input, an output or the arena), moved by slice starts."""
+    """Holds an address inside the buffer of another column: an input, an output or the arena.
+
+    The address is that of `base_column`, plus `byte_offset`, plus what `terms` add for the slice starts of the row.
+    """
 
     base_column: int
     byte_offset: int
@@ -66,7 +75,11 @@ Column = ArenaColumn | InputColumn | ScalarColumn | ConstantColumn | OutputColum
 
 
 class OperandRef(NamedTuple):
-    """An array operand: the address in `column` plus `byte_offset`. A scalar operand: the slot itself, offset 0."""
+    """Says where a kernel finds one operand.
+
+    An array operand lies at the address in `column` plus `byte_offset`. A scalar operand is the slot of `column`
+    itself, and its `byte_offset` is 0.
+    """
 
     column: int
     byte_offset: int
@@ -82,8 +95,8 @@ class KernelSource(NamedTuple):
 class Division(NamedTuple):
     """Divides an instance into pieces along one dimension of its kernel.
 
-    Size number `dimension` of the launch is the extent of the dimension. A piece takes `steps` of it. One step moves
-    operand i of the instance by `moves_bytes[i]`.
+    `dimension` is an index into `Launch.sizes`, which gives the extent of the dimension. A piece takes `steps` steps
+    along the dimension. One step moves the address of operand i of the instance by `moves_bytes[i]`.
     """
 
     dimension: int
@@ -92,9 +105,10 @@ class Division(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """One kernel over its instances; `kernel` is an index into `Plan.kernels`.
+    """Runs one kernel for all its instances; `kernel` is an index into `Plan.kernels`.
 
-    An instance has one operand for each kernel argument: the inputs, then the outputs (a product: a, b, out).
+    An instance has one operand for each kernel argument: first the inputs, then the outputs. So a matrix product has
+    the operands a, b, out.
     `division` is None if instances always run whole.
     """
 
@@ -105,25 +119,25 @@ class Launch(NamedTuple):
 
 
 class Donation(NamedTuple):
-    """Live result `position` may be written over input `input`, if this run is the last use of the input's value."""
+    """Says that live result `position` may be written over input `input`, if the input's value dies in this row."""
 
     input: int
     position: int
 
 
-# About the work that a processor core does in a nanosecond; products are faster.
+# One processor core does about this much work in a nanosecond. Matrix products run faster than this.
 _OPERATIONS_A_NS, _BYTES_A_NS = 8, 10
 
 
 class Cost(NamedTuple):
-    """Counts of the work of one row, from which the scheduler first estimates the row's time."""
+    """Counts the work of one row. The scheduler estimates the row's time from the counts until a time was measured."""
 
     operations: int
     moved_bytes: int
 
     @property
     def estimate_ns(self) -> int:
-        """Estimated time of a row on a processor core, for use until a time was measured."""
+        """Returns the estimated time of one row on one processor core."""
         return self.operations // _OPERATIONS_A_NS + self.moved_bytes // _BYTES_A_NS
 
 

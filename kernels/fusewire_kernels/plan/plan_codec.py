@@ -1,6 +1,7 @@
-"""Encodes plans as msgpack bytes and decodes them, because the planner's processes send plans to the server's.
+"""Encodes plans as msgpack bytes and decodes them, because the planner's processes send plans to the server process.
 
-A column is a list that begins with the index of its class in `_COLUMNS`; a dtype is its code.
+A column is encoded as a list. The list begins with the index of the column's class in `_COLUMNS`; the fields follow.
+A dtype is encoded as its code.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def encode_plan(plan: Plan) -> bytes:
 
 
 def decode_plan(raw: bytes) -> Plan:
-    """The plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
+    """Returns the plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
     kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(raw, use_list=False)
     return Plan(
         tuple([KernelSource(*fields) for fields in kernels]),

@@ -1,6 +1,8 @@
-"""Fills rows of the slot table, with plain Python integers because every submission does this.
+"""Fills rows of the slot table: the table of addresses and scalars from which kernels take their operands.
 
-Everything that depends on the plan alone is computed once, so a row takes a few additions and one assignment.
+Every submission fills rows, so filling must be fast. Values that depend only on the plan are computed once per plan.
+The other values are computed with plain Python integers, because a row is too short for NumPy to be faster. So a row
+takes a few additions and one write.
 """
 
 from __future__ import annotations
@@ -70,7 +72,8 @@ class SlotLayout:
     ) -> None:
         """Writes one row. `table_row` is int64[columns], contiguous.
 
-        Input addresses are by input number, output addresses by position among the live results.
+        `input_addresses` is indexed by input number, and `output_addresses` by position among the live results.
+        `scalars` is indexed by scalar number, and `starts` by the number of the slice start.
         """
         if self._addresses == (len(input_addresses), len(output_addresses)):
             self._write(table_row, 0, arena_address, *input_addresses, *output_addresses)  # type: ignore[arg-type]
@@ -93,27 +96,28 @@ class SlotLayout:
 
 
 def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
-    """The numbers of inputs and outputs if the columns are the arena, all inputs, all outputs, in order; or None.
+    """Returns how many inputs and outputs a plan has, if its columns are only addresses in order; otherwise None.
 
-    Most plans of one op are so, and need no more than one assignment.
+    The order is: the arena, then all inputs by number, then all outputs by position. Most plans of one op have such
+    columns. Their rows are the addresses as given, so one write fills a row.
     """
     inputs = sum(isinstance(column, InputColumn) for column in plan.columns)
     outputs = sum(isinstance(column, OutputColumn) for column in plan.columns)
     in_order = (ArenaColumn(), *map(InputColumn, range(inputs)), *map(OutputColumn, range(outputs)))
     is_in_order = plan.columns == in_order and [*map(type, plan.columns)] == [
         *map(type, in_order)
-    ]  # named tuples of two classes are equal if their fields are
+    ]  # two named tuples of different classes are equal if their fields are equal
     return (inputs, outputs) if is_in_order else None
 
 
 def bits_of(value: int | float, dtype: DType) -> int:
-    """The bits of a number in `dtype`, converted as `conversions.scalar` says, in the low bytes of an int64."""
+    """Converts a number to `dtype` by `conversions.scalar`, and returns its bits in the low bytes of an int64."""
     raw = scalar(np, value, dtype).tobytes()
     return int.from_bytes(raw.ljust(8, b"\0"), "little", signed=True)
 
 
 def packer(dtype: DType) -> Callable[[int | float], int]:
-    """`bits_of` for one dtype, faster for common values of float32 and float64."""
+    """Returns a function that does `bits_of` for one dtype. It is faster for common float32 and float64 values."""
     fast = _FAST.get(dtype)
     if fast is None:
         return lambda value: bits_of(value, dtype)
