@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fusewire import FusewireError
 from loadtests import bench, machine
-from loadtests.load.load_test import run_load_test
+from loadtests.load.load_test import LoadTest
 from loadtests.load.options import Options
 from loadtests.load.server import Access, ServerUnderLoad, given_server, own_server
 from loadtests.measuring.errors import NotMeasured
@@ -27,6 +27,8 @@ from loadtests.reports.summary import summary
 from loadtests.scenarios.catalogue import find_scenarios
 from loadtests.scenarios.library import PEERS
 from loadtests.scenarios.scenario import Scenario
+
+_MOST_PROCESSES = 4  # unless the command says another number
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,7 +63,12 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     parser.description = f"Each session: {scenario.what}. Shows {scenario.shows}."
     add = parser.add_argument
     add("--sessions", type=_count, default=scenario.sessions, metavar="N", help="sessions in all (%(default)s)")
-    add("--processes", type=_count, metavar="N", help="client processes (one for each session, at most 4)")
+    add(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help=f"client processes (one a session, at most {_MOST_PROCESSES})",
+    )
     add("--seconds", type=_positive, default=6.0, metavar="S", help="time to measure, in three windows (%(default)g)")
     add("--rate", type=_positive, metavar="R", help="steps a second of all sessions together; else as fast as they can")
     add("--seed", type=int, default=0, metavar="N", help="seed of all data (%(default)s)")
@@ -81,13 +88,13 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
 
 def _run(parsed: argparse.Namespace) -> int:
     scenario: Scenario = parsed.scenario
-    processes = min(parsed.processes or 4, parsed.sessions)
+    processes = min(parsed.processes or _MOST_PROCESSES, parsed.sessions)
     options = Options(
         scenario, parsed.sessions, processes, parsed.seconds, parsed.rate, parsed.verify, parsed.peer, parsed.seed
     )
     described = machine.describe()
     with progress() as tell, _server(parsed) as server:
-        result = run_load_test(options, server, tell)
+        result = LoadTest(options, server, tell).run()
         told = _told_of(server)
     document = document_of(options, result, told, described)
     document["problems"] += bounds.failures(parsed.bound, document)

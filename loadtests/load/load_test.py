@@ -1,24 +1,26 @@
-"""A whole load test: server, sessions, peer, verification, and what the server still holds at the end."""
+"""A whole load test: sessions, a disturber, a peer, verification, and what the server still holds at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from time import monotonic_ns
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import psutil
 
+from loadtests.load import worker
 from loadtests.load.left_over import LeftOver, held_by, left_over, wait_for_sessions_to_end
 from loadtests.load.options import Options
 from loadtests.load.run import Run, Tell, run_load
-from loadtests.load.server import Access, ServerUnderLoad
+from loadtests.load.server import ServerUnderLoad
+from loadtests.load.vanishing import baseline, run_vanishing
 from loadtests.load.verification import Verification, verify_alone
 from loadtests.load.watch import MemoryWatch
-from loadtests.load.worker import FUSEWIRE, Assignment, serve
+from loadtests.load.worker import FUSEWIRE, Assignment
 from loadtests.measuring.errors import LoadFailed, WrongResult
 from loadtests.measuring.workers import Fleet, Worker
 from loadtests.scenarios import library
@@ -26,6 +28,8 @@ from loadtests.scenarios.scenario import Data
 
 _VERIFYING_DEADLINE_S = 600.0
 _RELATIVE, _ABSOLUTE = 2e-3, 2e-4  # tolerances between libraries, for float32 values after one step
+
+Value = npt.NDArray[Any] | None
 
 
 class Load(NamedTuple):
@@ -46,104 +50,119 @@ class LoadResult(NamedTuple):
     left_over: LeftOver
 
 
-def run_load_test(options: Options, server: ServerUnderLoad, tell: Tell) -> LoadResult:
-    """Runs the load test. Raises NotMeasured or FusewireError if there is no result. No process is left then."""
-    before = held_by(server)
-    undisturbed = None if options.scenario.disturber is None else _run_sessions(options, server, tell)
-    with _Disturber(options, server) as disturber:
-        load = _run_sessions(options, server, tell)
-        disturber.check()
-    verification = _verify(options, server, load.run, tell) if options.verifies else None
-    peer = None if options.peer is None else _run_peer(options, options.peer, tell)
-    wait_for_sessions_to_end(server, before)
-    return LoadResult(load, undisturbed, peer, verification, left_over(server, before))
+class LoadTest:
+    """A load test. `serve` is what its worker processes run; tests plant faults there."""
+
+    def __init__(
+        self, options: Options, server: ServerUnderLoad, tell: Tell, serve: Callable[..., None] = worker.serve
+    ) -> None:
+        self._options = options
+        self._server = server
+        self._tell = tell
+        self._serve = serve
+
+    def run(self) -> LoadResult:
+        """Runs the load test. Raises NotMeasured or FusewireError if there is no result. No process is left then."""
+        if self._options.scenario.sessions_vanish:
+            return self._run_vanishing()
+        before = held_by(self._server)
+        undisturbed = None if self._options.scenario.disturber is None else self._run_sessions()
+        with self._disturbed():
+            load = self._run_sessions()
+        verification = self._verify(load.run)
+        peer = self._run_peer()
+        wait_for_sessions_to_end(self._server, before)
+        return LoadResult(load, undisturbed, peer, verification, left_over(self._server, before))
+
+    def _run_sessions(self) -> Load:
+        self._tell("connecting", 0, 0)
+        with self._fleet(FUSEWIRE) as fleet:
+            ids = list(chain.from_iterable(fleet.ask("open")))
+            self._check_first_steps(fleet.ask("first_steps"), FUSEWIRE)
+            harness_step_s = min(fleet.ask("harness_step_s"))
+            watch = MemoryWatch(self._server.pid, fleet.pids)
+            run = run_load(fleet, self._options, self._server.service, watch, self._tell)
+            fleet.ask("close")
+        return Load(run, dict(zip(ids, self._numbers(), strict=True)), harness_step_s)
+
+    def _run_vanishing(self) -> LoadResult:
+        def open_worker(sessions: tuple[int, ...]) -> Worker:
+            return Worker(self._serve, self._assignment(FUSEWIRE, sessions))
+
+        self._tell("waiting until first sessions are forgotten", 0, 0)
+        before = baseline(self._options, self._server, open_worker)
+        run = run_vanishing(self._options, self._server, open_worker, self._tell)
+        verification = self._verify(run)
+        self._tell("waiting until all sessions are forgotten", 0, 0)
+        wait_for_sessions_to_end(self._server, before)
+        return LoadResult(Load(run, {}, 0.0), None, None, verification, left_over(self._server, before))
+
+    def _run_peer(self) -> Run | None:
+        """The same sessions in the same number of processes, with another library in the place of Fusewire."""
+        peer = self._options.peer
+        if peer is None:
+            return None
+        self._tell(f"starting {peer}", 0, 0)
+        with self._fleet(peer) as fleet:
+            fleet.ask("open")
+            self._check_first_steps(fleet.ask("first_steps"), peer)
+            return run_load(fleet, self._options, None, MemoryWatch(None, fleet.pids), self._tell)
+
+    def _verify(self, run: Run) -> Verification | None:
+        if not self._options.verifies:
+            return None
+        self._tell("running every session alone", 0, 0)
+        with Worker(worker.serve, self._assignment(FUSEWIRE, ())) as alone:
+            return verify_alone(alone, run.reports, _VERIFYING_DEADLINE_S)
+
+    @contextmanager
+    def _disturbed(self) -> Iterator[None]:
+        """Runs the scenario's disturber, if it has one, within the block. Raises LoadFailed if the disturber failed."""
+        if self._options.scenario.disturber is None:
+            yield
+            return
+        assignment = self._assignment(FUSEWIRE, (self._options.sessions,))
+        with Worker(self._serve, assignment._replace(is_disturber=True, rate_per_s=None)) as disturber:
+            disturber.ask("open")
+            disturber.tell("begin", monotonic_ns())
+            yield
+            # A disturber that has stopped its process answers nothing, and is killed as it is.
+            if psutil.Process(disturber.pid).status() != psutil.STATUS_STOPPED:
+                disturber.answer()
+                for reason in disturber.ask("take").errors.values():
+                    raise LoadFailed(f"the disturber: {reason}")
+            disturber.kill()
+
+    def _check_first_steps(self, values: Sequence[Sequence[Value]], name: str) -> None:
+        """Raises WrongResult unless the first value that each session has read is close to NumPy's."""
+        for session, value in zip(self._numbers(), chain.from_iterable(values), strict=True):
+            xp = library.numpy()
+            array = next(self._options.scenario.program(xp, Data(self._options.seed, session)))
+            if not _are_close(value, None if array is None else xp.read(array)):
+                raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
+
+    def _numbers(self) -> Iterator[int]:
+        """The numbers of all sessions, in the order of the processes."""
+        return chain.from_iterable(self._options.shares())
+
+    def _fleet(self, name: str) -> Fleet:
+        return Fleet(self._serve, [(self._assignment(name, share),) for share in self._options.shares()])
+
+    def _assignment(self, name: str, sessions: tuple[int, ...]) -> Assignment:
+        options = self._options
+        return Assignment(
+            options.scenario.name,
+            name,
+            self._server.access if name == FUSEWIRE else None,
+            sessions,
+            options.sessions,
+            options.seed,
+            options.rate_per_s,
+            takes_digests=options.verifies and name == FUSEWIRE,
+        )
 
 
-def _run_sessions(options: Options, server: ServerUnderLoad, tell: Tell) -> Load:
-    tell("connecting", 0, 0)
-    with _fleet(options, FUSEWIRE, server.access) as fleet:
-        ids = [session for part in fleet.ask("open") for session in part]
-        _check_first_steps(options, fleet.ask("first_steps"), FUSEWIRE)
-        harness_step_s = min(fleet.ask("harness_step_s"))
-        run = run_load(fleet, options, server.service, MemoryWatch(server.pid, fleet.pids), tell)
-        fleet.ask("close")
-    numbers = chain.from_iterable(options.shares())
-    return Load(run, dict(zip(ids, numbers, strict=True)), harness_step_s)
-
-
-def _run_peer(options: Options, peer: str, tell: Tell) -> Run:
-    """The same sessions in the same number of processes, with another library in the place of Fusewire."""
-    tell(f"starting {peer}", 0, 0)
-    with _fleet(options, peer, None) as fleet:
-        fleet.ask("open")
-        _check_first_steps(options, fleet.ask("first_steps"), peer)
-        return run_load(fleet, options, None, MemoryWatch(None, fleet.pids), tell)
-
-
-def _verify(options: Options, server: ServerUnderLoad, run: Run, tell: Tell) -> Verification:
-    tell("running every session alone", 0, 0)
-    with Worker(serve, _assignment(options, FUSEWIRE, server.access, sessions=())) as worker:
-        return verify_alone(worker, run.reports, _VERIFYING_DEADLINE_S)
-
-
-def _check_first_steps(options: Options, values: Sequence[Sequence[npt.NDArray[Any] | None]], name: str) -> None:
-    """Raises WrongResult unless the first value that each session has read is close to NumPy's."""
-    for session, value in zip(chain.from_iterable(options.shares()), chain.from_iterable(values), strict=True):
-        xp = library.numpy()
-        array = next(options.scenario.program(xp, Data(options.seed, session)))
-        expected = None if array is None else xp.read(array)
-        if not _are_close(value, expected):
-            raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
-
-
-def _are_close(value: npt.NDArray[Any] | None, expected: npt.NDArray[Any] | None) -> bool:
+def _are_close(value: Value, expected: Value) -> bool:
     if value is None or expected is None:
         return value is None and expected is None
     return value.shape == expected.shape and np.allclose(value, expected, _RELATIVE, _ABSOLUTE)
-
-
-def _fleet(options: Options, name: str, access: Access | None) -> Fleet:
-    return Fleet(serve, [(_assignment(options, name, access, sessions=share),) for share in options.shares()])
-
-
-def _assignment(options: Options, name: str, access: Access | None, *, sessions: tuple[int, ...]) -> Assignment:
-    return Assignment(
-        options.scenario.name,
-        name,
-        access,
-        sessions,
-        options.sessions,
-        options.seed,
-        options.rate_per_s,
-        takes_digests=options.verifies and name == FUSEWIRE,
-    )
-
-
-class _Disturber:
-    """The process of a scenario's disturber, if it has one. It is killed at the end, even if it has stopped itself."""
-
-    def __init__(self, options: Options, server: ServerUnderLoad) -> None:
-        self._worker: Worker | None = None
-        if options.scenario.disturber is not None:
-            assignment = _assignment(options, FUSEWIRE, server.access, sessions=(options.sessions,))
-            self._worker = Worker(serve, assignment._replace(is_disturber=True, rate_per_s=None))
-
-    def __enter__(self) -> Self:
-        if self._worker is not None:
-            self._worker.ask("open")
-            self._worker.tell("begin", monotonic_ns())  # not answered by a disturber that stops its process at once
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._worker is not None:
-            self._worker.kill()
-
-    def check(self) -> None:
-        """Raises LoadFailed if the disturber has failed."""
-        if self._worker is None or psutil.Process(self._worker.pid).status() == psutil.STATUS_STOPPED:
-            return
-        self._worker.answer()
-        for session, reason in self._worker.ask("take").errors.items():
-            raise LoadFailed(f"the disturber, session {session}: {reason}")

@@ -33,8 +33,8 @@ class Samples(NamedTuple):
     def ended_within(self, began_ns: int, ended_ns: int) -> Samples:
         return self.where((self.ended_ns >= began_ns) & (self.ended_ns < ended_ns))
 
-    def begun_within(self, began_ns: int, ended_ns: int) -> Samples:
-        return self.where((self.intended_ns >= began_ns) & (self.intended_ns < ended_ns))
+    def under_way_within(self, began_ns: int, ended_ns: int) -> Samples:
+        return self.where((self.ended_ns >= began_ns) & (self.intended_ns < ended_ns))
 
     def _columns(self) -> tuple[Integers, ...]:
         return self.session, self.intended_ns, self.recorded_ns, self.ended_ns

@@ -7,12 +7,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from time import monotonic_ns, sleep
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from loadtests.load.clock import MONOTONIC_CLOCK, Clock
 from loadtests.load.pace import Pace
 from loadtests.load.samples import Samples, of_steps
 from loadtests.scenarios.library import Library
@@ -38,10 +38,13 @@ class SessionRunner:
     The runner's thread appends to `_steps` and its owner takes from it; both are atomic operations of a deque.
     """
 
-    def __init__(self, xp: Library, steps: Steps, pace: Pace, *, takes_digests: bool) -> None:
+    def __init__(
+        self, xp: Library, steps: Steps, pace: Pace, *, takes_digests: bool, clock: Clock = MONOTONIC_CLOCK
+    ) -> None:
         self._read: Callable[[Any], npt.NDArray[Any]] = xp.read
         self._program = steps
         self._pace = pace
+        self._clock = clock
         self._digests = bytearray() if takes_digests else None
         self._value: Value = None  # of the last step, sent into the program
         self._steps: deque[tuple[int, int, int, int]] = deque()
@@ -92,16 +95,17 @@ class SessionRunner:
         """Runs steps on the calling thread until `stop`, at most `most_steps`."""
         program, read, stops = self._program.send, self._read, self._stops
         intended_ns_of, session, is_open = self._pace.intended_ns, self.session, self._pace.rate_per_s is not None
+        now, sleep_until = self._clock
         value, step = self._value, 0
         while step < most_steps and not stops.is_set():
-            now_ns = monotonic_ns()
+            now_ns = now()
             intended_ns = intended_ns_of(step, began_ns, now_ns) if is_open else now_ns
-            if intended_ns > now_ns and not _slept_until(intended_ns, stops):
+            if intended_ns > now_ns and not sleep_until(intended_ns, stops):
                 return
             array = program(value)
-            recorded_ns = monotonic_ns()
+            recorded_ns = now()
             value = None if array is None else read(array)
-            self._steps.append((session, intended_ns, recorded_ns, monotonic_ns()))
+            self._steps.append((session, intended_ns, recorded_ns, now()))
             step += 1
             self._note(value)
 
@@ -116,14 +120,3 @@ def digest_of(value: npt.NDArray[Any]) -> bytes:
     contents = np.ascontiguousarray(value)
     spec = f"{contents.dtype.str}{contents.shape}".encode()
     return hashlib.blake2b(contents.tobytes(), digest_size=DIGEST_BYTES, key=spec[:64]).digest()
-
-
-def _slept_until(time_ns: int, stops: threading.Event) -> bool:
-    """Sleeps until the time. Returns False if the runner is stopped meanwhile."""
-    while (left_ns := time_ns - monotonic_ns()) > 0:
-        if left_ns > 100_000_000:
-            if stops.wait(left_ns / 2e9):
-                return False
-        else:
-            sleep(left_ns / 1e9)
-    return True

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Callable, Mapping
 from itertools import repeat
 from multiprocessing.connection import Connection
-from time import monotonic, process_time_ns
+from time import monotonic, monotonic_ns, process_time_ns
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -19,7 +19,7 @@ import psutil
 
 import fusewire as fw
 from loadtests.load.pace import Pace
-from loadtests.load.samples import Samples, joined
+from loadtests.load.samples import Samples, joined, of_steps
 from loadtests.load.server import Access
 from loadtests.load.session_runner import RunnerReport, SessionRunner
 from loadtests.measuring.workers import answer_commands
@@ -62,12 +62,21 @@ class Usage(NamedTuple):
     ops: int
 
 
+class Lives(NamedTuple):
+    """Sessions that have run one step each. A step's begin is that of connecting; it is recorded when connected."""
+
+    samples: Samples
+    reports: tuple[RunnerReport, ...]
+    usage: Usage
+
+
 def serve(connection: Connection, assignment: Assignment) -> None:
     """The worker process. It ends when the load test closes the pipe or is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     worker = _WorkerSessions(assignment)
     commands: tuple[Callable[..., object], ...] = (
         worker.open,
+        worker.live,
         worker.first_steps,
         worker.begin,
         worker.take,
@@ -105,15 +114,20 @@ class _WorkerSessions:
 
     def open(self) -> tuple[str, ...]:
         """Connects all sessions. Returns their ids, as inspection shows them; none in a peer library."""
-        given = self._assignment
-        for number in given.sessions:
-            if given.library == FUSEWIRE:
-                self._sessions.append(self._connect())
-                xp = library.fusewire(self._sessions[-1])
-            else:
-                xp = library.PEERS[given.library]()
-            self._runners.append(self._runner(xp, number, takes_digests=given.takes_digests))
+        for number in self._assignment.sessions:
+            self._open(number)
         return tuple(session.id for session in self._sessions)
+
+    def live(self) -> Lives:
+        """Connects the sessions one after another, and runs one step in each. The sessions stay open."""
+        steps = []
+        for number in self._assignment.sessions:
+            began_ns = monotonic_ns()
+            runner = self._open(number)
+            connected_ns = monotonic_ns()
+            runner.first_step()
+            steps.append((number, began_ns, connected_ns, monotonic_ns()))
+        return Lives(of_steps(steps), tuple(runner.report() for runner in self._runners), self.usage())
 
     def first_steps(self) -> list[npt.NDArray[Any] | None]:
         """Runs one step in each session, one after another. Returns what was read."""
@@ -156,6 +170,16 @@ class _WorkerSessions:
             runner = self._runner(library.fusewire(opened), session, takes_digests=True)
             runner.run_steps(0, steps)
             return runner.report().digests
+
+    def _open(self, number: int) -> SessionRunner:
+        given = self._assignment
+        if given.library == FUSEWIRE:
+            self._sessions.append(self._connect())
+            xp = library.fusewire(self._sessions[-1])
+        else:
+            xp = library.PEERS[given.library]()
+        self._runners.append(self._runner(xp, number, takes_digests=given.takes_digests))
+        return self._runners[-1]
 
     def _connect(self) -> fw.Session:
         assert self._assignment.access is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -129,12 +129,10 @@ def answer_commands(connection: Connection, commands: dict[str, Callable[..., ob
 
     Returns when the other end of the pipe is closed.
     """
-    while True:
-        try:
+    with suppress(EOFError, ConnectionError):
+        while True:
             name, *arguments = connection.recv()
-        except EOFError:
-            return
-        connection.send(_attempt(commands[name], arguments))
+            connection.send(_attempt(commands[name], arguments))
 
 
 def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> object:

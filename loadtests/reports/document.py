@@ -43,7 +43,7 @@ def document_of(options: Options, result: LoadResult, server: Document, machine:
         **_memory(load.run),
         "left_over": _left_over(result),
         "undisturbed": None if result.undisturbed is None else _speed(result.undisturbed.run),
-        "peer": None if result.peer is None else {"library": options.peer, **_speed(result.peer)},
+        "peer": None if result.peer is None else _peer(options, load.run, result.peer),
         "by_session": _by_session(load),
         "phases": _phases(load.run),
         "timeline": _timeline(load.run, options),
@@ -74,13 +74,14 @@ def _asked(options: Options) -> Document:
 def _speed(run: Run) -> Document:
     """Rates and latencies of the last three windows.
 
-    A step counts for the rate if it ended within these windows, and for the latencies if it was to begin within them,
-    whenever it ended. So a stall at the end counts too.
+    A step counts for the rate if it ended within these windows, and for the latencies if it was under way within them.
+    So a stall at the end counts too.
     """
     began_ns, ended_ns = run.first.at_ns, run.last.at_ns
     measured_s = (ended_ns - began_ns) / 1e9
-    begun, steps = run.samples.begun_within(began_ns, ended_ns), len(run.samples.ended_within(began_ns, ended_ns))
-    latencies = latencies_of(begun.latency_ns)
+    under_way = run.samples.under_way_within(began_ns, ended_ns)
+    steps = len(run.samples.ended_within(began_ns, ended_ns))
+    latencies = latencies_of(under_way.latency_ns)
     percentiles = dict.fromkeys(("p50_s", "p90_s", "p99_s", "p999_s", "max_s", "mean_s", "histogram"))
     return {
         "settled": run.has_settled,
@@ -91,9 +92,17 @@ def _speed(run: Run) -> Document:
         "steps_per_s": steps / measured_s,
         "ops_per_s": (run.last.ops - run.first.ops) / measured_s,
         **(percentiles if latencies is None else latencies._asdict()),
-        "record_s": _mean_s(begun.recorded_ns - begun.intended_ns),
-        "wait_s": _mean_s(begun.ended_ns - begun.recorded_ns),
+        "record_s": _mean_s(under_way.recorded_ns - under_way.intended_ns),
+        "wait_s": _mean_s(under_way.ended_ns - under_way.recorded_ns),
     }
+
+
+def _peer(options: Options, ours: Run, peer: Run) -> Document:
+    """The peer's speed. Its ops are those of as many steps in Fusewire, because the program's text is the same."""
+    steps = sum(report.steps for report in ours.reports)
+    speed = _speed(peer)
+    speed["ops_per_s"] = speed["steps_per_s"] * ours.last.ops / steps
+    return {"library": options.peer, **speed}
 
 
 def _mean_s(times_ns: Any) -> float | None:

@@ -20,7 +20,7 @@ def _program(xp: Library, data: Data) -> Steps:
 
 SCENARIO = Scenario(
     name="churn",
-    what="each session connects, runs 20 iterations, reads a value, and vanishes with its process",
+    what="connects, runs 20 iterations, reads a value, and vanishes with its process",
     shows="whether a server gives back everything that vanished clients held",
     program=_program,
     sessions=200,

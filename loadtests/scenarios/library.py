@@ -29,7 +29,7 @@ class Library(NamedTuple):
     sqrt: Function
     tanh: Function
     float32: Any
-    request: Callable[[Any], Future[Any]] | None = None  # begins to read and does not wait; Fusewire only
+    request: Callable[[Any], Future[Any]]  # begins to read; does not wait in Fusewire
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Zeros of the dtype float32."""
@@ -69,6 +69,7 @@ def numpy() -> Library:
         sqrt=np.sqrt,
         tanh=np.tanh,
         float32=np.float32,
+        request=_read_at_once,
     )
 
 
@@ -93,7 +94,14 @@ def torch() -> Library:
         sqrt=library.sqrt,
         tanh=library.tanh,
         float32=library.float32,
+        request=_read_at_once,
     )
+
+
+def _read_at_once(array: Any) -> Future[Any]:
+    read: Future[Any] = Future()
+    read.set_result(array)
+    return read
 
 
 PEERS: dict[str, Callable[[], Library]] = {"numpy": numpy, "torch": torch}

@@ -1,29 +1,39 @@
-"""`unequal`: sessions that always have work, with rows that cost 1, 2, 4 and 8 times as much."""
+"""`unequal`: sessions that always have rows waiting; a row costs 1, 2, 4 or 8 times as much, by session."""
 
 from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+from typing import Any
 
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
-_ELEMENTS = 1 << 14
+_ELEMENTS = 1 << 13
 _COSTS = (1, 2, 4, 8)
-_READ_EVERY = 100
+_OPS = 32  # of a row
+_WAITING = 4  # rows that wait while the program records the next one
+_READ_EVERY = 50
 
 
 def _program(xp: Library, data: Data) -> Steps:
     elements = _ELEMENTS * _COSTS[data.session % len(_COSTS)]
     x, b = xp.asarray(data.normal(elements)), xp.asarray(data.normal(elements))
+    waiting: deque[Future[Any]] = deque()
     step = 0
     while True:
-        for _ in range(8):
+        for _ in range(_OPS // 2):
             x = xp.tanh(x + b)
+        waiting.append(xp.request(x[:1]))  # asking for a value ends the row
+        if len(waiting) > _WAITING:
+            waiting.popleft().result()
         step += 1
-        yield x[0] if step % _READ_EVERY == 0 else None
+        yield x if step % _READ_EVERY == 0 else None
 
 
 SCENARIO = Scenario(
     name="unequal",
-    what=f"pointwise loops over {', '.join(str(_ELEMENTS * cost) for cost in _COSTS)} elements, never waiting for long",
+    what=f"rows of {_OPS} pointwise ops on {_ELEMENTS} elements, or on 2, 4 or 8 times as many; {_WAITING} rows wait",
     shows="whether sessions get equal device time, however much a row of each costs",
     program=_program,
 )
