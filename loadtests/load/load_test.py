@@ -126,12 +126,14 @@ class LoadTest:
             disturber.ask("open")
             disturber.tell("begin", monotonic_ns())
             yield
-            # A disturber that has stopped its process answers nothing, and is killed as it is.
-            if psutil.Process(disturber.pid).status() != psutil.STATUS_STOPPED:
-                disturber.answer()
-                for reason in disturber.ask("take").errors.values():
-                    raise LoadFailed(f"the disturber: {reason}")
-            disturber.kill()
+            if psutil.Process(disturber.pid).status() == psutil.STATUS_STOPPED:
+                disturber.kill()  # its process answers nothing
+                return
+            disturber.answer()
+            for report in disturber.ask("end"):
+                if report.error is not None:
+                    raise LoadFailed(f"the disturber: {report.error}")
+            disturber.ask("close")
 
     def _check_first_steps(self, values: Sequence[Sequence[Value]], name: str) -> None:
         """Raises WrongResult unless the first value that each session has read is close to NumPy's."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
@@ -11,9 +13,11 @@ _ITERATIONS = 100  # of a step
 
 def _program(xp: Library, data: Data) -> Steps:
     h = xp.asarray(data.normal(1, _HIDDEN))
-    weights = xp.asarray(data.weights(_HIDDEN, _HIDDEN))
-    bias, scale = xp.asarray(data.normal(_HIDDEN)), xp.asarray(data.normal(_HIDDEN))
-    residual = xp.asarray(data.normal(1, _HIDDEN))
+    # An orthogonal matrix, and a scale that makes the slope of the sigmoid 1 at most: the state changes in every
+    # iteration and never settles, so a result tells how many iterations were done. Rounding errors do not grow.
+    weights = xp.asarray(np.linalg.qr(data.normal(_HIDDEN, _HIDDEN))[0])
+    bias, scale = xp.asarray(data.normal(_HIDDEN) / 100), xp.asarray(np.full(_HIDDEN, 4, np.float32))
+    residual = xp.asarray(np.full((1, _HIDDEN), -0.5, np.float32))
     while True:
         for _ in range(_ITERATIONS):
             h = xp.sigmoid(-((h @ weights + bias) * scale)) + residual

@@ -1,0 +1,122 @@
+"""Whole load tests against real servers, with faults planted in worker processes or in the server."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psutil
+import pytest
+
+from loadtests.load.load_test import LoadResult, LoadTest
+from loadtests.load.options import Options
+from loadtests.load.server import ServerUnderLoad, own_server
+from loadtests.load.worker import serve
+from loadtests.measuring.errors import LoadFailed, WrongResult
+from loadtests.reports.document import Document, document_of
+from loadtests.scenarios.catalogue import find_scenarios
+from tests.loadtests.load import planted
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(name="server", scope="module")
+def _server() -> Iterator[ServerUnderLoad]:
+    with own_server("cpu") as server:
+        yield server
+
+
+def _options(scenario: str = "rnn", seconds: float = 1.5, **changes: Any) -> Options:
+    return Options(find_scenarios()[scenario], 2, 2, seconds)._replace(**changes)
+
+
+def _run(
+    server: ServerUnderLoad, options: Options, planted_fault: Callable[..., None] = serve
+) -> tuple[LoadResult, Document]:
+    result = LoadTest(options, server, lambda _what, _done, _total: None, planted_fault).run()
+    return result, document_of(options, result, {}, {})
+
+
+def test_a_healthy_load_is_verified_and_leaves_nothing(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(verifies=True, peer="numpy"))
+    assert document["problems"] == []
+    assert document["verified"] is True
+    assert document["verified_values"] > 100
+    assert document["errors"] == 0
+    assert document["steps"] > 50
+    assert document["rows_per_launch"] >= 1
+    assert document["steps_to_peer"] > 0
+    assert document["left_over"]["after"]["sessions"] == 0
+
+
+def test_a_wrong_bit_in_one_value_is_found(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(verifies=True), planted.wrong_bit)
+    assert document["verified"] is False
+    assert document["problems"] == ["session 0: read 50 differs from that of the session alone"]
+
+
+def test_a_stall_is_shown(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(seconds=3.0), planted.stall)
+    assert document["max_s"] > 0.3
+    assert document["p50_s"] < 0.1
+    assert any(interval["max_s"] and interval["max_s"] > 0.3 for interval in document["timeline"])
+
+
+def test_a_leak_of_a_client_is_shown(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(seconds=3.0), planted.leak)
+    assert document["clients_growth_bytes_per_s"] > 1 << 20
+
+
+def test_a_wake_up_that_is_lost_fails_the_load_test(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(), planted.lost_wake_up)
+    assert document["errors"] == 1
+    assert "did not end in time" in document["error_messages"][0]
+    assert document["problems"][0] == "1 of 2 sessions failed"
+
+
+def test_a_peer_that_does_half_the_work_is_no_peer(server: ServerUnderLoad) -> None:
+    with pytest.raises(WrongResult, match=r"in numpy: the first value differs from NumPy's"):
+        _run(server, _options(peer="numpy"), planted.half_the_work)
+
+
+def test_a_worker_process_that_dies_ends_the_load_test(server: ServerUnderLoad) -> None:
+    with pytest.raises(LoadFailed, match="a worker process died with exit status 3"):
+        _run(server, _options(), planted.death)
+    assert not _workers()
+
+
+def test_a_rate_that_cannot_be_kept_fails_the_load_test(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options(seconds=0.9, rate_per_s=1e6))
+    assert "the rate of 1e+06 steps a second was not kept" in document["problems"][0]
+    assert document["p50_s"] > 0.1
+
+
+def test_a_disturber_is_measured_against_the_load_without_it(server: ServerUnderLoad) -> None:
+    _, document = _run(server, _options("aggressor", seconds=0.9))
+    assert document["undisturbed"]["p99_s"] > 0
+    assert document["p99_to_undisturbed"] > 0
+
+
+def test_a_disturber_that_stops_its_own_process_is_killed(server: ServerUnderLoad) -> None:
+    _run(server, _options("slow-reader", seconds=0.9))
+    assert not _workers()
+
+
+def test_a_server_that_dies_ends_the_load_test() -> None:
+    with own_server("cpu") as server:
+        assert server.pid is not None
+        pid = server.pid
+
+        def tell(what: str, _done: int, _total: int) -> None:
+            if what == "measuring":
+                os.kill(pid, signal.SIGKILL)
+
+        with pytest.raises(LoadFailed, match="no answer from the inspection"):
+            LoadTest(_options(), server, tell).run()
+    assert not _workers()
+
+
+def _workers() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "spawn_main" in " ".join(child.cmdline())]

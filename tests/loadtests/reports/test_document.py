@@ -1,0 +1,92 @@
+"""The JSON document of a load test."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from loadtests.load.verification import Verification
+from loadtests.reports.document import fairness
+from tests.loadtests.reports.documents import NOTHING, document
+
+
+def test_it_survives_json() -> None:
+    told = document()
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_only_the_last_three_windows_are_measured() -> None:
+    told = document()
+    assert (told["warm_up_s"], told["measured_s"], told["steps"]) == (3.0, 3.0, 600)
+    assert told["steps_per_s"] == 200
+    assert told["ops_per_s"] == 600
+    assert sum(interval["is_measured"] for interval in told["timeline"]) == 30
+    assert len(told["timeline"]) == 60
+
+
+def test_percentiles_are_of_the_measured_steps() -> None:
+    told = document([1] * 98 + [50] * 2)
+    assert told["p50_s"] == pytest.approx(0.001, rel=1e-3)
+    assert told["p99_s"] == pytest.approx(0.05, rel=1e-3)
+    assert told["p99_to_p50"] == pytest.approx(50, rel=1e-2)
+    assert told["record_s"] == pytest.approx(1e-4)
+
+
+def test_the_servers_counts_are_those_of_the_measured_windows() -> None:
+    told = document()
+    assert (told["rows_per_launch"], told["rows_per_ready"]) == (1.5, 0.9)
+    assert told["rows_histogram"] == [{"at_most": 1, "count": 30}, {"at_most": 2, "count": 30}]
+    assert told["phases"]["decode"] == {"count": 30, "mean_s": pytest.approx(1e-4)}
+    assert [session["device_ns"] for session in told["by_session"]] == [6, 3]
+    assert told["fairness"] == pytest.approx(0.9)
+
+
+def test_the_harnesss_own_time_is_a_share_of_the_clients() -> None:
+    assert document()["harness_share"] == pytest.approx(600 * 1e-6 / 1.5)
+
+
+def test_a_peer_does_as_many_ops_a_step() -> None:
+    told = document()
+    assert told["steps_to_peer"] == 2
+    assert told["peer"]["ops_per_s"] == pytest.approx(told["peer"]["steps_per_s"] * 3600 / 200)
+
+
+def test_growth_of_memory_is_told_a_second() -> None:
+    told = document()
+    assert told["server_growth_bytes_per_s"] == 1 << 20
+    assert told["clients_growth_bytes_per_s"] == 0
+
+
+def test_a_load_without_a_fault_has_no_problems() -> None:
+    assert document(verification=Verification(10, ()))["problems"] == []
+
+
+def test_failed_sessions_are_a_problem() -> None:
+    told = document(errors=(None, "SessionLost: gone"))
+    assert told["errors"] == 1
+    assert told["error_messages"] == ["session 1: SessionLost: gone"]
+    assert told["problems"] == ["1 of 2 sessions failed"]
+
+
+def test_a_difference_is_a_problem() -> None:
+    told = document(verification=Verification(10, ("session 0: read 3 differs",)))
+    assert (told["verified"], told["problems"]) == (False, ["session 0: read 3 differs"])
+
+
+def test_a_rate_that_was_not_kept_is_a_problem() -> None:
+    assert document(rate_per_s=205)["problems"] == []
+    assert document(rate_per_s=400)["problems"] == ["the rate of 400 steps a second was not kept: 200.0 were done"]
+
+
+def test_sessions_and_values_that_are_left_over_are_a_problem() -> None:
+    assert document(after=NOTHING._replace(sessions=2, live_bytes=512))["problems"] == [
+        "the server still holds 2 sessions; it held 0 before the load",
+        "the server still holds 512 live_bytes; it held 0 before the load",
+    ]
+
+
+def test_equal_shares_are_fair_and_a_single_one_is_not() -> None:
+    assert fairness([5, 5, 5, 5]) == 1
+    assert fairness([8, 0, 0, 0]) == 0.25
+    assert fairness([]) is None
