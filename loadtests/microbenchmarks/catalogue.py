@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from loadtests.microbenchmarks.bulk_transfer import BULK_TRANSFER
 from loadtests.microbenchmarks.cold_start import COLD_START
 from loadtests.microbenchmarks.far_ahead import FAR_AHEAD
-from loadtests.microbenchmarks.fleet_throughput import FLEET
+from loadtests.microbenchmarks.loads import LOADS, LOADS_BESIDE_TORCH
 from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.microbenchmarks.planning import PLANNING
@@ -31,8 +31,8 @@ _ON_EVERY_BACKEND = (
 )
 
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {
-    "cpu": _ON_EVERY_BACKEND,
-    "cuda": (*_ON_EVERY_BACKEND, RNN_B64_H256, RNN_B64_H1024, FLEET),
+    "cpu": (*_ON_EVERY_BACKEND, *LOADS),
+    "cuda": (*_ON_EVERY_BACKEND, RNN_B64_H256, RNN_B64_H1024, *LOADS_BESIDE_TORCH),
 }
 
 

@@ -33,6 +33,12 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # the neighbour's p99 at half of that, and a new program waited up to twice as long for its plan.
         "planning_neighbour": at_most(3.0, Subject.RATIO),
         "planning_neighbour_waits": at_most(4.5, Subject.RATIO),
+        "load_rl": at_most(4),
+        "load_mixed": at_least(0.9),
+        "load_unequal": at_least(0.97),
+        "load_aggressor": at_most(2.5),
+        "load_bulk": at_most(5),
+        "load_harness": at_most(0.05),
     },
     "cuda": {
         **_ON_EVERY_BACKEND,

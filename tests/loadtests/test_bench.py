@@ -40,6 +40,7 @@ CPU_FIGURES = (
     "cold_steady",
     "far_ahead",
 )
+LOAD_FIGURES = ("load_rl", "load_mixed", "load_unequal", "load_aggressor", "load_bulk", "load_harness")
 
 
 def _figure(**changes: object) -> Figure:
@@ -48,12 +49,16 @@ def _figure(**changes: object) -> Figure:
 
 
 def test_every_figure_is_measured_by_one_microbenchmark() -> None:
-    assert tuple(name for microbenchmark in MICROBENCHMARKS["cpu"] for name in microbenchmark.names) == CPU_FIGURES
+    assert tuple(name for microbenchmark in MICROBENCHMARKS["cpu"] for name in microbenchmark.names) == (
+        *CPU_FIGURES,
+        *LOAD_FIGURES,
+    )
 
 
 def test_a_cuda_machine_measures_the_cpu_figures_and_torch() -> None:
     names = [name for microbenchmark in MICROBENCHMARKS["cuda"] for name in microbenchmark.names]
-    assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", "fleet"]
+    loads = [f"load_{name}_{count}" for name in ("rnn", "mlp", "rl", "split", "blocks", "mixed") for count in (1, 15)]
+    assert names == [*CPU_FIGURES, "rnn_b64_h256", "rnn_b64_h1024", *loads]
 
 
 def test_only_microbenchmarks_with_a_chosen_figure_are_run() -> None:

@@ -1,0 +1,92 @@
+"""Figures from load tests: how a server holds under many sessions, and how it compares with torch on a GPU.
+
+Each figure runs one scenario on a fresh server. `loadtests/README.md` says how a load test measures.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+from loadtests.load.load_test import LoadTest
+from loadtests.load.options import Options
+from loadtests.load.server import own_server
+from loadtests.measuring.errors import LoadFailed
+from loadtests.measuring.figure import Figure, Peer
+from loadtests.microbenchmarks.microbenchmark import Microbenchmark
+from loadtests.reports.document import Document, document_of
+from loadtests.scenarios.catalogue import find_scenarios
+from loadtests.system.context import Context
+
+_SECONDS = 6.0
+_MOST_PROCESSES = 4
+_GPU_SCENARIOS = ("rnn", "mlp", "rl", "split", "blocks", "mixed")
+_GPU_PROCESSES = (1, 15)
+
+
+class _Told(NamedTuple):
+    """A field of a load test's document that is a figure."""
+
+    name: str
+    scenario: str
+    sessions: int
+    field: str
+    what: str
+    unit: str = ""
+
+
+_HOLDING = (
+    _Told("load_rl", "rl", 100, "p99_to_p50", "100 agents: p99 ÷ p50"),
+    _Told("load_mixed", "mixed", 16, "rows_per_ready", "16 clients, 8 programs: rows ÷ clients that were ready"),
+    _Told("load_unequal", "unequal", 8, "fairness", "8 clients, rows of 1, 2, 4, 8 × the cost: Jain's index"),
+    _Told("load_aggressor", "aggressor", 8, "p99_to_undisturbed", "8 agents beside a greedy client: p99 ÷ without it"),
+    _Told("load_bulk", "bulk", 8, "p99_to_undisturbed", "8 agents beside uploads of 1 GiB: p99 ÷ without it"),
+    _Told("load_harness", "rnn", 8, "harness_share", "the harness's share of the clients' processor time, rnn"),
+)
+
+
+def _measure(context: Context, told: _Told) -> tuple[Figure, ...]:
+    document = _run(context, told.scenario, told.sessions, min(told.sessions, _MOST_PROCESSES), None)
+    value = document[told.field]
+    return (Figure(told.name, told.what, value, told.unit, notes=_notes(document), raw=_raw(document)),)
+
+
+def _measure_beside_torch(context: Context, scenario: str, processes: int) -> tuple[Figure, ...]:
+    document = _run(context, scenario, processes, processes, "torch")
+    peer = Peer("torch eager", document["peer"]["steps_per_s"], document["steps_to_peer"])
+    what = f"{scenario}, {processes} clients, steps of all"
+    name = _gpu_name(scenario, processes)
+    return (Figure(name, what, document["steps_per_s"], "steps/s", peer=peer, notes=_notes(document)),)
+
+
+def _run(context: Context, scenario: str, sessions: int, processes: int, peer: str | None) -> Document:
+    options = Options(find_scenarios()[scenario], sessions, processes, _SECONDS, peer=peer)
+    with own_server(context.backend) as server:
+        result = LoadTest(options, server, lambda _what, _done, _total: None).run()
+    document = document_of(options, result, {}, {})
+    if document["problems"]:
+        raise LoadFailed("; ".join(document["problems"]))
+    return document
+
+
+def _notes(document: Document) -> tuple[str, ...]:
+    speed = f"{document['steps_per_s']:,.0f} steps/s, p50 {document['p50_s'] * 1e3:.2f} ms"
+    speed += f", p99 {document['p99_s'] * 1e3:.2f} ms, {document['rows_per_launch']:.2f} rows a launch"
+    return (speed if document["settled"] else f"{speed}; the load never settled",)
+
+
+def _raw(document: Document) -> dict[str, list[float]]:
+    measured = [interval for interval in document["timeline"] if interval["is_measured"] and interval["steps"]]
+    return {field: [interval[field] for interval in measured] for field in ("steps", "p50_s", "p99_s")}
+
+
+def _gpu_name(scenario: str, processes: int) -> str:
+    return f"load_{scenario}_{processes}"
+
+
+LOADS = tuple(Microbenchmark((told.name,), partial(_measure, told=told)) for told in _HOLDING)
+LOADS_BESIDE_TORCH = tuple(
+    Microbenchmark((_gpu_name(scenario, count),), partial(_measure_beside_torch, scenario=scenario, processes=count))
+    for scenario in _GPU_SCENARIOS
+    for count in _GPU_PROCESSES
+)
