@@ -16,7 +16,7 @@ from loadtests.measuring.errors import LoadFailed
 from loadtests.measuring.workers import Fleet
 from loadtests.system.service import Service
 
-_WATCH_EVERY_S = 0.25
+_WATCH_EVERY_S = 0.5
 _PLANNING_DEADLINE_S = 60.0
 
 Tell = Callable[[str, int, int], None]  # shows progress: what is being done, windows done, windows at most
@@ -74,8 +74,9 @@ class _Load:
         fleet.ask("begin", self.began_ns)
 
     def wait_until(self, at_ns: int) -> None:
-        """Waits until a time, and reads the memory meanwhile."""
+        """Waits until a time. Meanwhile reads the memory, and takes steps so that they do not fill the clients' memory."""
         while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0:
+            self._take()
             self.memory.append(self._watch.sample((time.monotonic_ns() - self.began_ns) / 1e9))
             time.sleep(min(left_s, _WATCH_EVERY_S))
 

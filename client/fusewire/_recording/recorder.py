@@ -51,6 +51,7 @@ _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
 _RECORDING_MODULE = "fusewire._recording.record_op"
+_PACKAGE = "fusewire."
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
@@ -402,10 +403,20 @@ def _is_interrupting() -> bool:
 
     A finaliser or a signal handler that records ops does so.
     """
-    depth = 0
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and depth < 2:
-        is_ours = frame.f_globals.get("__name__") == _RECORDING_MODULE  # users have functions named `record` too
-        depth += is_ours and frame.f_code.co_name in _RECORDING
-        frame = frame.f_back
-    return depth > 1
+    users = 0
+    callee = sys._getframe(1)
+    while (frame := callee.f_back) is not None and users < 2:
+        users += _is_recording(frame) and not _is_slow_path(callee)
+        callee = frame
+    return users > 1
+
+
+def _is_recording(frame: FrameType) -> bool:
+    # Users have functions named `record` too.
+    return frame.f_code.co_name in _RECORDING and frame.f_globals.get("__name__") == _RECORDING_MODULE
+
+
+def _is_slow_path(callee: FrameType) -> bool:
+    """Whether the function that was called records the op in place of its caller, which no longer uses the tape."""
+    module = str(callee.f_globals.get("__name__"))
+    return module.startswith(_PACKAGE) and callee.f_code.co_name != "on_checkpoint"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -34,6 +35,26 @@ def test_a_tape_stays_short_whatever_the_users_functions_are_called(program: Any
     session = connect(credit=UNBOUNDED, is_manual=True).session
     program(session.array(H))
     assert len(session.recorder().tape.records) < _TRIMMED_AT_RECORDS
+
+
+@pytest.mark.parametrize(
+    "step", [lambda x, b: x * b, lambda x, b: b - x, lambda x, _: fw.sum(x, axis=0, keepdims=True)]
+)
+def test_a_tape_stays_short_if_every_op_takes_an_array_of_another_thread(step: Any) -> None:
+    session = connect(credit=UNBOUNDED, is_manual=True).session
+    b = session.array(H)
+
+    def run() -> None:
+        x = b
+        for _ in range(OPS):
+            x = step(b, b)
+        lengths.append(len(x._recorder.tape.records))
+
+    lengths: list[int] = []
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(60)
+    assert lengths[0] < _TRIMMED_AT_RECORDS
 
 
 def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
