@@ -74,7 +74,7 @@ class _Load:
         fleet.ask("begin", self.began_ns)
 
     def wait_until(self, at_ns: int) -> None:
-        """Waits until a time. Meanwhile reads the memory, and takes steps so that they do not fill the clients' memory."""
+        """Waits until a time. Meanwhile reads memory, and takes steps so that these do not fill the clients' memory."""
         while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0:
             self._take()
             self.memory.append(self._watch.sample((time.monotonic_ns() - self.began_ns) / 1e9))
