@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from datetime import UTC, datetime
 
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.engine.engine import Engine
+from fusewire_server.host.process_usage import process_usage
 from fusewire_server.inspect.snapshot import (
     BackendView,
     Bucket,
+    Coalescing,
     Compilation,
     Histogram,
     Memory,
     Phases,
     PhaseTotal,
+    Process,
     ProgramDetail,
     ProgramView,
     SessionView,
@@ -28,6 +32,8 @@ from fusewire_server.inspect.snapshot import (
 from fusewire_server.programs.counters import Phase
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session
+
+_PROCESS_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a tenth of a millisecond
 
 
 class Publisher:
@@ -45,6 +51,8 @@ class Publisher:
         self._programs = {entry: _detail(entry, None) for entry in engine.programs.entries.values()}
         engine.programs.changed.clear()
         self._shown = tuple(self._programs.values())
+        self._process = Process()
+        self._process_read_at_ns = 0
         self.snapshot = self._take()
 
     def publish(self) -> None:
@@ -55,6 +63,9 @@ class Publisher:
         engine = self._engine
         self._show_changed()
         now_ns = time.monotonic_ns()
+        if now_ns - self._process_read_at_ns > _PROCESS_READ_EVERY_NS:
+            self._process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
+            self._process_read_at_ns = now_ns
         return Snapshot(
             stats=self._stats(),
             sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
@@ -94,6 +105,7 @@ class Publisher:
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
             ),
+            process=self._process,
             rows_per_launch=_histogram(counters.rows_per_submission, counters.rows),
             ops_per_launch=_histogram(counters.ops_per_launch, counters.ops),
         )
@@ -109,6 +121,7 @@ def _totals(engine: Engine) -> Totals:
         submissions=counters.submissions,
         received_bytes=sum(session.bytes_in for session in sessions) + engine.ended.bytes_in,
         sent_bytes=sum(session.bytes_out for session in sessions) + engine.ended.bytes_out,
+        coalescing=Coalescing(counters.unlimited_submissions, counters.unlimited_rows, counters.ready_sessions),
         failures=dict(counters.failures),
         compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
     )

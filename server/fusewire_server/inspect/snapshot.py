@@ -83,6 +83,19 @@ class Compilation:
 
 
 @dataclass(frozen=True)
+class Coalescing:
+    """Submissions that no limit on rows, memory or time made smaller: their number and their rows.
+
+    `ready_sessions` adds up, for each of these submissions, the sessions whose next row was of the same program and
+    could run. `rows` is smaller only if sessions were ready in another lane.
+    """
+
+    submissions: int = 0
+    rows: int = 0
+    ready_sessions: int = 0
+
+
+@dataclass(frozen=True)
 class Totals:
     """The server's work. `failures` counts failures by the name of their case.
 
@@ -97,6 +110,7 @@ class Totals:
     submissions: int = 0
     received_bytes: int = 0
     sent_bytes: int = 0
+    coalescing: Coalescing = Coalescing()
     failures: Mapping[str, int] = field(default_factory=dict)
     compilation: Compilation = Compilation()
 
@@ -110,6 +124,16 @@ class Memory:
     pool_bytes: int = 0
     donations: int = 0
     donated_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Process:
+    """The server process. The fields are None on a system without /proc; `tasks` counts those of the loop thread."""
+
+    resident_bytes: int | None = None
+    open_files: int | None = None
+    threads: int | None = None
+    tasks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +152,7 @@ class Stats:
     totals: Totals = Totals()
     phases: Phases = Phases()
     memory: Memory = Memory()
+    process: Process = Process()
     rows_per_launch: Histogram = Histogram()
     ops_per_launch: Histogram = Histogram()
 

@@ -35,6 +35,10 @@ class Counters:
     plans_refused: int = 0
     kernels: int = 0  # compiled for a plan
     reused: int = 0  # compiled before the plan that uses them
+    # Of the submissions that no limit made smaller: their rows, and the sessions that were ready with their programs.
+    unlimited_submissions: int = 0
+    unlimited_rows: int = 0
+    ready_sessions: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
@@ -47,6 +51,13 @@ class Counters:
 
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
+
+    def coalesced(self, rows: int, ready_sessions: int) -> None:
+        """Counts a batch; `ready_sessions` is 0 if a limit made it smaller."""
+        if ready_sessions:
+            self.unlimited_submissions += 1
+            self.unlimited_rows += rows
+            self.ready_sessions += ready_sessions
 
     def planned(self, planning_ns: int, compiling_ns: int, *, kernels: int, compiled: int) -> None:
         """Counts a plan with `kernels` kernels. `compiled` of them were compiled for it, the others before."""

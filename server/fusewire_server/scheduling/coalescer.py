@@ -52,11 +52,16 @@ class Accounts:
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one program, taken from their queues. Each row was charged `row_ns` in advance."""
+    """Rows of one program, taken from their queues. Each row was charged `row_ns` in advance.
+
+    `ready_sessions` is the number of sessions whose next row is of this program and could run, in any lane. It is 0 if
+    a limit made the batch smaller.
+    """
 
     entry: ProgramEntry
     rows: tuple[Row, ...]
     row_ns: int
+    ready_sessions: int = 0
 
 
 class Coalescer:
@@ -100,22 +105,27 @@ class Coalescer:
                 lanes[session] = lane
         if not lanes:
             return None
-        alike = self._first_and_alike(lanes)
+        alike, ready_sessions = self._first_and_alike(lanes)
         self._serve(alike[0])
         entry = alike[0].queue[0].entry
         row_ns = entry.row_ns or _first_estimate_ns(entry)
         if len(alike) > 1:
             most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
-            alike = alike[: max(most_rows, 1)]
-        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns)
+            if most_rows < len(alike):
+                alike, ready_sessions = alike[: max(most_rows, 1)], 0
+        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions)
 
-    def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> list[Session]:
-        """Returns the session to serve, then the sessions that may join. `lanes` has the lanes of all that can run."""
+    def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> tuple[list[Session], int]:
+        """Returns the session to serve and then the sessions that may join, and the number of ready sessions.
+
+        `lanes` has the lanes of all sessions whose next row can run.
+        """
         if len(lanes) == 1:
-            return list(lanes)
+            return list(lanes), 1
         ready = sorted(lanes, key=self._rank)
         entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
-        return [session for session in ready if session.queue[0].entry is entry and lanes[session] == lane]
+        same = [session for session in ready if session.queue[0].entry is entry]
+        return [session for session in same if lanes[session] == lane], len(same)
 
     def _rows_in_time(self, entry: ProgramEntry) -> int:
         if entry.row_ns:

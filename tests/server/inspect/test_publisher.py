@@ -34,6 +34,22 @@ def test_a_session_is_shown_with_what_it_holds_and_not_with_its_id() -> None:
     run(test())
 
 
+def test_the_process_and_what_was_coalesced_are_shown() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            stats = publisher_of(here).snapshot.stats
+            coalescing = stats.totals.coalescing
+            assert coalescing.submissions == coalescing.rows == coalescing.ready_sessions > 0
+            assert stats.process.tasks is not None
+            assert stats.process.tasks > 0
+            assert stats.process.threads is not None
+            assert stats.process.threads > 1
+
+    run(test())
+
+
 def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
     async def test() -> None:
         async with world(planner=InstantPlanner()) as here:

@@ -64,6 +64,23 @@ def test_equal_heads_of_different_sessions_are_rows_of_one_batch() -> None:
     assert one.next_batch(lambda row: LANE, lambda entry: 1) is None
 
 
+def test_a_batch_tells_the_sessions_that_were_ready_with_its_program_in_any_lane() -> None:
+    one = coalescer()
+    for name in "abcd":
+        load(one, session(name), SHORT)
+    load(one, session("e"), LONG)
+    batch = one.next_batch(lambda row: row.session.session_id == b"d", lambda entry: 1000)
+    assert batch is not None
+    assert (names(batch), batch.ready_sessions) == (list("abc"), 4)
+
+
+def test_a_batch_that_a_limit_made_smaller_tells_no_ready_sessions() -> None:
+    one = coalescer(most_rows=3)
+    for name in "abcd":
+        load(one, session(name), SHORT)
+    assert (take(one).ready_sessions, take(one).ready_sessions) == (0, 1)
+
+
 def test_grouping_is_by_program_and_not_by_order_of_arrival() -> None:
     one = coalescer()
     for index, name in enumerate("abcdef"):
