@@ -38,6 +38,7 @@ def test_the_process_and_what_was_coalesced_are_shown() -> None:
     async def test() -> None:
         async with world() as here:
             client = here.client()
+            client.send(segment(NEGATE, 50, 10))
             await client.idle()
             stats = publisher_of(here).snapshot.stats
             coalescing = stats.totals.coalescing
