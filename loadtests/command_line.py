@@ -9,14 +9,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from fusewire import FusewireError
 from loadtests import bench, machine
-from loadtests.load.load_test import LoadTest
+from loadtests.load.load_test import LoadResult, LoadTest
 from loadtests.load.options import Options
+from loadtests.load.replaying import run_replays, scenario_of
+from loadtests.load.run import Tell
 from loadtests.load.server import Access, ServerUnderLoad, given_server, own_server
 from loadtests.measuring.errors import NotMeasured
 from loadtests.progress import progress
@@ -53,28 +55,41 @@ def _parser() -> argparse.ArgumentParser:
     comparison.add_argument("first", type=_document)
     comparison.add_argument("second", type=_document)
     comparison.set_defaults(run=_compare)
+    _add_replay(commands.add_parser("replay", help="send what a session has recorded, in several sessions"))
     bench.add_arguments(commands.add_parser("bench", help="measure all figures with limits, and print one table"))
     for scenario in find_scenarios().values():
         _add_scenario(commands.add_parser(scenario.name, help=scenario.what), scenario)
     return parser
 
 
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Each session sends what the recording holds, once. Kept values are compared bit for bit."
+    add = parser.add_argument
+    add("recording", type=Path, help="file that fusewire.connect(record=…) wrote")
+    add("--speed", type=_positive, default=1.0, metavar="K", help="times the recorded speed (%(default)g)")
+    add("--sessions", type=_count, default=1, metavar="N", help="sessions in all (%(default)s)")
+    _add_common(parser)
+    parser.set_defaults(run=_replay)
+
+
 def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     parser.description = f"Each session: {scenario.what}. Shows {scenario.shows}."
     add = parser.add_argument
     add("--sessions", type=_count, default=scenario.sessions, metavar="N", help="sessions in all (%(default)s)")
-    add(
-        "--processes",
-        type=_count,
-        metavar="N",
-        help=f"client processes (one a session, at most {_MOST_PROCESSES})",
-    )
     add("--seconds", type=_positive, default=6.0, metavar="S", help="time to measure, in three windows (%(default)g)")
     add("--rate", type=_positive, metavar="R", help="steps a second of all sessions together; else as fast as they can")
-    add("--seed", type=int, default=0, metavar="N", help="seed of all data (%(default)s)")
     add("--verify", action="store_true", help="run every session alone afterwards and compare each value's bytes")
     if scenario.has_peer:
         add("--peer", choices=sorted(PEERS), help="run the same steps in another library as well")
+    _add_common(parser)
+    parser.set_defaults(run=_run, scenario=scenario, peer=None)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that all load tests have."""
+    add = parser.add_argument
+    add("--processes", type=_count, default=_MOST_PROCESSES, metavar="N", help="client processes at most (%(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="seed of all data (%(default)s)")
     add("--target", metavar="T", help="server to use, as for fusewire.connect; else one is started and stopped")
     add("--http", metavar="HOST:PORT", help="address of that server's inspection, for the numbers of the server")
     add("--token-file", type=_text, metavar="F", help="file that holds the token for that server")
@@ -83,18 +98,30 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
     add("--json", type=Path, metavar="PATH", help="write the result as JSON")
     add("--html", type=Path, metavar="PATH", help="write a report with plots")
-    parser.set_defaults(run=_run, scenario=scenario, peer=None)
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    scenario: Scenario = parsed.scenario
-    processes = min(parsed.processes or _MOST_PROCESSES, parsed.sessions)
-    options = Options(
-        scenario, parsed.sessions, processes, parsed.seconds, parsed.rate, parsed.verify, parsed.peer, parsed.seed
+    options = _options(parsed, parsed.scenario)._replace(
+        seconds=parsed.seconds, rate_per_s=parsed.rate, verifies=parsed.verify, peer=parsed.peer
     )
+    return _test(parsed, options, lambda server, tell: LoadTest(options, server, tell).run())
+
+
+def _replay(parsed: argparse.Namespace) -> int:
+    path: Path = parsed.recording
+    options = _options(parsed, scenario_of(path))
+    return _test(parsed, options, lambda server, tell: run_replays(path, parsed.speed, options, server, tell))
+
+
+def _options(parsed: argparse.Namespace, scenario: Scenario) -> Options:
+    return Options(scenario, parsed.sessions, min(parsed.processes, parsed.sessions), seed=parsed.seed)
+
+
+def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnderLoad, Tell], LoadResult]) -> int:
+    """Runs a load test, prints and writes its result, and returns the exit status."""
     described = machine.describe()
     with progress() as tell, _server(parsed) as server:
-        result = LoadTest(options, server, tell).run()
+        result = run(server, tell)
         told = _told_of(server)
     document = document_of(options, result, told, described)
     document["problems"] += bounds.failures(parsed.bound, document)

@@ -62,7 +62,7 @@ from fusewire._api.functions import (
     zeros_like,
 )
 from fusewire._api.operands import asarray
-from fusewire._connect import __version__, connect, default_session
+from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
     ArgumentError,
     Cancelled,
@@ -82,6 +82,7 @@ from fusewire._errors import (
     UploadFailed,
     WaitTimeout,
 )
+from fusewire._recordings.replay import Replayed
 from fusewire._session import Session, SessionStats
 from fusewire._stream.sender import Trigger
 from fusewire_protos.dtypes import (
@@ -110,6 +111,7 @@ __all__ = [
     "OutOfMemory",
     "ProtocolError",
     "QuotaExceeded",
+    "Replayed",
     "RequestError",
     "ServerFault",
     "Session",
@@ -168,6 +170,7 @@ __all__ = [
     "pow",
     "prod",
     "ravel",
+    "replay",
     "reshape",
     "result_type",
     "round",

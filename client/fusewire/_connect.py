@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 
 from fusewire._errors import ConfigurationError
 from fusewire._recording import default_session as _default_session
+from fusewire._recordings.recording_transport import RecordingTransport
+from fusewire._recordings.records import Header, Recording, RecordWriter
+from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import Session, close_all
 from fusewire._transport.grpc_transport import GrpcTransport, tls_credentials
 from fusewire._transport.interface import Transport
@@ -27,19 +30,22 @@ if TYPE_CHECKING:
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
 CONNECT_TIMEOUT_S = 20.0
+REPLAY_TIMEOUT_S = 3600.0
 UNIX_PREFIX = "unix:"
 
 _connected: list[Session] = []
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
-def connect(
+def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     target: str | None = None,
     *,
     token: str | None = None,
     tls_ca: str | Path | None = None,
     credentials: grpc.ChannelCredentials | None = None,
     debug: bool = False,
+    record: str | Path | None = None,
+    record_values: bool = False,
     timeout: float = CONNECT_TIMEOUT_S,
 ) -> Session:
     """Opens a session on the server at `target`, by default the value of FUSEWIRE_TARGET.
@@ -50,22 +56,64 @@ def connect(
     `credentials`, from `grpc.ssl_channel_credentials`, set up TLS in any other way. Pass one of `tls_ca` and
     `credentials` only.
     `debug` records the line of the user's code for each op, and errors name it. Recording gets slower.
+    `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are kept. The values of arrays
+    that are uploaded or read are kept only with `record_values`; otherwise a replay draws them at random.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated, ConfigurationError for a wrong argument,
     WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from a connected one. Start such
     processes by the spawn method.
     """
+    transport: Transport = transport_to(target, token, tls_ca, credentials)
+    if record is not None:
+        header = Header(_CLIENT, record_values)
+        transport = RecordingTransport(transport, RecordWriter(Path(record), header))
+    return open_session(transport, debug=debug, timeout=timeout)
+
+
+def replay(
+    recording: str | Path,
+    target: str | None = None,
+    *,
+    token: str | None = None,
+    tls_ca: str | Path | None = None,
+    speed: float = 1.0,
+    seed: int = 0,
+    timeout: float = REPLAY_TIMEOUT_S,
+) -> Replayed:
+    """Sends what a session has recorded, in a session of its own, and compares the answers with the recorded ones.
+
+    `target`, `token` and `tls_ca` are those of `connect`. `speed` 2 sends twice as fast as recorded, `float("inf")` as
+    fast as the server completes. Values that were not recorded are drawn at random by `seed`: floats normally
+    distributed, integers from 0 to 7.
+
+    Raises ConfigurationError if the file is no recording, was cut short or has another version; SessionLost,
+    Unauthenticated, and WaitTimeout after `timeout` seconds.
+    """
+    if not speed > 0:
+        raise ConfigurationError(f"speed = {speed!r}: expected a number above 0")
+    with Recording(Path(recording)) as opened:
+        opened.check()  # so that nothing is sent of a recording that is not whole
+        transport = transport_to(target, token, tls_ca, None)
+        return Replay(transport, opened, speed=speed, seed=seed, client=_CLIENT).run(timeout)
+
+
+def transport_to(
+    target: str | None,
+    token: str | None,
+    tls_ca: str | Path | None,
+    credentials: grpc.ChannelCredentials | None,
+) -> GrpcTransport:
+    """A transport to a server; arguments and errors are those of `connect`."""
     if tls_ca is not None and credentials is not None:
         raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
     if tls_ca is not None:
         credentials = tls_credentials(Path(tls_ca))
-    transport = GrpcTransport(_target(target), token=token_of(token), credentials=credentials)
-    return open_session(transport, debug=debug, timeout=timeout)
+    return GrpcTransport(_target(target), token=token_of(token), credentials=credentials)
 
 
 def open_session(transport: Transport, *, debug: bool = False, timeout: float = CONNECT_TIMEOUT_S) -> Session:
     """Opens a session over any transport; errors and timeout are those of `connect`."""
-    session = Session(transport, debug=debug, client=f"fusewire-python {__version__}")
+    session = Session(transport, debug=debug, client=_CLIENT)
     session.open(timeout)
     _connected.append(session)
     for ended in [each for each in _connected.copy() if not each.is_open]:
@@ -108,6 +156,7 @@ def _version() -> str:
 
 
 __version__ = _version()
+_CLIENT = f"fusewire-python {__version__}"
 
 _default_session.set_provider(default_session)
 atexit.register(close_all)

@@ -14,7 +14,7 @@ class Options(NamedTuple):
     scenario: Scenario
     sessions: int
     processes: int
-    seconds: float
+    seconds: float = 6.0
     rate_per_s: float | None = None  # of all sessions together; None is a closed loop
     verifies: bool = False
     peer: str | None = None  # the name of a library

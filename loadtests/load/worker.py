@@ -1,7 +1,6 @@
 """A process that runs sessions of a load, or the same programs in a peer library, on command.
 
-The load test sends the commands over a pipe. Interrupts of the terminal go to the load test alone, which then ends its
-processes.
+The load test sends the commands over a pipe.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ class Lives(NamedTuple):
 
 def serve(connection: Connection, assignment: Assignment) -> None:
     """The worker process. It ends when the load test closes the pipe or is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     worker = _WorkerSessions(assignment)
     commands: tuple[Callable[..., object], ...] = (
         worker.open,
@@ -88,6 +87,18 @@ def serve(connection: Connection, assignment: Assignment) -> None:
     )
     answer_commands(connection, {command.__name__: command for command in commands})
     os._exit(0)  # without a goodbye of its sessions: the load test was killed, or wants them to vanish
+
+
+def ignore_interrupts() -> None:
+    """Leaves interrupts of the terminal to the load test, which then ends its processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def usage(ops: int) -> Usage:
+    """What this process uses now."""
+    process = psutil.Process()
+    times = process.cpu_times()
+    return Usage(times.user + times.system, process.memory_info().rss, ops)
 
 
 def harness_step_s() -> float:
@@ -144,10 +155,7 @@ class _WorkerSessions:
         return Taken(joined([runner.take() for runner in self._runners]), errors)
 
     def usage(self) -> Usage:
-        process = psutil.Process()
-        times = process.cpu_times()
-        ops = sum(session.stats.ops_recorded for session in self._sessions)
-        return Usage(times.user + times.system, process.memory_info().rss, ops)
+        return usage(sum(session.stats.ops_recorded for session in self._sessions))
 
     def end(self) -> tuple[RunnerReport, ...]:
         """Lets the steps under way end, and reports. The sessions stay open."""

@@ -116,8 +116,8 @@ class Fleet:
         for worker in self._workers:
             worker.tell(*command)
 
-    def answers(self) -> list[Any]:
-        return [worker.answer() for worker in self._workers]
+    def answers(self, deadline_s: float = ANSWER_DEADLINE_S) -> list[Any]:
+        return [worker.answer(deadline_s) for worker in self._workers]
 
     def ask(self, *command: object) -> list[Any]:
         self.tell(*command)

@@ -1,1 +1,1 @@
-"""The peers: bare gRPC, NumPy and torch."""
+"""Peers: bare gRPC, NumPy, torch."""

@@ -19,8 +19,8 @@ def summary(document: Mapping[str, Any]) -> str:
     lines += _comparison_lines(document)
     lines.append(f"  measured    {_measured(document)}")
     if document["verified"] is not None:
-        equal = "equal to those" if document["verified"] else "NOT all equal to those"
-        lines.append(f"  verified    {document['verified_values']:,} values, {equal} of each session alone")
+        outcome = "every bit is right" if document["verified"] else "NOT every bit is right"
+        lines.append(f"  verified    {document['verified_values']:,} values, {outcome}")
     return "\n".join(lines + [f"  FAILED      {problem}" for problem in document["problems"]])
 
 

@@ -1,1 +1,1 @@
-"""The loops of the microbenchmarks."""
+"""Loops of the microbenchmarks."""

@@ -1,4 +1,4 @@
-"""Test servers: in this process without a network, or as a process of its own."""
+"""Test servers: in this process, or in one of their own."""
 
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_session import session_in_memory

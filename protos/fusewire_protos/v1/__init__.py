@@ -1,1 +1,1 @@
-"""Version 1 of the wire: the .proto file and the stubs generated from it."""
+"""Version 1 of the wire: the .proto file and its stubs."""

@@ -1,0 +1,285 @@
+"""Sends what a recording holds in a session of its own, and compares the answers with those of the recording.
+
+A frame is sent when its time has come and the server has completed as much as it had when the frame was recorded. So a
+replay keeps to the credit that the recorded session had. Values that the recording does not hold are drawn at random.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from math import isinf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
+from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
+from fusewire._stream.frames import ClientStream, Outgoing
+from fusewire._transport.interface import Transport
+from fusewire_protos import dtypes
+from fusewire_protos.credit import Amount
+from fusewire_protos.errors import CaseError, exception_of
+from fusewire_protos.frames import Abandon, Entry, Fetch, NewProgram, Segment, Upload, decode_entries, decode_programs
+from fusewire_protos.shapes import Spec
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_HEARTBEAT_S = 1.0
+_LEAST_INTEGER, _MOST_INTEGER = 0, 8  # of drawn integers, so that they can be indices of small arrays
+
+
+class Replayed(NamedTuple):
+    """What a replay has done.
+
+    `answered` holds, for each answered fetch, the times at which it was to be sent and at which its answer came, in ns
+    of the monotonic clock.
+    """
+
+    segments: int
+    ops: int
+    duration_s: float
+    answered: tuple[tuple[int, int], ...]
+    compared: int  # answers that were compared with kept values
+    differences: tuple[str, ...]  # a sentence for each answer that differs from the recorded one
+
+
+class Replay:
+    """One replay of a recording, over a transport of its own. `run` is called once."""
+
+    def __init__(self, transport: Transport, recording: Recording, *, speed: float, seed: int, client: str) -> None:
+        self._transport = transport
+        self._recording = recording
+        self._speed = speed
+        self._seed = seed
+        # Used by the calling thread only.
+        self._declared: set[int] = set()  # handles of large uploads whose bytes have not been seen yet
+        self._values: dict[int, bytes] = {}  # bytes of large uploads that are not declared yet
+        self._recorded: dict[int, Outcome] = {}  # recorded answers, by fetch; a value is its digest
+        self._segments = 0
+        self._changed = threading.Condition()
+        # Guarded by the condition.
+        self._stream = ClientStream(client)
+        self._is_welcome = False
+        self._chunk_bytes = 0  # the longest chunk of a large upload
+        self._owes_heartbeat = False
+        self._completed = Amount()
+        self._lost: FusewireError | None = None
+        self._intended_ns: dict[int, int] = {}  # by fetch without an answer
+        self._answers: dict[int, Outcome] = {}  # as above
+        self._answered: list[tuple[int, int]] = []
+
+    def run(self, timeout_s: float) -> Replayed:
+        """Replays the whole recording. Raises the error that ended the session, or WaitTimeout."""
+        ends_at_s = time.monotonic() + timeout_s
+        self._transport.open(self)
+        try:
+            self._wait(lambda: self._is_welcome, ends_at_s)
+            began_ns = time.monotonic_ns()
+            for record in self._recording.records():
+                self._replay(record, began_ns, ends_at_s)
+            self._wait(lambda: not self._intended_ns, ends_at_s)
+            duration_s = (time.monotonic_ns() - began_ns) / 1e9
+            with self._changed:
+                farewell = self._stream.goodbye()
+        except BaseException:
+            self._transport.close(None)
+            raise
+        self._transport.close(farewell)
+        self._transport.wait_closed(_HEARTBEAT_S)
+        return self._replayed(duration_s)
+
+    # ---- the thread that replays ----
+
+    def _replay(self, record: Record, began_ns: int, ends_at_s: float) -> None:
+        if isinstance(record, Answer):
+            self._recorded[record.fetch] = digest(record.value) if isinstance(record.value, bytes) else record.value
+        elif isinstance(record, LargeUpload):
+            self._values[record.handle] = record.value
+            self._upload_values()
+        else:
+            self._send(record, self._due(record, began_ns, ends_at_s))
+
+    def _due(self, record: SentFrame, began_ns: int, ends_at_s: float) -> int:
+        """Waits until a frame may be sent. Returns the time at which it was to be sent."""
+        intended_ns = began_ns + (0 if isinf(self._speed) else round(record.at_ns / self._speed))
+        self._wait_until(intended_ns, ends_at_s)
+        self._wait(lambda: _covers(self._completed, record.completed), ends_at_s)
+        return time.monotonic_ns() if isinf(self._speed) else intended_ns
+
+    def _send(self, record: SentFrame, intended_ns: int) -> None:
+        outgoing = list(self._outgoing(wire.ClientFrame.FromString(record.raw)))
+        with self._changed:
+            for each in outgoing:
+                if isinstance(each.entry, Fetch):
+                    self._intended_ns[each.entry.fetch] = intended_ns
+                elif isinstance(each.entry, Abandon):
+                    self._intended_ns.pop(each.entry.fetch, None)
+            self._stream.post(*outgoing)
+        self._transport.wake()
+        for each in outgoing:
+            if isinstance(each.entry, Upload) and each.tensor is None:
+                self._upload_beside(each.entry)
+
+    def _outgoing(self, frame: wire.ClientFrame) -> Iterator[Outgoing]:
+        """The entries of a recorded frame. Each new program goes with the first segment that uses it."""
+        try:
+            new = decode_programs(frame.programs) if frame.programs else []
+            entries = decode_entries(frame.bindings)
+        except CaseError as error:
+            raise ConfigurationError(f"the recording holds a malformed frame: {error}") from None
+        programs = {program.number: program for program in new}
+        for entry in entries:
+            yield self._of_entry(entry, programs, frame)
+
+    def _of_entry(self, entry: Entry, programs: dict[int, NewProgram], frame: wire.ClientFrame) -> Outgoing:
+        if isinstance(entry, Segment):
+            self._segments += 1
+            return Outgoing(entry, program=programs.pop(entry.program, None))
+        if not isinstance(entry, Upload):
+            return Outgoing(entry)
+        if entry.tensor is None:
+            return Outgoing(entry)
+        kept = frame.tensors[entry.tensor] if self._recording.header.keeps_values else None
+        return Outgoing(entry, tensor=self._drawn(entry.handle, entry.spec).tobytes() if kept is None else kept)
+
+    def _upload_beside(self, upload: Upload) -> None:
+        """Sends the bytes of a declared upload: drawn ones at once, kept ones as soon as they have been read."""
+        if self._recording.header.keeps_values:
+            self._declared.add(upload.handle)
+            self._upload_values()
+        else:
+            self._send_beside(upload.handle, self._drawn(upload.handle, upload.spec).tobytes())
+
+    def _upload_values(self) -> None:
+        for handle in self._declared & self._values.keys():
+            self._declared.remove(handle)
+            self._send_beside(handle, self._values.pop(handle))
+
+    def _send_beside(self, handle: int, value: bytes) -> None:
+        raw, step = memoryview(value), self._chunk_bytes
+        chunks = (raw[start : start + step] for start in range(0, len(raw), step))
+        self._transport.upload(self._stream.session_id, handle, chunks)
+
+    def _drawn(self, handle: int, spec: Spec) -> Any:
+        """Random values of a spec; they depend on the seed and the handle only."""
+        random = np.random.default_rng((self._seed, handle))
+        dtype = dtypes.to_numpy(spec.dtype)
+        if spec.dtype.is_boolean:
+            return random.integers(0, 2, spec.shape).astype(dtype)
+        if spec.dtype.is_integer:
+            return random.integers(_LEAST_INTEGER, _MOST_INTEGER, spec.shape).astype(dtype)
+        return random.standard_normal(spec.shape).astype(dtype)
+
+    def _wait_until(self, at_ns: int, ends_at_s: float) -> None:
+        while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0:
+            self._check(ends_at_s)
+            time.sleep(min(left_s, _HEARTBEAT_S))
+
+    def _wait(self, is_so: Callable[[], bool], ends_at_s: float) -> None:
+        with self._changed:
+            while not is_so():
+                self._check(ends_at_s)
+                self._changed.wait(_HEARTBEAT_S)
+
+    def _check(self, ends_at_s: float) -> None:
+        if self._lost is not None:
+            raise self._lost
+        if time.monotonic() > ends_at_s:
+            raise WaitTimeout("the replay did not end in time")
+
+    def _replayed(self, duration_s: float) -> Replayed:
+        differences, compared = [], 0
+        for fetch, recorded in self._recorded.items():
+            answer = self._answers.get(fetch)
+            if answer is None:
+                continue  # it was abandoned
+            compared += isinstance(recorded, bytes)
+            is_same = answer == recorded if isinstance(recorded, bytes) else (answer is not False) == recorded
+            if not is_same:
+                differences.append(f"fetch {fetch} was {_named(recorded)} and is {_named(answer)}")
+        return Replayed(
+            self._segments, self._completed.ops, duration_s, tuple(self._answered), compared, tuple(differences)
+        )
+
+    # ---- the I/O thread ----
+
+    def hello(self) -> bytes:
+        with self._changed:
+            return self._stream.hello()
+
+    def next_frame(self) -> bytes | None:
+        with self._changed:
+            raw = self._stream.next_frame()
+            if raw is not None or not self._owes_heartbeat:
+                return raw
+            self._owes_heartbeat = False
+            return self._stream.heartbeat() if self._stream.owes_acknowledgement else None
+
+    def on_frame(self, raw: bytes) -> bool:
+        frame = wire.ServerFrame.FromString(raw)
+        with self._changed:
+            if frame.HasField("welcome"):
+                self._stream.on_welcome(frame)
+                self._chunk_bytes = frame.welcome.limits.chunk_bytes
+                self._is_welcome = True
+            is_new = self._stream.on_frame(frame)
+            if frame.HasField("completed"):
+                self._completed = Amount(frame.completed.ops, frame.completed.bytes, frame.completed.segments)
+            if frame.HasField("goodbye"):
+                self._lost = exception_of(frame.goodbye.code, frame.goodbye.text) if frame.goodbye.code else None
+            self._changed.notify_all()
+        for result in frame.results if is_new else ():
+            self._on_result(result)
+        return self._stream.waiting_entries > 0
+
+    def on_tick(self) -> float:
+        self._owes_heartbeat = True
+        return _HEARTBEAT_S
+
+    def on_download(self, fetch: int, raw: bytearray | memoryview) -> None:
+        self._answer(fetch, digest(raw))
+
+    def on_download_failed(self, fetch: int, reason: Exception) -> None:
+        self._answer(fetch, answer=False)
+
+    def on_lost(self, error: FusewireError) -> None:
+        with self._changed:
+            self._lost = self._lost or error
+            self._changed.notify_all()
+
+    def _on_result(self, result: wire.Result) -> None:
+        kind = result.WhichOneof("answer")
+        if kind == "beside_bytes":
+            self._transport.download(self._stream.session_id, result.fetch, result.beside_bytes)
+        else:
+            self._answer(result.fetch, digest(result.inline) if kind == "inline" else False)
+
+    def _answer(self, fetch: int, answer: Outcome) -> None:
+        now_ns = time.monotonic_ns()
+        with self._changed:
+            intended_ns = self._intended_ns.pop(fetch, None)
+            if intended_ns is None:
+                return
+            self._answers[fetch] = answer
+            self._answered.append((intended_ns, now_ns))
+            self._changed.notify_all()
+
+
+def digest(value: bytes | bytearray | memoryview) -> bytes:
+    """16 bytes that differ if a bit of the value differs."""
+    return hashlib.blake2b(value, digest_size=16).digest()
+
+
+def _covers(completed: Amount, recorded: Amount) -> bool:
+    """Whether at least as much is completed as was completed in the recording."""
+    return (
+        completed.ops >= recorded.ops and completed.bytes >= recorded.bytes and completed.segments >= recorded.segments
+    )
+
+
+def _named(answer: Outcome) -> str:
+    if isinstance(answer, bytes):
+        return f"a value with digest {answer.hex()[:8]}"
+    return "a value" if answer else "a failure"

@@ -1,0 +1,141 @@
+"""Recording a session and replaying it, on a server in memory and on a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._connect import open_session
+from fusewire._recordings.recording_transport import RecordingTransport
+from fusewire._recordings.records import Answer, Header, LargeUpload, Record, Recording, RecordWriter, SentFrame
+from fusewire._recordings.replay import Replay, Replayed
+from fusewire.testing import ServerProcess, serve_subprocess
+from fusewire.testing.memory_server import MemoryServer
+from fusewire.testing.memory_transport import MemoryTransport
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_SECRET = np.frombuffer(b"a secret that nobody should see!", np.uint8)
+
+
+def _work(session: fw.Session) -> None:
+    """Scalars, small and large uploads, slices, frees, large and small results, and a failure."""
+    random = np.random.default_rng(0)
+    x, w = session.array(random.normal(size=(4, 64))), session.array(random.normal(size=(64, 64)) / 8)
+    large, secret = session.array(random.normal(size=1 << 16)), session.array(_SECRET)
+    for step in range(200):
+        x = fw.tanh(x @ w + 0.01 * step)
+        if step % 40 == 0:
+            x[:, step % 4 : 8].numpy()
+    (large * 2)[::2].numpy()
+    (secret + 1).numpy()
+
+
+@pytest.fixture(name="server", scope="module")
+def _server() -> Iterator[ServerProcess]:
+    with serve_subprocess("cpu") as server:
+        yield server
+
+
+def _recorded(server: ServerProcess, path: Path, *, record_values: bool) -> Path:
+    with fw.connect(server.grpc, record=path, record_values=record_values) as session:
+        _work(session)
+    return path
+
+
+def _records(path: Path) -> list[Record]:
+    with Recording(path) as recording:
+        return list(recording.records())
+
+
+def _rewrite(path: Path, records: list[Record], *, keeps_values: bool) -> None:
+    writer = RecordWriter(path, Header("a test", keeps_values=keeps_values))
+    for record in records:
+        writer.write(record)
+    writer.end(0)
+
+
+@pytest.mark.parametrize("speed", [4.0, inf])
+def test_with_values_kept_a_replay_gives_the_same_bits(server: ServerProcess, tmp_path: Path, speed: float) -> None:
+    replayed = fw.replay(_recorded(server, tmp_path / "r", record_values=True), server.grpc, speed=speed)
+    assert replayed.differences == ()
+    assert replayed.compared == len(replayed.answered) == 7
+    assert replayed.ops > 600
+    assert replayed.segments > 5
+
+
+def test_a_wrong_bit_in_a_recording_is_found(server: ServerProcess, tmp_path: Path) -> None:
+    records = _records(_recorded(server, tmp_path / "r", record_values=True))
+    place = next(index for index, record in enumerate(records) if isinstance(record, Answer))
+    answer = records[place]
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.value, bytes)
+    records[place] = answer._replace(value=bytes([answer.value[0] ^ 1]) + answer.value[1:])
+    _rewrite(tmp_path / "r", records, keeps_values=True)
+    (difference,) = fw.replay(tmp_path / "r", server.grpc, speed=inf).differences
+    assert difference.startswith(f"fetch {answer.fetch} was a value with digest ")
+
+
+def test_without_values_none_is_in_the_file_and_the_replay_draws_others(server: ServerProcess, tmp_path: Path) -> None:
+    path = _recorded(server, tmp_path / "r", record_values=False)
+    assert _SECRET.tobytes() not in path.read_bytes()
+    assert not any(isinstance(record, LargeUpload) for record in _records(path))
+    replayed = fw.replay(path, server.grpc, speed=inf)
+    assert (replayed.compared, replayed.differences, len(replayed.answered)) == (0, (), 7)
+
+
+def test_scalars_are_kept(server: ServerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    with fw.connect(server.grpc, record=path) as session:
+        (session.array(np.ones(3)) * 0.123456789).numpy()
+    frames = [record for record in _records(path) if isinstance(record, SentFrame)]
+    assert any(np.float64(0.123456789).tobytes()[::-1] in frame.raw for frame in frames)
+
+
+def test_sessions_replay_at_the_same_time(server: ServerProcess, tmp_path: Path) -> None:
+    path = _recorded(server, tmp_path / "r", record_values=True)
+
+    def replay(seed: int) -> Replayed:
+        return fw.replay(path, server.grpc, speed=inf, seed=seed)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(not replayed.differences for replayed in threads.map(replay, range(4)))
+
+
+def test_frames_wait_for_what_was_completed_in_the_recording(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    transport = RecordingTransport(MemoryTransport(MemoryServer()), RecordWriter(path, Header("me", keeps_values=True)))
+    with open_session(transport) as session:
+        x = session.array(np.arange(4.0))
+        for _ in range(3):
+            x = x + 1
+            x.numpy()
+    with Recording(path) as recording:
+        replayed = Replay(MemoryTransport(MemoryServer()), recording, speed=inf, seed=0, client="me").run(30)
+    assert (replayed.differences, replayed.compared, replayed.ops) == ((), 3, 3)
+
+
+def test_a_recording_with_a_malformed_frame_is_refused(server: ServerProcess, tmp_path: Path) -> None:
+    records = _records(_recorded(server, tmp_path / "r", record_values=True))
+    frame = next(record for record in records if isinstance(record, SentFrame))
+    broken = wire.ClientFrame(number=1, bindings=b"\xc1").SerializeToString()
+    _rewrite(tmp_path / "r", [frame._replace(raw=broken)], keeps_values=True)
+    with pytest.raises(fw.ConfigurationError, match="the recording holds a malformed frame"):
+        fw.replay(tmp_path / "r", server.grpc)
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan")])
+def test_a_speed_is_above_0(tmp_path: Path, speed: float) -> None:
+    with pytest.raises(fw.ConfigurationError, match="speed"):
+        fw.replay(tmp_path / "r", "127.0.0.1:1", speed=speed)
+
+
+def test_a_server_that_is_not_there_is_an_error(server: ServerProcess, tmp_path: Path) -> None:
+    path = _recorded(server, tmp_path / "r", record_values=False)
+    with pytest.raises(fw.SessionLost):
+        fw.replay(path, "127.0.0.1:1")
