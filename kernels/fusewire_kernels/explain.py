@@ -1,4 +1,7 @@
-"""Explains a plan in words: the ops of each launch, why ops were not fused, and why launches are separate."""
+"""Explains a plan in lines of text.
+
+The lines tell which ops each launch computes, why ops were not fused, and why launches are separate.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,12 @@ _MOST_LINES = 400
 def explain(
     program: Program, fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime]
 ) -> tuple[str, ...]:
-    """One line for each launch, then one for each kind of refusal, then one for each launch that reads an input which
-    an earlier launch reads too.
+    """Returns three lists of lines, one behind another.
 
-    Ops are named as "name #index in the program". The first and the last list have at most `_MOST_LINES` lines.
+    The first list has a line for each launch. The second list has a line for each kind of refusal, which is a decision
+    not to fuse two ops. The third list has a line for each launch that shares an input with an earlier launch and does
+    not wait for that launch. An op is called by its name and its index in the program, as in "add #3". The first and
+    the third list show at most `_MOST_LINES` items each.
     """
     names = [f"{op.name} #{index}" for index, (op, _, _) in enumerate(program.ops)]
     ops_of = [_ops_of_group(names, fusion.graph, group) for group in fusion.groups]
@@ -33,7 +38,7 @@ def explain(
 
 
 def _ops_of_group(names: list[str], graph: Graph, group: Group) -> str:
-    """The names of the ops whose values a group computes, each once."""
+    """Returns the names of the ops that a group computes. Each name occurs once."""
     members = [*sorted(group.inlined), *group.members] if group.inlined else group.members
     values = graph.values
     return " + ".join(dict.fromkeys([names[values[number].origin] for number, _ in members]))
@@ -46,7 +51,10 @@ def _describe(launch: GroupedLaunch, ops_of: list[str]) -> str:
 
 
 def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
-    """One line for all refusals of the same ops for the same reason; the first refusal is the example."""
+    """Returns one line for each kind of refusal. A line names the two ops of the kind's first refusal.
+
+    Two refusals are of one kind if the ops have the same names and the reason is the same.
+    """
     examples: dict[tuple[str, str, str], tuple[str, str]] = {}
     times: dict[tuple[str, str, str], int] = {}
     values = fusion.graph.values
@@ -64,11 +72,12 @@ def _refusals(program: Program, names: list[str], fusion: Fusion) -> list[str]:
 
 
 def _separate(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int, Lifetime], inputs: int) -> list[str]:
-    """For each launch, why it is separate from the first launch that reads one of its inputs too.
+    """Returns a line for each launch that shares an input with an earlier launch.
 
-    Launches that wait for that first launch are left out.
+    The line names the first such earlier launch and the reason why the two launches are separate. A launch that waits
+    for that first launch gets no line.
     """
-    shared: dict[int, tuple[int, int]] = {}  # by launch: the first launch that reads one of its inputs, and that input
+    shared: dict[int, tuple[int, int]] = {}  # by launch: the first launch that shares an input with it, and the input
     for value in range(inputs):  # inputs are the first values of a graph
         reads = lifetimes[value].reads if value in lifetimes else []
         for launch, _ in reads:
@@ -85,7 +94,7 @@ def _separate(fusion: Fusion, launches: list[GroupedLaunch], lifetimes: dict[int
 
 
 def _waits(fusion: Fusion, launch: GroupedLaunch, other: GroupedLaunch) -> bool:
-    """Whether a launch waits for another, directly or indirectly."""
+    """Returns whether `launch` waits for `other`, directly or indirectly."""
     groups = fusion.groups
     ancestors = bits = 0
     for group in launch.groups:

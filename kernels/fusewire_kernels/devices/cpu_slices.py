@@ -1,4 +1,8 @@
-"""Runs plans on the CPU in slices of time. A slice is one foreign call, which reads the clock after each piece."""
+"""Runs plans on the CPU in slices of time.
+
+A slice is one call of a C function. The function runs pieces of the plan's launches, reads the clock after each piece,
+and returns once the slice has lasted long enough.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from fusewire_protos.errors import OutOfMemory
 
 
 class InPieces(Protocol):
-    """Launches in the layout of runtime.c, and the way in which they are divided into pieces."""
+    """The launches of a plan in the layout of runtime.c, and the division of each launch into pieces."""
 
     @property
     def launches_address(self) -> int: ...
@@ -28,18 +32,18 @@ class InPieces(Protocol):
 
 
 class CpuPlanInSlices:
-    """Implements `PlanInSlices`. `run_slice` is `fw_run_slice` of runtime.c."""
+    """Implements `PlanInSlices`. `run_slice` is the function `fw_run_slice` of runtime.c."""
 
     def __init__(self, run_slice: Callable[..., None], loaded: InPieces, slots: npt.NDArray[np.int64]) -> None:
         self._run_slice = run_slice
         self._loaded = loaded  # keeps the kernels loaded while the plan runs
         self._slots = slots
         self._slots_address = address_of(slots)
-        # Fw_position: the next launch, of that the instance, and of that the step.
+        # The layout is fw_position: the next launch, the next instance of the launch, the next step of the instance.
         self._position = np.zeros(3, np.int64)
-        self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # the sizes of a piece; its operands are below
-        self._operands = np.zeros(2 * loaded.divisions.most_operands, np.int64)
-        self._piece = np.array([self._sizes.ctypes.data, self._operands.ctypes.data], np.int64)  # fw_piece
+        self._sizes = np.zeros(loaded.divisions.most_sizes, np.int64)  # the sizes of a piece
+        self._operands = np.zeros(2 * loaded.divisions.most_operands, np.int64)  # two integers for each operand
+        self._piece = np.array([self._sizes.ctypes.data, self._operands.ctypes.data], np.int64)  # layout: fw_piece
         self._addresses = address_of(self._position), address_of(self._piece)
 
     def go_on(self, most_ns: int) -> bool:
@@ -75,7 +79,7 @@ class Divisions:
 
 
 class CpuSlices:
-    """Implements `PlansInSlices`. `arena` is a range that only sliced plans use."""
+    """Implements `PlansInSlices`. `arena` is memory that only plans in slices use."""
 
     def __init__(self, run_slice: Callable[..., None], arena: mmap.mmap) -> None:
         self._run_slice = run_slice
@@ -92,10 +96,13 @@ class CpuSlices:
 
 
 def too_large(arena_bytes: int, limit_bytes: int) -> OutOfMemory:
-    """Returns the error for a plan whose arena exceeds a range."""
+    """Returns the error for a plan that needs an arena larger than the memory reserved for arenas."""
     return OutOfMemory(f"a plan needs an arena of {arena_bytes} bytes; device.arena_bytes = {limit_bytes}")
 
 
 def address_of(memory: Any) -> int:
-    """Returns the address of a buffer. Raises TypeError or ValueError unless it is writable, dense and not empty."""
+    """Returns the address of a buffer.
+
+    Raises TypeError or ValueError if the buffer is read-only, not dense or empty.
+    """
     return ctypes.addressof(ctypes.c_char.from_buffer(memory))

@@ -1,14 +1,16 @@
 """Runs plans on an NVIDIA GPU. All work goes to one stream, which runs it in order.
 
-Because there is one stream, memory that is released may be handed out at once: its next user uses it later in the
-stream. The pool is CuPy's, so that the blocks of values and the temporaries of tier 0 share one bound. The arena is one
-range that is reserved at start, in which the arenas of rows lie one behind another.
+Released memory may be handed out at once, because the work of its next user comes later in the stream than the work
+of its last user. CuPy's memory pool holds the blocks of values and the temporaries of tier 0, so that one bound limits
+their sum. The arenas of all rows lie one behind another in one range of memory, which is reserved at start.
 
 Data from the host pass through a ring of page-locked pages. The device copies from a page asynchronously, and the page
-is used again once its fence is reached. So neither a write nor a slot table waits for the device unless the whole ring
-is in use. A large upload is gathered in page-locked memory from the start. All slot tables are copied to one place,
-because in a stream no copy can overtake the launches that read the previous table. A captured graph of a plan could be
-replayed with that place and with launches whose arguments lie behind pointers.
+is used again once its fence is reached. So a write or a slot table waits for the device only if the whole ring is in
+use. A large upload is gathered in page-locked memory from the start.
+
+All slot tables are copied to one place in device memory. This is safe, because in a stream no copy can overtake the
+launches that read the previous table. A CUDA graph could be captured from a plan and replayed, because all tables have
+this one place and because the arguments of a launch lie behind pointers.
 """
 
 from __future__ import annotations
@@ -43,13 +45,13 @@ DEFAULT_ARENA_BYTES = 1 << 28
 
 _MOST_ROWS = 65535  # the limit of a grid's z dimension
 _MOST_INSTANCES = 65535  # the limit of a grid's y dimension
-_UNBOUNDED_ROWS = 1 << 31  # of plans without an arena
-_OWN_SHARE = 1 / 32  # of the memory free at start: for modules, tables, and what the driver takes while kernels run
+_UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
+_OWN_SHARE = 1 / 32  # share of the free memory at start that is left for modules, tables and the driver
 
 
 @dataclass(frozen=True)
 class CudaReadback:
-    """A value in page-locked memory, which lives as long as the view."""
+    """A value in page-locked host memory. The memory lives as long as the view."""
 
     view: memoryview
 
@@ -58,7 +60,7 @@ class CudaReadback:
 
 
 class _Part(NamedTuple):
-    """A launch, or as many of its instances as one grid takes.
+    """A launch, or a part of a launch: as many of its instances as fit in one grid.
 
     `sizes_address` and `operands_address` are addresses in device memory.
     """
@@ -72,10 +74,11 @@ class _Part(NamedTuple):
 
 @dataclass(eq=False)
 class CudaPlan:
-    """A plan with its integers on the device, and its launches prepared for each bucket of row counts.
+    """A loaded plan, with prepared launches.
 
-    The prepared launches point at the two values that differ between submissions: `table_address`, and `rows`, the z
-    dimension of their grids.
+    `integers` is device memory with the sizes and operands of all launches. `calls` holds the prepared launches for
+    each bucket of row counts. Two values differ between submissions: `table_address`, and `rows`, which is the z
+    dimension of the grids. The prepared launches hold pointers to these two values.
     """
 
     plan: Plan
@@ -89,7 +92,10 @@ class CudaPlan:
 
 
 class _Retired(NamedTuple):
-    """Modules that no plan holds, and a fence behind the last launch of any of them. Dropping a module unloads it."""
+    """Modules that no plan holds, and a fence behind the last launch of their kernels.
+
+    CuPy unloads a module when the last reference to the module is dropped.
+    """
 
     fence: CudaFence
     modules: list[Any]
@@ -98,9 +104,10 @@ class _Retired(NamedTuple):
 class CudaDevice:
     """Implements `Device` on the first visible GPU. Raises ConfigurationError if there is none.
 
-    `memory_bytes` bounds blocks and temporaries, in use and kept (None: most of the memory free at start).
-    `arena_bytes` is the size of the range reserved for arenas. `why` becomes part of its description. In the thread
-    that uses the device CuPy works in the device's stream and memory.
+    `memory_bytes` bounds the memory of blocks and temporaries, including released memory that the pool keeps. None
+    stands for most of the memory that is free at start. `arena_bytes` is the size of the range reserved for arenas.
+    `why` becomes part of the device's description. In the thread that uses the device, CuPy uses the device's stream
+    and memory.
     """
 
     def __init__(
@@ -111,7 +118,7 @@ class CudaDevice:
         self._lane = cupy.cuda.Stream(non_blocking=True)
         self._stream = Stream(self._lane.ptr)
         self._pool = cupy.cuda.MemoryPool()
-        # Unbounded, because no request is refused for memory that the device itself needs.
+        # This pool has no bound, because no request is refused for memory that the device itself needs.
         self._own_pool = cupy.cuda.MemoryPool()
         self._used: set[Block] = set()  # keeps blocks alive, because a user may keep only a block's address
         self._thread: int | None = None
@@ -256,9 +263,9 @@ class CudaDevice:
         self._stream.launch(calls)
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
-        """Returns the launches of a plan.
+        """Returns the prepared launches of a plan.
 
-        Row counts between two powers of two share them, since their grids hardly differ.
+        All row counts with the same bit length share their launches, because their grids hardly differ.
         """
         bucket = rows.bit_length()
         calls = loaded.calls.get(bucket)
@@ -277,7 +284,7 @@ class CudaDevice:
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
 
     def _retire_unheld(self) -> None:
-        """Unloads modules that no plan holds, once the device has done every launch told so far."""
+        """Unloads modules that no plan holds, once the device has done every launch that was queued before."""
         unheld = self._modules.take_unheld()
         if unheld:
             self._retired.append(_Retired(self._stream.fence(), unheld))
@@ -287,14 +294,14 @@ class CudaDevice:
     # ---- memory and transfers ----
 
     def _take(self, size_bytes: int) -> Any:
-        """Allocates bounded memory, as CuPy's memory pointer. Raises OutOfMemory."""
+        """Allocates memory within the bound. Returns CuPy's memory pointer. Raises OutOfMemory."""
         try:
             return self._pool.malloc(max(size_bytes, 1))
         except cupy.cuda.memory.OutOfMemoryError as error:
             raise OutOfMemory(f"the device has no memory for {size_bytes} bytes: {error}") from None
 
     def _take_own(self, size_bytes: int) -> Any:
-        """Allocates memory that the device itself needs, as CuPy's memory pointer. Raises OutOfMemory."""
+        """Allocates memory for the device's own use. Returns CuPy's memory pointer. Raises OutOfMemory."""
         try:
             return self._own_pool.malloc(size_bytes)
         except cupy.cuda.memory.OutOfMemoryError as error:
@@ -312,7 +319,7 @@ class CudaDevice:
             page.fence = self._stream.fence()
 
     def _enter_thread(self) -> None:
-        """Makes CuPy use this stream and bounded memory in the calling thread."""
+        """Makes CuPy use the device's stream and its bounded memory pool in the calling thread."""
         if self._thread == threading.get_ident():
             return
         self._thread = threading.get_ident()
@@ -323,7 +330,7 @@ class CudaDevice:
 
 
 def _open_device() -> None:
-    """Creates the first GPU's context. Raises ConfigurationError."""
+    """Creates the CUDA context of the first GPU. Raises ConfigurationError if no GPU can be used."""
     try:
         runtime.setDevice(0)
         runtime.deviceSynchronize()
@@ -339,7 +346,7 @@ def _reserve(pool: Any, arena_bytes: int) -> Any:
 
 
 def _most_bytes() -> int:
-    """Returns the default bound on values: the free memory, less a share that the device needs itself."""
+    """Returns the default of `memory_bytes`: the free memory less `_OWN_SHARE`."""
     free_bytes: int = runtime.memGetInfo()[0]
     return int(free_bytes * (1 - _OWN_SHARE))
 
@@ -364,7 +371,7 @@ def _describe(memory_bytes: int, compiler: str, why: str) -> DeviceInfo:
 
 
 def _version(number: int) -> str:
-    """Returns a version as text; CUDA writes 13.1 as 13010."""
+    """Returns a version as text. CUDA encodes version 13.1 as the integer 13010."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
@@ -373,7 +380,10 @@ def _aligned(arena_bytes: int) -> int:
 
 
 def _flatten(plan: Plan) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Returns the sizes and operands of all launches in one array, never empty, and where each launch's begin."""
+    """Returns an array with the sizes and operands of all launches, and for each launch its first index in the array.
+
+    The array is never empty.
+    """
     integers = [0]
     places = []
     for launch in plan.launches:
@@ -410,7 +420,11 @@ def _load_module(path: str) -> Any:
 
 
 def _function(module: Any, entry: str) -> ctypes.c_void_p:
-    """Returns a kernel. Raises ServerFault, or OutOfMemory because the driver may load code on the first request."""
+    """Returns a kernel of a module.
+
+    Raises ServerFault if the module lacks the kernel. Raises OutOfMemory if the device has no memory for the kernel's
+    code, because the driver may load the code on the first request.
+    """
     try:
         return ctypes.c_void_p(module.get_function(entry).ptr)
     except driver.CUDADriverError as error:

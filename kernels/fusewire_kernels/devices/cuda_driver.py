@@ -1,8 +1,9 @@
-"""Makes the driver calls that every submission needs, cheaply even while other threads are busy.
+"""Makes the CUDA driver calls that every submission needs. The calls stay cheap while other threads are busy.
 
-CuPy's own calls release the interpreter lock. Beside a thread that computes, each call may then wait a whole switch
-interval to get the lock back, and a plan makes dozens of calls. The calls here keep the lock. They end within
-microseconds as long as the driver's queue is not full, which `Stream` ensures. Only waiting releases the lock.
+CuPy's own calls release Python's interpreter lock. If another thread computes in Python, each call may then wait a
+whole switch interval to get the lock back, and a plan makes dozens of calls. The calls here keep the lock. Each call
+ends within microseconds as long as the driver's queue is not full. `Stream` keeps the queue from becoming full. Only
+waiting for a fence releases the lock.
 """
 
 from __future__ import annotations
@@ -16,23 +17,23 @@ from cupy.cuda import driver, runtime
 
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
-# The arguments of cuLaunchKernel, made once: values that differ between launches lie behind its pointers.
+# The arguments of cuLaunchKernel. They are made once: some are pointers to the values that differ between launches.
 Call = tuple[Any, ...]
 
-OUT_OF_MEMORY = 2  # the status of both the driver and the runtime
+OUT_OF_MEMORY = 2  # the status that the driver and the runtime report
 
 _LIBRARY = "libcuda.so.1"
 _SUCCESS = 0
 _NOT_READY = 600
 _UNTIMED = runtime.eventDisableTiming | runtime.eventBlockingSync
 _TIMED = runtime.eventBlockingSync
-# The driver queues about a thousand operations; beyond that it blocks its caller.
+# The driver queues about a thousand operations. A call that exceeds this number blocks its caller.
 _OPERATIONS_A_MARK = 128
 _UNREACHED_MARKS = 3
 
 
 class EventPool:
-    """Events of one kind that are no longer waited for and can be recorded again. Any thread."""
+    """CUDA events of one kind that no fence uses and that can be recorded again. Any thread may use the pool."""
 
     def __init__(self, flags: int) -> None:
         self._flags = flags
@@ -50,12 +51,15 @@ class EventPool:
 
 
 class CudaFence:
-    """An event in a stream. Waiting sleeps. Both methods raise ServerFault if the device has become unusable."""
+    """A CUDA event in a stream.
+
+    `wait` sleeps instead of polling. `is_reached` and `wait` raise ServerFault if the device has become unusable.
+    """
 
     def __init__(self, events: EventPool) -> None:
         self._events = events
         self.event = events.take()
-        self._is_reached = False  # changes only from False to True; any thread
+        self._is_reached = False  # changes only from False to True, in any thread
 
     def is_reached(self) -> bool:
         if self._is_reached:
@@ -67,7 +71,7 @@ class CudaFence:
         return self._is_reached
 
     def wait(self) -> None:
-        if self.is_reached():  # asking keeps the interpreter lock, sleeping releases it
+        if self.is_reached():  # this query keeps the interpreter lock; sleeping releases it
             return
         try:
             runtime.eventSynchronize(self.event)
@@ -80,7 +84,7 @@ class CudaFence:
 
 
 class TimedCudaFence(CudaFence):
-    """A fence with an event of the pool of timed events."""
+    """A fence whose event also records the time at which the device reached it."""
 
     def ns_since(self, earlier: TimedCudaFence) -> int:
         elapsed_ms: float = runtime.eventElapsedTime(earlier.event, self.event)
@@ -91,9 +95,9 @@ AnyFence = TypeVar("AnyFence", bound=CudaFence)
 
 
 class Stream:
-    """Sends work to one stream. Used by one thread, whose CUDA context is current.
+    """Sends work to one CUDA stream. Only one thread uses the object, and the CUDA context is current in this thread.
 
-    Every method may raise ServerFault, because the driver reports earlier failures at later calls.
+    Every method may raise ServerFault, because the driver reports a failure of earlier work at a later call.
     """
 
     def __init__(self, address: int) -> None:

@@ -1,7 +1,7 @@
-"""Keeps compiled files loaded in a device, each once, for as long as a plan holds it.
+"""Loads each compiled file into a device once, and keeps the file loaded as long as a plan holds it.
 
-A plan may die in any thread and at any moment, even during a garbage collection. Its end is only recorded there. The
-device thread sees it when it next asks for files that no plan holds.
+Python may delete a plan in any thread and at any moment, even during a garbage collection. That thread only records
+that the plan has ended. The device thread reads the record when it next asks for files that no plan holds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ T = TypeVar("T")
 
 
 class LoadedFiles(Generic[T]):
-    """Loaded files by path, each as the object that `load` returns. Used by the device thread only."""
+    """Maps the path of each loaded file to the object that `load` returned for the path.
+
+    Only the device thread may call the methods.
+    """
 
     def __init__(self, load: Callable[[str], T]) -> None:
         self._load = load
         self._files: dict[str, T] = {}
         self._holders: Counter[str] = Counter()
-        self._ended: deque[frozenset[str]] = deque()  # the files of plans that have ended; any thread appends
+        self._ended: deque[frozenset[str]] = deque()  # for each plan that has ended, its files; any thread appends
 
     def __getitem__(self, path: str) -> T:
-        """Returns a file, and loads it if needed. It is unheld until a plan holds it."""
+        """Returns a file. Loads the file if needed. A new file counts as unheld until `hold` is called for the file."""
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = self._load(path)

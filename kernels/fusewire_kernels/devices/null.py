@@ -1,6 +1,6 @@
-"""Provides a device that computes nothing and completes work on command, for tests of scheduling and protocol.
+"""Provides a device for tests of scheduling and protocol. The device computes nothing and can complete work on command.
 
-It records every launch. Its memory is real (host arrays of zeros), so addresses and sizes are real too.
+The device records every launch. Its memory consists of host arrays of zeros, so that addresses and sizes are real.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from fusewire_protos.shapes import Spec
 
 
 class NullFence:
-    """A fence that is reached when the test says so.
+    """A fence that is reached when `reach` is called.
 
-    `reached_at_ns` is the time of the device's clock at that moment.
+    `reached_at_ns` is the time of the device's clock at that call.
     """
 
     def __init__(self, clock_ns: Callable[[], int], *, is_timed: bool) -> None:
@@ -51,7 +51,7 @@ class NullFence:
 
 @dataclass(frozen=True)
 class NullReadback:
-    """A value of zeros, or of the bytes written last."""
+    """A value that holds the bytes that were written last. All bytes are zero if nothing was written."""
 
     bytes_host: npt.NDArray[np.uint8]
 
@@ -67,7 +67,7 @@ class NullPlan:
 class NullDevice:
     """Implements `Device`. `launched` holds the plan and the row count of each launch, in order.
 
-    `clock_ns` is the device's clock, which changes only when a test sets it.
+    `clock_ns` is the time of the device's clock. Only a test changes this time.
     """
 
     def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
@@ -76,7 +76,7 @@ class NullDevice:
         self.live_bytes = 0
         self.clock_ns = 0
         self._memory_bytes = memory_bytes
-        self._told: deque[NullFence | None] = deque()  # work that is not reached; None stands for a launch
+        self._told: deque[NullFence | None] = deque()  # work that has not ended, oldest first; None stands for a launch
 
     @property
     def info(self) -> DeviceInfo:
@@ -156,7 +156,7 @@ class NullDevice:
         return fence
 
     def complete_next(self) -> bool:
-        """Ends the oldest launch, or reaches the oldest fence. Returns False if there is neither. Any thread."""
+        """Completes the oldest launch or fence. Returns False if nothing is left to complete. Any thread may call."""
         if not self._told:
             return False
         told = self._told.popleft()
@@ -166,7 +166,7 @@ class NullDevice:
         return True
 
     def _reach_timed(self) -> None:
-        """Reaches timed fences that no launch precedes."""
+        """Reaches each timed fence that is not behind a launch or another fence."""
         while self._told and (told := self._told[0]) is not None and told.is_timed:
             told.reach()
             self._told.popleft()

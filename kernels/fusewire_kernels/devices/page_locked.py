@@ -1,8 +1,8 @@
-"""Keeps page-locked host memory for reuse: pages that writes pass through, and areas in which uploads are gathered.
+"""Keeps page-locked host memory for reuse. Writes pass through small pages. Large uploads are gathered in areas.
 
-The device copies from such memory by itself while the host goes on. Page-locking memory takes milliseconds, during
-which the caller waits. So all of this memory is allocated at start, and an upload that finds no area uses ordinary
-memory.
+The device copies from page-locked memory by itself while the host goes on. To page-lock memory takes milliseconds, and
+the caller waits meanwhile. So all pages and areas are allocated at start, and an upload that finds no free area uses
+ordinary memory.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, CudaFence
 from fusewire_protos.errors import ConfigurationError
 
 PAGE_BYTES = 1 << 18
-AREA_BYTES = 1 << 26  # a larger upload is gathered in ordinary memory, and so is one below LEAST_BYTES
-LEAST_BYTES = 1 << 20
+AREA_BYTES = 1 << 26  # the size of an area; a larger upload is gathered in ordinary memory
+LEAST_BYTES = 1 << 20  # a smaller upload is gathered in ordinary memory
 
 _PAGES = 64
 _AREAS = 2
@@ -30,7 +30,7 @@ _AREAS = 2
 
 @dataclass(eq=False)
 class Page:
-    """Page-locked memory. While its fence is not reached, the device copies from it."""
+    """Page-locked memory. The device may copy from the memory until the fence is reached."""
 
     address: int
     view: memoryview
@@ -42,7 +42,7 @@ class Page:
 
 
 class Lent:
-    """An area that belongs to one upload for as long as this object lives."""
+    """An area that is lent to one upload. The area is free again when this object is deleted."""
 
     def __init__(self, page: Page, areas: deque[Page]) -> None:
         self.page = page
@@ -53,17 +53,20 @@ class Lent:
 
 
 class Areas:
-    """Lends areas. Any thread: a borrower takes an area out of a deque, and it returns to the end of the deque."""
+    """Lends areas. Any thread may borrow an area.
+
+    A borrower takes an area from the front of a deque. An area that is given back goes to the end of the deque.
+    """
 
     def __init__(self) -> None:
-        """Allocates the areas, or fewer if the host has no memory for all."""
+        """Allocates as many of the areas as the host has memory for."""
         self._free: deque[Page] = deque()
         with suppress(MemoryError):
             while len(self._free) < _AREAS:
                 self._free.append(_page(AREA_BYTES))
 
     def lend(self, size_bytes: int) -> Lent | None:
-        """Lends an area for an upload of this size. Returns None for other sizes, or if all areas are in use."""
+        """Lends an area for an upload. Returns None if areas are not for uploads of this size or if all are in use."""
         if not LEAST_BYTES <= size_bytes <= AREA_BYTES:
             return None
         for _ in range(_AREAS):
@@ -78,7 +81,7 @@ class Areas:
 
 
 def page_ring() -> Iterator[Page]:
-    """Returns an endless iterator over the pages in turn. Raises ConfigurationError."""
+    """Allocates the pages. Returns an endless iterator over the pages in turn. Raises ConfigurationError."""
     try:
         return cycle([_page(PAGE_BYTES) for _ in range(_PAGES)])
     except MemoryError as error:
@@ -86,7 +89,7 @@ def page_ring() -> Iterator[Page]:
 
 
 def allocate(size_bytes: int) -> Any:
-    """Allocates page-locked memory, as CuPy's pointer. Raises MemoryError."""
+    """Allocates page-locked memory. Returns CuPy's pointer. Raises MemoryError."""
     try:
         return cupy.cuda.alloc_pinned_memory(size_bytes)
     except runtime.CUDARuntimeError as error:

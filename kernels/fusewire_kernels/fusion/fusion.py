@@ -1,4 +1,8 @@
-"""What vertical fusion results in: the groups of a graph, what waits for what, and why values are apart."""
+"""Describes the result of vertical fusion, which puts values of a graph into groups.
+
+The result tells which values each group computes, which groups a group waits for, and why values are in different
+groups.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,11 @@ from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement
 from fusewire_kernels.graph.graph import INDEX, POINTWISE, Graph, Operand, Value
 
-INLINED_FORMS = (POINTWISE, INDEX)  # of values that may be computed again in each group that uses them
+INLINED_FORMS = (POINTWISE, INDEX)  # values of these forms may be computed again in each group that uses them
 
 
 class Refusal(NamedTuple):
-    """Why a value is not in the group that computes one of its operands."""
+    """The reason why `value` is not in the group that computes `producer`, one of its operands."""
 
     value: int
     producer: int
@@ -21,11 +25,13 @@ class Refusal(NamedTuple):
 
 
 class Fusion(NamedTuple):
-    """The groups of a graph in an order in which they may run.
+    """The groups of a graph, in an order in which they may run.
 
-    `group_of[value]` is an index into `groups`, or None: leaves, assemblies and inlined values belong to no group.
-    `writers[assembly]` are the stores into that assembly. `is_stored[value]`: the value needs a buffer, because another
-    group reads it or because it is live. `waits_for[group]` are indices of the groups that must end before it begins.
+    `group_of[value]` is an index into `groups`. The index is None for leaves, assemblies and inlined values, because
+    these belong to no group. An assembly is a value that several stores fill: `writers[assembly]` are these stores. An
+    inlined value is computed again in each group that uses it. `is_stored[value]` tells whether the value needs a
+    buffer, because another group reads the value or because the value is a live result. `waits_for[group]` are the
+    indices of the groups that must end before the group begins.
     """
 
     graph: Graph
@@ -38,14 +44,17 @@ class Fusion(NamedTuple):
 
 
 def placement_of_result(value: Value, placement: Placement) -> Placement:
-    """The placement of a value's result, given that of its work; they differ in the axes that the value reduces."""
+    """Returns the placement of a value's result, given the placement of the points at which the value is computed.
+
+    The two placements differ only for a reduction: the result has distance 0 along each reduced axis.
+    """
     if not value.axes:
         return placement
     return tuple([0 if axis in value.axes else place for axis, place in enumerate(placement)])
 
 
 def inlined_as(values: tuple[Value, ...], group: Group, operand: Operand, placement: Placement) -> Member | None:
-    """The member that computes an inlined operand in this group, or None if the group does not compute it."""
+    """Returns the member that computes an inlined operand in this group, or None if the group does not compute it."""
     value = values[operand.value]
     if not group.inlined or value.form not in INLINED_FORMS:
         return None

@@ -1,7 +1,8 @@
-"""Records the groups that fusion forms: their values, and the groups that each of them waits for.
+"""Records the groups that fusion forms: the values of each group, and the groups that each group waits for.
 
-A group as a whole waits for another group as a whole, so two groups must never wait for each other. To find that out at
-once each group keeps the numbers of all groups it waits for, directly or indirectly, as the bits of one integer.
+A group begins after all groups that it waits for have ended, so two groups must never wait for each other. Each group
+keeps the numbers of all groups that it waits for, directly or indirectly, as the bits of one integer. So fusion finds
+out in one step whether a group waits for another.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from fusewire_kernels.graph.graph import Operand
 
 
 class Member(NamedTuple):
-    """A value of a group, computed at the points of `placement`."""
+    """A value of a group. The group computes the value at the points of `placement`."""
 
     value: int
     placement: Placement
@@ -30,33 +31,35 @@ class Access(NamedTuple):
 class Group:
     """Values that one kernel computes.
 
-    `members` are in order of computation. Fusion consults the other attributes before it lets a value join.
+    `members` are in order of computation. Fusion checks the other attributes before it adds a value to the group. The
+    module `placement` explains the points, breaks and walk of a group. In the notes, an INDEX value is a value whose
+    elements are positions along an axis.
     """
 
     is_product: bool = False
     walk: Walk | None = None
     breaks: frozenset[int] = frozenset()
-    uncut: frozenset[Walk] = frozenset()  # axes whose positions an INDEX value gives: each must be one loop
-    turned: frozenset[Access] = frozenset()  # stores of members whose order differs from that of the space
+    uncut: frozenset[Walk] = frozenset()  # the axes of INDEX values: each axis must be one loop
+    turned: frozenset[Access] = frozenset()  # stores that members may need, in another order than the points
     inlined: frozenset[Member] = frozenset()
-    exposed: int = 0  # how many members other groups may read: each of these may need a store
+    exposed: int = 0  # how many members other groups may read and may therefore need a store
     reductions: int = 0
-    has_waiting: bool = False  # whether another group waits for this one
-    ancestors: int = 0  # bits: the groups in `waits_for` and all groups that these wait for
+    has_waiting: bool = False  # whether another group waits for this group
+    ancestors: int = 0  # bits: the groups that this group waits for, directly or indirectly
 
     def __init__(self, number: int, elements: int) -> None:
         self.number = number
         self.elements = elements
         self.members: list[Member] = []
         self.accesses: set[Access] = set()
-        self.waits_for: set[int] = set()  # numbers of the groups that must end before this one begins
+        self.waits_for: set[int] = set()  # numbers of the groups that must end before this group begins
 
 
 class Groups:
-    """The groups of a graph with `values` values, by number.
+    """The groups of a graph, by number. `values` is the number of the graph's values.
 
-    `of[value]` is the group that computes the value, or None. `root[number]` is the group's own number, or the number
-    of the group into which it was merged.
+    `of[value]` is the group that computes the value, or None. `root[number]` is the number of the group into which
+    group `number` was merged, or `number` itself if the group was not merged.
     """
 
     def __init__(self, values: int) -> None:
@@ -78,7 +81,7 @@ class Groups:
         self.of[member[0]] = group
 
     def wait(self, group: Group, others: Iterable[int]) -> None:
-        """Makes a group wait for others: it begins after they have ended."""
+        """Makes `group` wait for the groups with the numbers `others`. A group never waits for itself."""
         added = 0
         for number in others:
             if number != group.number:
@@ -95,7 +98,11 @@ class Groups:
                     third.ancestors |= added
 
     def merge(self, group: Group, other: Group) -> None:
-        """Merges `other` into `group`: its members, the groups it waits for, and the groups that wait for it."""
+        """Merges `other` into `group`.
+
+        `group` gets the members of `other` and waits for the groups that `other` waits for. All groups that waited for
+        `other` wait for `group`.
+        """
         group.members = sorted(group.members + other.members)
         for member in other.members:
             self.of[member.value] = group
@@ -109,8 +116,8 @@ class Groups:
                 third.ancestors |= both | group.ancestors
 
     def in_order(self) -> list[Group]:
-        """The groups that were not merged into others, in an order in which they may run."""
+        """Returns the groups that were not merged into others, in an order in which they may run."""
         alive = [group for group in self._groups if self.root[group.number] == group.number and group.members]
-        # A group has more ancestors than any group it waits for, so this order puts it behind them.
+        # A group has more ancestors than each group that it waits for, so this order puts the group behind them.
         alive.sort(key=lambda group: (group.ancestors.bit_count(), group.members[0].value))
         return alive

@@ -1,7 +1,8 @@
 """Fuses horizontally: equal groups that do not wait for one another become the instances of one launch.
 
-The level of a group is the length of the longest chain of groups that it waits for. Groups of one level are
-independent, so those with the same kernel and sizes share a launch. Launches run level by level.
+Each group has a level. The level is 1 if the group waits for no group. Otherwise the level is one more than the highest
+level of a group that it waits for. Groups of one level do not wait for one another, so the groups of one level with the
+same kernel and sizes share a launch. Launches run level by level.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from fusewire_kernels.fusion.lowering import Instance, Lowered
 
 
 class GroupedLaunch(NamedTuple):
-    """The groups that run in one launch, as indices into the fusion's groups, and the kernel they share."""
+    """A launch of groups that share the kernel `lowered`. `groups` are indices into the fusion's groups."""
 
     lowered: Lowered
     groups: tuple[int, ...]
 
 
 def schedule(fusion: Fusion, instances: list[Instance]) -> list[GroupedLaunch]:
-    """The launches that run all groups, as few as the levels allow, in the order in which they run."""
+    """Returns the launches of all groups, as few as the levels allow, in the order in which the launches run."""
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
     levels = _levels(fusion)
     for group, (lowered, _, _) in enumerate(instances):

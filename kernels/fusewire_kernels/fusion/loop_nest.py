@@ -1,8 +1,8 @@
-"""Describes a group of loops without naming its values and buffers, so that equal groups share a kernel.
+"""Describes a group that runs as loops. The description names no values and buffers, so equal groups share a kernel.
 
-A *loop nest* holds everything that decides the kernel of a group and its sizes. The groups of a repeated loop body
-differ only in their buffers, so they have one loop nest. An *outline* is a shorter key that decides the loop nest.
-Groups with equal outlines have equal loop nests, so the loop nest is written only once for them.
+A *loop nest* holds everything that decides the kernel of a group and the kernel's sizes. The groups of a repeated loop
+body differ only in their buffers, so these groups have the same loop nest. An *outline* is a shorter key. Groups with
+equal outlines have equal loop nests, so a loop nest is made only once for each outline.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from fusewire_protos.shapes import Shape
 
 
 class NestArgument(NamedTuple):
-    """An argument of a loop nest: buffer number `buffer` of the group, and how the group moves through it.
+    """An argument of a loop nest: the number of the group's buffer, and how the group moves through the buffer.
 
-    A slot holds one value and has no shape.
+    `shape`, `strides` and `placement` describe the moves. The slot table itself holds the value of a slot, so a slot
+    has one value and no shape.
     """
 
     buffer: int
@@ -34,18 +35,18 @@ class NestArgument(NamedTuple):
 
 
 class NestNode(NamedTuple):
-    """One computed value of a loop nest. An operand is the number of a node, or an argument."""
+    """A value that a loop nest computes. Each operand is the number of another node, or an argument."""
 
     body: str
     is_reduction: bool
     operand_dtype: DType
     dtype: DType
     operands: tuple[int | NestArgument, ...]
-    axis: Walk | None  # of an INDEX value: the axis whose positions it gives
+    axis: Walk | None  # the axis whose positions are the elements; only for an INDEX value
 
 
 class LoopNest(NamedTuple):
-    """All that decides a loop kernel and its sizes. A store is a pair: its source, and the argument it writes."""
+    """All that decides a loop kernel and its sizes. A store is a pair: the source, and the argument that it writes."""
 
     elements: int
     walk: Walk | None
@@ -55,7 +56,10 @@ class LoopNest(NamedTuple):
 
 
 def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
-    """The loop nest of group number `index`, a group of loops, and the buffers that the loop nest numbers."""
+    """Returns the loop nest of group number `index`, and the buffers to which the numbers in the loop nest refer.
+
+    The group must run as loops: it must not be a product.
+    """
     group = fusion.groups[index]
     writer = _LoopNestWriter(fusion, index)
     writer.write()
@@ -64,16 +68,18 @@ def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
 
 
 def outline_of(fusion: Fusion, group: Group) -> tuple[tuple[Any, ...], list[Operand]] | None:
-    """The outline of a group and the buffers that it numbers; None if a member has no `kind` or is inlined.
+    """Returns the outline of a group, and the buffers to which the numbers in the outline refer.
 
-    An outline holds the group's space and for each member: its kind, its placement, whether it is stored, and what it
-    reads. Members that are read are numbered from 0 up, buffers from -1 down in order of first use.
+    Returns None if a member has no `kind` or if the group has inlined values. An outline holds the group's number of
+    points, its walk and its breaks. For each member the outline holds the kind, the placement, whether the member is
+    stored, and the numbers of the operands. An operand that is a member has the number 0, 1, 2 …, and a buffer has the
+    number -1, -2, -3 … in order of first use.
     """
     if group.inlined:
         return None
     values, is_stored = fusion.graph.values, fusion.is_stored
     outline: list[Any] = [group.elements, group.walk, group.breaks]
-    number_of: dict[object, int] = {}  # key: the value of a member; value, offset and moves of a buffer
+    number_of: dict[object, int] = {}  # key: the value of a member, or the (value, offset, moves) of a buffer
     buffers: list[Operand] = []
     for position, (number, placement) in enumerate(group.members):
         value = values[number]
@@ -107,7 +113,7 @@ class _LoopNestWriter:
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
         self._group = fusion.groups[index]
-        self._node_of: dict[object, int] = {}  # key: the value of a member, or an inlined member
+        self._node_of: dict[object, int] = {}  # key: the number of a member's value, or a `Member`
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
     def write(self) -> None:
@@ -154,7 +160,10 @@ class _LoopNestWriter:
         return self._array_argument(operand, placement) if member is None else self._inlined(member)
 
     def _inlined(self, member: Member) -> int:
-        """The node of an inlined value; its operands are computed again too, at the same points."""
+        """Returns the number of the node of an inlined value. Adds the node if it is missing.
+
+        The operands of the value are inlined too. They are computed at the same points.
+        """
         known = self._node_of.get(member)
         if known is not None:
             return known
@@ -175,7 +184,10 @@ class _LoopNestWriter:
         return NestArgument(self._buffer(operand), value.dtype, False, shape, strides, placement, gathered)
 
     def _buffer(self, operand: Operand) -> int:
-        """The number of an operand's buffer; operands of one value at other offsets count as other buffers."""
+        """Returns the number of an operand's buffer.
+
+        Two operands count as different buffers if they view one value at different offsets.
+        """
         value, (_, _, offset, moves) = operand
         key = (value, offset, moves)
         known = self._buffer_of.get(key)

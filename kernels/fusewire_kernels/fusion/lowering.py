@@ -1,6 +1,7 @@
-"""Lowers each group to a kernel: finds its loops, merges dimensions and numbers its values.
+"""Lowers each group to a kernel: finds the kernel's loops, merges dimensions and numbers the values.
 
-A kernel of loops is made from the loop nest of the group, so the groups of a repeated loop body are lowered once.
+A kernel of loops is made from the loop nest of the group. The groups of a repeated loop body have the same loop nest,
+so they are lowered only once.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ _CLASSES = {0: Stride.ZERO, 1: Stride.UNIT}  # any other stride is Stride.ANY
 class Lowered(NamedTuple):
     """A kernel with its sizes.
 
-    `strides[argument]`: by how many elements the argument moves in each dimension of the kernel. `buffers[argument]`:
-    the number of its buffer in the loop nest. `operations`, `moved_elements` (one count an argument) and `moved_bytes`
-    (of all arguments) are counts for one instance.
+    `strides[argument]` tells by how many elements the argument moves at one step of each dimension of the kernel.
+    `buffers[argument]` is the number of the argument's buffer in the loop nest. `operations`, `moved_elements` and
+    `moved_bytes` are counts for one instance: `moved_elements` has a count for each argument, `moved_bytes` is the sum
+    over all arguments.
     """
 
     kernel: Kernel
@@ -54,7 +56,7 @@ class Lowered(NamedTuple):
 class Instance(NamedTuple):
     """One instance of a launch: a group with its kernel and operands.
 
-    `operands` are in the order of the kernel's arguments; the last `outputs` of them are written.
+    `operands` are in the order of the kernel's arguments. The kernel writes the last `outputs` operands.
     """
 
     lowered: Lowered
@@ -69,7 +71,7 @@ class Instance(NamedTuple):
 
 
 def lower(fusion: Fusion) -> list[Instance]:
-    """One instance for each group, in the order of the groups."""
+    """Returns an instance for each group, in the order of the groups."""
     alike: dict[tuple[Any, ...], Instance] = {}  # by outline: the first instance with that outline
     return [
         _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
@@ -104,7 +106,7 @@ def _product_kernel(
 ) -> tuple[ProductKernel, tuple[int, ...]]:
     rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
     if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
-        # The whole batch shares one matrix b, so it is one product whose rows are those of all matrices a.
+        # The whole batch shares one matrix b. So the batch is one product: its rows are the rows of all matrices a.
         row_stride = a.strides[-2] if rows != 1 else batch[0][1]
         rows, batch = rows * batch[0][0], []
     else:
@@ -125,7 +127,7 @@ _BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
 
 
 def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
-    """The batch dimensions of a product, as few as strides allow."""
+    """Returns the batch dimensions of a product. Merges neighbouring dimensions where the strides allow it."""
     merged: list[_BatchLoop] = []
     for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
         if extent == 1:
@@ -138,7 +140,7 @@ def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
 
 
 def _distinct_elements(shape: Shape, strides: Shape) -> int:
-    """The number of elements that a view shows; a repeated element counts once."""
+    """Returns the number of elements that a view shows. A repeated element counts once."""
     return prod(dim for dim, stride in zip(shape, strides, strict=True) if stride)
 
 
@@ -146,7 +148,10 @@ def _distinct_elements(shape: Shape, strides: Shape) -> int:
 
 
 def _lower_loops(fusion: Fusion, index: int, alike: dict[tuple[Any, ...], Instance]) -> Instance:
-    """The instance of a group of loops. Groups of one outline differ in their buffers alone, so they share a kernel."""
+    """Returns the instance of a group that runs as loops.
+
+    Groups with equal outlines share a kernel, because such groups differ only in their buffers.
+    """
     outlined = outline_of(fusion, fusion.groups[index])
     if outlined is None:
         return _lowered_by_loop_nest(fusion, index)
@@ -165,7 +170,10 @@ def _lowered_by_loop_nest(fusion: Fusion, index: int) -> Instance:
 
 
 class _Loop(NamedTuple):
-    """One loop over a space: `extent` points, `stride` apart. `is_inner`: it runs along the walk."""
+    """A loop over `extent` points of a group's space, `stride` apart.
+
+    `is_inner` tells whether the loop runs along the walk, which is the points that a reduction reduces to one.
+    """
 
     extent: int
     stride: int
@@ -178,7 +186,7 @@ def _lowered_loops(nest: LoopNest) -> Lowered:
 
 
 class _KernelWriter:
-    """Writes the kernel of a loop nest: merges loops where every argument allows it, numbers arguments and nodes."""
+    """Makes the kernel of a loop nest: merges loops where every argument allows it, and numbers arguments and nodes."""
 
     def __init__(self, nest: LoopNest) -> None:
         self._nest = nest
@@ -192,7 +200,7 @@ class _KernelWriter:
         self._inner = [loop for loop in merged.loops if loop.is_inner]
         assert len(self._inner) <= 1, "every argument moves by one stride along the walk"
         self._moves = {argument: tuple(moves) for argument, moves in zip(arrays, merged.strides, strict=True)}
-        # The kernel distinguishes classes of strides from this dimension on.
+        # From this dimension on the kernel distinguishes the strides 0 and 1 from other strides.
         self._first_classed = max(len(self._outer) - 1, 0)
         if nest.walk is not None and self._outer and not are_columns(map(self._argument, self._inputs)):
             self._first_classed = len(self._outer)
@@ -242,7 +250,10 @@ class _KernelWriter:
         return len(self._is_inner) - 1
 
     def _as_inner(self, number: int, dtype: DType) -> int:
-        """The value at every inner point, also where it is the same at all of them."""
+        """Returns the number of an inner value, which has an element for each inner point.
+
+        An inner value keeps its number. Any other value is the same at all inner points: a new node repeats the value.
+        """
         if self._is_inner[number]:
             return number
         self._nodes.append(Node("cast", (number,), dtype, dtype, True))
@@ -300,7 +311,7 @@ class _Merged(NamedTuple):
 
 
 def _inputs_of(nest: LoopNest) -> list[NestArgument]:
-    """The arguments that the loop nest reads, each once, in order of first use."""
+    """Returns the arguments that the loop nest reads. Each argument occurs once, in order of first use."""
     found: dict[NestArgument, None] = {}
     for node in nest.nodes:
         for operand in node.operands:
@@ -313,7 +324,7 @@ def _inputs_of(nest: LoopNest) -> list[NestArgument]:
 
 
 def _loops(nest: LoopNest) -> list[_Loop]:
-    """One loop between each two neighbouring breaks, outermost first."""
+    """Returns one loop for each two neighbouring breaks, outermost first."""
     cuts = sorted(nest.breaks | {1, nest.elements})
     walk = nest.walk or Walk(1, 0)
     loops = [_Loop(high // low, low, walk.stride <= low < walk.stride * walk.extent) for low, high in pairwise(cuts)]
@@ -321,7 +332,7 @@ def _loops(nest: LoopNest) -> list[_Loop]:
 
 
 def _strides(argument: NestArgument, loops: list[_Loop]) -> list[int]:
-    """The number of elements by which an argument moves in each loop."""
+    """Returns for each loop the number of elements by which an argument moves at one step."""
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
@@ -331,7 +342,7 @@ def _strides(argument: NestArgument, loops: list[_Loop]) -> list[int]:
 
 
 def _merged(loops: list[_Loop], strides: list[list[int]], axes: set[Walk]) -> _Merged:
-    """Merges neighbouring loops wherever every array moves through both by one stride; `axes` must stay loops."""
+    """Merges two neighbouring loops if every array moves through both with one stride. Merges no loop of `axes`."""
     kept: list[_Loop] = []
     columns: list[list[int]] = []
     for loop, column in sorted(

@@ -1,7 +1,8 @@
-"""Checks whether a group can take further values: common loops, one walk, and the limits of a kernel.
+"""Checks whether a group can take further values.
 
-A group has at most one walk along which it reduces, and every array of the group must move by one stride along that
-walk. The axes of a new member and those of the group must have common loops. The kernel must stay within limits.
+There are three conditions. The group has at most one walk (the points that a reduction reduces to one), and every array
+of the group must move by one stride along the walk. The axes of a new member and the axes of the group must have common
+loops. The kernel must stay within its limits.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from fusewire_kernels.fusion.placement import Placement, Walk
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import INDEX, REDUCTION, Operand, Value
 
-MOST_NODES = 200  # of a kernel: longer kernels gain little and compile slowly
-MOST_ARGUMENTS = 30  # arrays of a kernel, read or stored
-MOST_REDUCTIONS = 8  # of a kernel: partial results of all its reductions are held at the same time
-LONG_WALK, FEW_WALKS = 1 << 16, 16  # fewer walks than this, each longer than this, use a small part of a device
+MOST_NODES = 200  # nodes of a kernel; longer kernels gain little and compile slowly
+MOST_ARGUMENTS = 30  # arrays that a kernel reads or stores
+MOST_REDUCTIONS = 8  # reductions of a kernel, which holds the partial results of all of them at the same time
+LONG_WALK, FEW_WALKS = 1 << 16, 16  # a kernel with fewer and longer walks uses a small part of a device
 
 
 class Needs(NamedTuple):
-    """Requirements of values on the group that they join; the fields mean what they mean in `Group`.
+    """The requirements of values on the group that they join.
 
-    `members`, `exposed` and `reductions` are counts.
+    Each field has the same meaning as in `Group`, but `members` is a count.
     """
 
     walk: Walk | None
@@ -40,19 +41,22 @@ class Needs(NamedTuple):
 
 
 def turned_of(value: Value, placement: Placement) -> frozenset[Access]:
-    """The store that the value may need, if its elements lie in another order than the points of the space."""
+    """Returns the store that the value may need, if its elements lie in another order than the points of the space.
+
+    Otherwise, and for a value that is a store or a reduction, the result is empty.
+    """
     if placement == views.dense_strides(value.shape) or value.target is not None or value.form is REDUCTION:
         return frozenset()
     return frozenset((Access(Operand(0, views.dense(value.shape)), placement),))
 
 
 def positions_of(value: Value, placement: Placement) -> frozenset[Walk]:
-    """The axis whose positions an INDEX value gives; empty for any other value."""
+    """Returns the axis of an INDEX value, whose elements are the positions along the axis. Empty for other values."""
     return frozenset((Walk(value.shape[0], placement[0]),)) if value.form is INDEX else frozenset()
 
 
 def misfit(group: Group, needs: Needs) -> str | None:
-    """The reason why a group cannot meet these needs, or None if it can."""
+    """Returns the reason why a group cannot meet these needs, or None if the group can meet them."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
         return f"a kernel has at most {MOST_NODES} nodes"
     arrays = len(group.accesses) + group.exposed + len(needs.accesses) + needs.exposed
@@ -72,7 +76,7 @@ def misfit(group: Group, needs: Needs) -> str | None:
 
 
 def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
-    """The reason if some array does not move by one stride along the walk, or None."""
+    """Returns None if every array moves by one stride along the walk, or else the reason why values cannot join."""
     if walk is None:
         return None
     for (_, layout), placement in chain(*accesses):
@@ -82,9 +86,9 @@ def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
 
 
 def is_crowded(walk: Walk | None, elements: int) -> bool:
-    """Whether a kernel with these walks would use a small part of the device, because one worker does one walk.
+    """Returns whether a kernel with few and long walks would use only a small part of the device.
 
-    Pointwise work should not be slowed down by being in such a kernel.
+    The reason is that one worker computes one walk. Pointwise work in such a kernel would be slow.
     """
     return walk is not None and walk.extent > LONG_WALK and elements < FEW_WALKS * walk.extent
 
@@ -101,7 +105,7 @@ def _all_breaks(group: Group, needs: Needs) -> frozenset[int]:
 
 
 def add_needs(group: Group, needs: Needs) -> None:
-    """Changes the group so that it meets the needs of values that join it; the caller updates `exposed`."""
+    """Changes a group so that it meets the needs of values that join. The caller updates `exposed`."""
     group.breaks = _all_breaks(group, needs)
     group.walk = needs.walk
     group.uncut |= needs.uncut
@@ -112,7 +116,7 @@ def add_needs(group: Group, needs: Needs) -> None:
 
 
 def needs_of(group: Group, other: Group) -> Needs:
-    """The needs of all members of `other` together, were they to join `group`."""
+    """Returns the needs that all members of `other` together would have in `group`."""
     walk = group.walk if other.walk is None else other.walk
     return Needs(
         walk,

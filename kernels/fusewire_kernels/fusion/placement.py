@@ -1,12 +1,15 @@
 """Computes at which points of a group's iteration space the elements of a value lie.
 
 The space of a group has `elements` points, numbered from 0. A *placement* has one number for each axis of a shape: the
-distance between the points of two neighbouring elements along that axis; 0 along axes of length 1. A value in C order
-is placed by its dense strides, its transpose by the same strides permuted, and its reshape by finer or coarser strides.
-None of these names a loop. Loops follow at the end: `breaks` are the strides at which some axis begins or ends, and one
-loop lies between two neighbouring breaks. Such loops exist if each break divides the next.
+distance between the points of two neighbouring elements along the axis. The number is 0 for an axis of length 1. If the
+elements of a value lie at the points in C order, the placement is the dense strides of the value. The placement of the
+value's transpose is then the same strides permuted, and the placement of its reshape is finer or coarser strides.
 
-In a space with reductions, the points that are reduced to one are evenly apart. They are called the *walk*.
+Placements need no loops. The loops of a group are found once all its values are placed. An axis begins at its distance,
+and it ends at its distance times its length. The *breaks* of a group are all these numbers of all its axes. There is
+one loop for each two neighbouring breaks. Such loops exist if each break divides the next.
+
+A *walk* is the points that a reduction reduces to one. The points of a walk are evenly apart.
 """
 
 from __future__ import annotations
@@ -23,11 +26,14 @@ from fusewire_protos.shapes import Shape
 _CACHED = 1 << 14
 
 Placement = tuple[int, ...]
-Partial = tuple[int | None, ...]  # a placement with None for each axis along which a view repeats: it may be any
+Partial = tuple[int | None, ...]  # a placement with None for each axis along which a view repeats; any number fits
 
 
 class Walk(NamedTuple):
-    """`extent` points of a space, `stride` apart: those that a reduction reduces to one, or those of one axis."""
+    """`extent` points of a space, each `stride` behind the one before.
+
+    A walk is the points that a reduction reduces to one, or the points of an axis.
+    """
 
     extent: int
     stride: int
@@ -35,9 +41,10 @@ class Walk(NamedTuple):
 
 @lru_cache(_CACHED)
 def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial | None:
-    """The placement of a view, given the `shape` and the `placement` of the viewed value.
+    """Returns the placement of a view, given the `shape` and the `placement` of the viewed value.
 
-    None if the view does not show every element of the value, because view and value then have no common points.
+    Returns None if the view does not show every element of the value, because the view then has other points than the
+    value. Returns None also if no even distance is found along an axis of the view.
     """
     if not _shows_everything(layout, shape):
         return None
@@ -56,9 +63,9 @@ def through_view(layout: Layout, shape: Shape, placement: Placement) -> Partial 
 
 @lru_cache(_CACHED)
 def behind_view(layout: Layout, shape: Shape, placement: Placement) -> Placement | None:
-    """The placement of a value of `shape`, given the `placement` of its view: the inverse of `through_view`.
+    """Returns the placement of a value of `shape`, given the `placement` of its view: the inverse of `through_view`.
 
-    None if the view hides elements or splits an axis of the value.
+    Returns None if the view hides elements or splits an axis of the value.
     """
     if not _shows_everything(layout, shape):
         return None
@@ -73,7 +80,7 @@ def behind_view(layout: Layout, shape: Shape, placement: Placement) -> Placement
 
 
 def agree(a: Partial, b: Partial) -> Partial | None:
-    """The placement that agrees with both, or None if they contradict each other."""
+    """Returns the placement that agrees with `a` and with `b`, or None if `a` and `b` contradict each other."""
     if a == b:
         return a
     if any(x != y for x, y in zip(a, b, strict=True) if x is not None and y is not None):
@@ -83,10 +90,11 @@ def agree(a: Partial, b: Partial) -> Partial | None:
 
 @lru_cache(_CACHED)
 def complete(shape: Shape, partial: Partial, elements: int, walk: Walk | None) -> Placement | None:
-    """The full placement of a shape in a space of `elements` points with this walk, given a partial one.
+    """Completes a partial placement of a shape in a space of `elements` points with this walk.
 
-    The unknown axes are laid along the walk. The result visits each point of the space once, or, if it leaves out a
-    walk, one point of each walk. None if there is no such placement.
+    The unknown axes are placed along the walk. If the shape has as many elements as the space has points, the result
+    visits each point once. If the shape has only one element for each walk, the result visits one point of each walk.
+    Returns None if there is no such placement.
     """
     placement = _along_walk(shape, partial, walk)
     if placement is None:
@@ -101,26 +109,26 @@ def complete(shape: Shape, partial: Partial, elements: int, walk: Walk | None) -
 
 @lru_cache(_CACHED)
 def breaks_of(shape: Shape, placement: Placement) -> frozenset[int]:
-    """The strides of the space at which an axis begins or ends."""
+    """Returns the breaks of a placed shape: for each axis its distance, and its distance times its length."""
     axes = [axis for axis in zip(shape, placement, strict=True) if axis[0] != 1]
     return frozenset([place for _, place in axes] + [place * dim for dim, place in axes])
 
 
 @lru_cache(_CACHED)
 def is_chain(breaks: frozenset[int]) -> bool:
-    """Whether each break divides the next, so that loops between the breaks exist."""
+    """Returns whether each break divides the next, so that loops between the breaks exist."""
     return all(large % small == 0 for small, large in pairwise(sorted(breaks)))
 
 
 @lru_cache(_CACHED)
 def is_uncut(axis: Walk, breaks: frozenset[int]) -> bool:
-    """Whether no break lies inside an axis."""
+    """Returns whether no break lies inside an axis, so that the axis can be one loop."""
     return not any(axis.stride < cut < axis.stride * axis.extent for cut in breaks)
 
 
 @lru_cache(_CACHED)
 def walks_evenly(shape: Shape, placement: Placement, strides: Shape, walk: Walk) -> bool:
-    """Whether an argument with these memory strides moves by one stride along the whole walk."""
+    """Returns whether an argument with these memory strides moves by the same stride at each step of the walk."""
     parts = _parts_along(tuple(zip(shape, placement, strides, strict=True)), walk)
     assert parts is not None, "the breaks of a group are a chain"
     return _is_even(parts)
@@ -128,7 +136,7 @@ def walks_evenly(shape: Shape, placement: Placement, strides: Shape, walk: Walk)
 
 @lru_cache(_CACHED)
 def walk_of_axes(shape: Shape, placement: Placement, axes: Shape) -> Walk | None:
-    """The walk that visits `axes` in row-major order, or None if their points are not evenly apart."""
+    """Returns the walk that visits `axes` in row-major order, or None if their points are not evenly apart."""
     dims = tuple([shape[axis] for axis in axes])
     places = tuple([placement[axis] for axis in axes])
     if not views.is_one_walk(dims, places):
@@ -144,7 +152,11 @@ def _shows_everything(layout: Layout, shape: Shape) -> bool:
 
 
 class _AxisPart(NamedTuple):
-    """The elements of one axis on a walk: the distance of their points, their number, their distance in memory."""
+    """The part of an axis that lies on a walk.
+
+    `first` is the distance of neighbouring elements in points, `stride` their distance in memory. `extent` is their
+    number.
+    """
 
     first: int
     extent: int
@@ -152,9 +164,10 @@ class _AxisPart(NamedTuple):
 
 
 def _parts_along(axes: tuple[tuple[int, int, int], ...], walk: Walk) -> list[_AxisPart] | None:
-    """The parts of axes (dim, place, stride) on a walk, outermost first; None if an end of the walk splits an axis.
+    """Returns the parts of axes that lie on a walk, outermost first. Returns None if an end of the walk splits an axis.
 
-    `place` is the distance of neighbouring elements in points, `stride` in memory.
+    An axis is given as (dim, place, stride). `dim` is its length. `place` is the distance of neighbouring elements in
+    points, `stride` their distance in memory.
     """
     begin, end = walk.stride, walk.stride * walk.extent
     parts: list[_AxisPart] = []
@@ -189,7 +202,7 @@ def _along_walk(shape: Shape, partial: Partial, walk: Walk | None) -> Placement 
 
 
 def _is_bijection(shape: Shape, placement: Placement, elements: int) -> bool:
-    """Whether a shape with this placement visits each of `elements` points once."""
+    """Returns whether a shape with this placement visits each of `elements` points once."""
     reached = 1
     for place, dim in sorted(zip(placement, shape, strict=True)):
         if dim == 1:

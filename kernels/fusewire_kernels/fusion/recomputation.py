@@ -1,8 +1,9 @@
 """Counts the work that a kernel with reductions does more than once.
 
-A kernel runs through its inner dimension once for each phase of its reductions, and once more to store. (A phase is a
-set of reductions that do not wait for one another.) Each pass computes the values that it needs at inner points, so a
-value that several passes need is computed several times. That is faster than a buffer as long as the work is little.
+The reductions of a kernel run in phases. A phase is a set of reductions that do not wait for one another. The kernel
+passes through its inner dimension once for each phase, and once more to store results. Each pass computes the values
+that it needs at the inner points, so a value that several passes need is computed several times. If the computation is
+short, this is faster than to keep the value in a buffer.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from math import prod
 from fusewire_kernels.codegen.bodies import weight
 from fusewire_kernels.graph.graph import POINTWISE, REDUCTION, Value
 
-MOST_RECOMPUTED = 40  # of a kernel, in weights of scalar bodies: softmax, for one, computes its exponential twice
+MOST_RECOMPUTED = 40  # weight of the repeated work of a kernel; softmax, for example, computes its exponential twice
 
 
 def recomputed_weight(
     values: Sequence[Value], members: Iterable[int], elements: int, is_stored: Callable[[int], bool]
 ) -> int:
-    """The weight of the work at one point that a kernel of these members repeats.
+    """Returns the weight of the work that a kernel of these members repeats at one point.
 
-    `elements` is the number of points of the kernel's space; `is_stored` tells whether a member needs a store.
+    `elements` is the number of points of the kernel's space. `is_stored` tells whether a member needs a store.
     """
-    needed: dict[int, int] = {}  # by member: bits of the members that a pass computes to have it
+    needed: dict[int, int] = {}  # by member: bits of the members that a pass computes to get its value
     phase_of: dict[int, int] = {}  # by member: the first phase in which its operands are known
     bits_of_weight: defaultdict[int, int] = defaultdict(int)
-    passes: defaultdict[int | None, int] = defaultdict(int)  # by phase (None: the stores): bits of what it computes
+    passes: defaultdict[int | None, int] = defaultdict(int)  # by phase (None: stores): bits of the members to compute
     for bit, number in enumerate(members):
         value = values[number]
         inside = [operand.value for operand in value.operands if operand.value in needed]
@@ -44,7 +45,7 @@ def recomputed_weight(
             if is_stored(number):
                 passes[None] |= bits
         else:
-            bits = 0  # computed between two passes
+            bits = 0  # the member is computed between two passes
         needed[number], phase_of[number] = bits, phase
     once = 0
     for bits in passes.values():

@@ -1,14 +1,16 @@
-"""Decides which launches take long enough to be run in pieces, and along which dimension of the kernel.
+"""Decides which launches take long enough to run in pieces, and along which dimension of the kernel they are divided.
 
-A kernel computes every point of its outer dimensions independently, so the borders of a piece change no bit: an element
-of a product is one chain over k, whatever rows are computed with it. Loops are divided along the first dimension that
-gives as many pieces as are wanted, or else along the dimension that gives most. A product is divided along its first
-dimension, because its result lies in that order.
+A kernel computes each point of its outer dimensions independently of the others, so the borders of a piece change no
+bit. For example, an element of a product is one chain of fma operations over k, and no other row changes it.
+A kernel of loops is divided along the first dimension that gives as many pieces as are wanted, or else along the
+dimension that gives most pieces. A product is divided along its first dimension, because its result lies in that order.
 
-A piece is one step of the dimension at least. So a piece takes longer than intended where one step takes long: a
-reduction of few long rows, a product of wide matrices. Three things are not divided: kernels without dimensions (a
-reduction of all elements), reductions to no more columns than are computed side by side, and any kernel along a
-dimension whose positions it computes with.
+A piece is at least one step of the dimension. So a piece takes longer than intended if one step takes long, as in a
+reduction of few long rows or in a product of wide matrices. Three kinds of division are impossible:
+
+- A kernel without outer dimensions is not divided. An example is a reduction of all elements.
+- A reduction to columns is not divided if the kernel computes all the columns side by side.
+- A kernel that computes with positions along a dimension is not divided along that dimension.
 """
 
 from __future__ import annotations
@@ -22,33 +24,36 @@ from fusewire_kernels.fusion.lowering import Lowered
 from fusewire_kernels.plan.plan import Cost, Division
 
 PIECE_NS = 100_000  # the intended time of a piece
-VECTORS = 64  # along a dimension whose points are computed side by side, a piece is a multiple of this
-PRODUCT_OPERATIONS = 8_000_000  # of a piece of a product: about `PIECE_NS`
-PRODUCT_ROWS = 128  # a piece of a product is a multiple of this: every piece copies the matrix b again
+VECTORS = 64  # a piece is a multiple of this many points along a dimension that is computed side by side
+PRODUCT_OPERATIONS = 8_000_000  # operations of a piece of a product; these take about `PIECE_NS`
+PRODUCT_ROWS = 128  # a piece of a product is a multiple of this many rows, because each piece copies matrix b again
 
 
 class _Dimension(NamedTuple):
-    """A dimension along which a launch may be divided; the steps of a piece are a multiple of `multiple`."""
+    """A dimension along which a launch may be divided. Each piece but the last has a multiple of `multiple` steps."""
 
     number: int
     extent: int
     multiple: int
 
     def steps(self, pieces: int) -> int:
-        """The steps of each piece, to get about `pieces` of them."""
+        """Returns the number of steps of each piece if there are to be about `pieces` pieces."""
         return -(-max(self.extent // pieces, 1) // self.multiple) * self.multiple
 
     def pieces(self, wanted: int) -> int:
-        """The number of pieces that there are if `wanted` are wanted."""
+        """Returns the number of pieces that result if `wanted` pieces are wanted, at most `wanted`."""
         return min(-(-self.extent // self.steps(wanted)), wanted)
 
 
 def division(lowered: Lowered) -> Division | None:
-    """The division of a launch into pieces; None if there is none, or if an instance takes no longer than one piece."""
+    """Returns the division of each instance of a launch into pieces.
+
+    Returns None if the launch cannot be divided, or if an instance takes less time than two pieces.
+    """
     wanted = _pieces(lowered)
     if wanted < 2:
         return None
-    # `max` gives the first of equals.
+    # `max` returns the first of several equal dimensions.
     dimension = max(_dimensions(lowered), key=lambda each: each.pieces(wanted), default=None)
     if dimension is None or dimension.pieces(wanted) < 2:
         return None
@@ -56,7 +61,7 @@ def division(lowered: Lowered) -> Division | None:
 
 
 def _pieces(lowered: Lowered) -> int:
-    """The number of pieces into which an instance should be divided."""
+    """Returns the number of pieces into which an instance should be divided."""
     if isinstance(lowered.kernel, ProductKernel):
         return lowered.operations // PRODUCT_OPERATIONS
     return Cost(lowered.operations, lowered.moved_bytes).estimate_ns // PIECE_NS
@@ -73,12 +78,15 @@ def _dimensions(lowered: Lowered) -> Iterator[_Dimension]:
 
 
 def _uses_position(kernel: LoopKernel, dimension: int) -> bool:
-    """Whether the kernel computes with positions along a dimension: those would begin at 0 in every piece."""
+    """Returns whether the kernel computes with positions along a dimension.
+
+    Such positions would begin at 0 in each piece.
+    """
     return any(node.op == "index" and node.detail == dimension for node in kernel.nodes)
 
 
 def _is_vector(kernel: LoopKernel, dimension: int) -> bool:
-    """Whether points along this dimension are computed side by side."""
+    """Returns whether the kernel computes points along this dimension side by side."""
     if dimension < kernel.rank - 1 or (kernel.has_inner and not kernel.runs_along_columns):
         return False
     arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
@@ -86,7 +94,7 @@ def _is_vector(kernel: LoopKernel, dimension: int) -> bool:
 
 
 def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
-    """The bytes by which one step along a dimension moves each argument."""
+    """Returns for each argument the bytes by which one step along a dimension moves the argument."""
     kernel = lowered.kernel
     if isinstance(kernel, ProductKernel):
         return tuple([move * kernel.dtype.itemsize_bytes for move in _product_moves(kernel, lowered.sizes)])
@@ -100,7 +108,7 @@ def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
 
 
 def _product_moves(kernel: ProductKernel, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The elements by which one step moves a, b and the result, along the first batch dimension or else the rows."""
+    """Returns the elements by which one step of dimension 0 moves a, b and the result."""
     rank = kernel.batch_rank
     extents, a_strides, b_strides = sizes[: rank + 3], sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
     results = prod(extents[1:-1])  # elements of the result in one step; the last extent is `inner`
