@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from loadtests.microbenchmarks.bulk_transfer import BULK_TRANSFER
 from loadtests.microbenchmarks.cold_start import COLD_START
+from loadtests.microbenchmarks.engine_frames import ENGINE_FRAMES
 from loadtests.microbenchmarks.far_ahead import FAR_AHEAD
 from loadtests.microbenchmarks.loads import LOADS, LOADS_BESIDE_TORCH
 from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
@@ -28,6 +29,7 @@ _ON_EVERY_BACKEND = (
     PLANNING,
     COLD_START,
     FAR_AHEAD,
+    ENGINE_FRAMES,
 )
 
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {

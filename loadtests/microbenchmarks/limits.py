@@ -33,6 +33,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         # the neighbour's p99 at half of that, and a new program waited up to twice as long for its plan.
         "planning_neighbour": at_most(3.0, Subject.RATIO),
         "planning_neighbour_waits": at_most(4.5, Subject.RATIO),
+        "engine_frames": at_least(6000),
+        "engine_frames_many": at_least(0.7),
         "load_rl": at_most(4),
         "load_mixed": at_least(0.9),
         "load_unequal": at_least(0.97),

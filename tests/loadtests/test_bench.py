@@ -39,6 +39,8 @@ CPU_FIGURES = (
     "cold_1000",
     "cold_steady",
     "far_ahead",
+    "engine_frames",
+    "engine_frames_many",
 )
 LOAD_FIGURES = ("load_rl", "load_mixed", "load_unequal", "load_aggressor", "load_bulk", "load_harness")
 
