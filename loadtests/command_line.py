@@ -27,7 +27,6 @@ from loadtests.reports.document import SCHEMA, VERSION, Document, document_of
 from loadtests.reports.html_report import html_of
 from loadtests.reports.summary import summary
 from loadtests.scenarios.catalogue import find_scenarios
-from loadtests.scenarios.library import PEERS
 from loadtests.scenarios.scenario import Scenario
 
 _MOST_PROCESSES = 4  # unless the command says another number
@@ -79,8 +78,8 @@ def _add_scenario(parser: argparse.ArgumentParser, scenario: Scenario) -> None:
     add("--seconds", type=_positive, default=6.0, metavar="S", help="time to measure, in three windows (%(default)g)")
     add("--rate", type=_positive, metavar="R", help="steps a second of all sessions together; else as fast as they can")
     add("--verify", action="store_true", help="run every session alone afterwards and compare each value's bytes")
-    if scenario.has_peer:
-        add("--peer", choices=sorted(PEERS), help="run the same steps in another library as well")
+    if scenario.peers:
+        add("--peer", choices=scenario.peers, help="run the same steps in another library as well")
     _add_common(parser)
     parser.set_defaults(run=_run, scenario=scenario, peer=None)
 

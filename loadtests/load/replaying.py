@@ -46,7 +46,7 @@ def scenario_of(path: Path) -> Scenario:
         shows="how a server holds under a load that was recorded",
         program=_no_program,
         needs_plans=False,
-        has_peer=False,
+        peers=(),
     )
 
 

@@ -28,5 +28,5 @@ SCENARIO = Scenario(
     shows="how much a greedy session delays quiet ones",
     program=rl.program,
     disturber=_disturber,
-    has_peer=False,
+    peers=(),
 )

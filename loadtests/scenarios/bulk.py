@@ -23,5 +23,5 @@ SCENARIO = Scenario(
     shows="how much large transfers delay small steps of other sessions",
     program=rl.program,
     disturber=_disturber,
-    has_peer=False,
+    peers=(),
 )

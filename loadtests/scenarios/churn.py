@@ -25,5 +25,5 @@ SCENARIO = Scenario(
     program=_program,
     sessions=200,
     sessions_vanish=True,
-    has_peer=False,
+    peers=(),
 )

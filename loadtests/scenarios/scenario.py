@@ -58,4 +58,4 @@ class Scenario:
     sessions: int = 8  # unless the command says another number
     needs_plans: bool = True  # whether measuring begins only when the server has compiled the programs
     sessions_vanish: bool = False  # whether each session is one step, whose process then ends without a goodbye
-    has_peer: bool = True  # whether other libraries can run the program
+    peers: tuple[str, ...] = ("numpy", "torch")  # the libraries that can run the program too

@@ -27,5 +27,5 @@ SCENARIO = Scenario(
     shows="whether a client that does not read its results delays others, or fills the server's memory",
     program=rl.program,
     disturber=_disturber,
-    has_peer=False,
+    peers=(),
 )

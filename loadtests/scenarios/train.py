@@ -22,4 +22,5 @@ SCENARIO = Scenario(
     what=f"an epoch of 20 batches of {network.BATCH} images, forward and backward; reads the loss and the last weights",
     shows="a training loop, whose learning rate differs in each session and shares one program",
     program=_program,
+    peers=("numpy",),  # torch's `max` along an axis gives a pair
 )

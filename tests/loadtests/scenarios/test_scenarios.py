@@ -66,4 +66,4 @@ def test_a_scenario_says_what_it_does_and_shows(name: str) -> None:
 
 
 def test_only_scenarios_with_one_measured_program_have_a_peer() -> None:
-    assert not any(each.has_peer and (each.disturber or each.sessions_vanish) for each in _SCENARIOS.values())
+    assert not any(each.peers and (each.disturber or each.sessions_vanish) for each in _SCENARIOS.values())
