@@ -21,7 +21,7 @@ body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; margin-bottom: 0; }
 h2 { font-size: 1.05rem; margin: 1.6rem 0 .3rem; }
 p { margin: .3rem 0; }
-pre { background: #f4f6f8; padding: .8rem 1rem; white-space: pre-wrap; font-size: .85rem; }
+pre { background: #f4f6f8; padding: .8rem 1rem; white-space: pre-wrap; font-size: .75rem; }
 table { border-collapse: collapse; font-size: .85rem; }
 td { padding: .15rem 1.2rem .15rem 0; vertical-align: top; }
 td:first-child { color: #666; }

@@ -7,10 +7,13 @@ from io import StringIO
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from hdrh.histogram import HdrHistogram
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
 _SIZE_INCHES = (7.4, 2.6)
 _INK, _SECOND, _PALE = "#1f4e79", "#b3541e", "#d9e2ec"
@@ -43,19 +46,19 @@ def _draw_timeline(figure: Figure, document: Mapping[str, Any]) -> None:
     measured = [interval for interval in document["timeline"] if interval["is_measured"]]
     axes.axvspan(measured[0]["began_s"], measured[-1]["began_s"] + measured[-1]["length_s"], color=_PALE, zorder=0)
     axes.set_yscale("log")
+    _write_plain(axes.yaxis)
     _label(axes, "time since the load began, s (shaded: measured)", "latency, ms")
-    axes.legend(frameon=False, fontsize=8, ncols=3)
+    axes.legend(frameon=False, fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
 
 
 def _draw_histogram(figure: Figure, document: Mapping[str, Any]) -> None:
     axes = figure.subplots()
     histogram = HdrHistogram.decode(document["histogram"])
-    recorded = list(histogram.get_recorded_iterator())
-    at_ms = np.array([item.value_iterated_to / 1e6 for item in recorded])
-    counts = np.array([item.count_added_in_this_iter_step for item in recorded])
+    at_ms, counts = recorded_ms(histogram)
     edges = np.geomspace(max(at_ms.min(), 1e-3) * 0.99, at_ms.max() * 1.01, 60)
     axes.hist(at_ms, bins=edges.tolist(), weights=counts, color=_INK)
     axes.set_xscale("log")
+    _write_plain(axes.xaxis)
     for field, label in (("p50_s", "median"), ("p99_s", "p99")):
         axes.axvline(document[field] * 1e3, color=_SECOND, linewidth=1)
         axes.annotate(label, (document[field] * 1e3, 0.98), xycoords=("data", "axes fraction"), fontsize=8, va="top")
@@ -74,8 +77,24 @@ def _draw_shares(figure: Figure, document: Mapping[str, Any]) -> None:
     _label(right, "session", "device time, %")
 
 
+def recorded_ms(histogram: HdrHistogram) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The recorded latencies in ms, ascending, and how often each was recorded."""
+    # The iterator gives one object again and again, with other contents.
+    pairs = [
+        (item.value_iterated_to / 1e6, item.count_added_in_this_iter_step) for item in histogram.get_recorded_iterator()
+    ]
+    table = np.array(pairs, np.float64)
+    return table[:, 0], table[:, 1]
+
+
+def _write_plain(axis: Axis) -> None:
+    """Writes the numbers at the ticks of a logarithmic axis without powers."""
+    axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
+    axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
+
+
 def _label(axes: Axes, x: str, y: str) -> None:
     axes.set_xlabel(x, fontsize=9)
     axes.set_ylabel(y, fontsize=9)
-    axes.tick_params(labelsize=8)
+    axes.tick_params(which="both", labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
