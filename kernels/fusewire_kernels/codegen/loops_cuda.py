@@ -1,13 +1,20 @@
-"""Generates a loop kernel in CUDA: `blockIdx.y` is the instance, `blockIdx.z` the row, x any number of blocks. Pure.
+"""Generates the CUDA text of a loop kernel. Pure.
 
-The statements and the order of summation are those of the C dialect. The work is spread over threads:
+`blockIdx.y` is the number of the instance and `blockIdx.z` is the number of the row. The x dimension of the grid may
+have any number of blocks.
+
+The statements and the order of summation are those of the C dialect. An outer point is a point of the outer dimensions.
+A chunk is up to 16,384 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
+chunk. The work is spread over threads in one of three ways:
 
 - Pointwise: a thread takes every n-th point, where n is the number of threads.
-- Rows: a warp takes an outer point, and its threads are the lanes. Beyond one chunk a block of 32 warps takes it, and
-  each warp takes the chunks of its lane of the level above.
+- Rows: if the inner dimension has one chunk, one warp takes each outer point, and each thread of the warp computes one
+  lane. If the inner dimension has several chunks, a block of 32 warps takes each outer point, and warp w takes the
+  chunks w, w + 32, ….
 - Columns: a block of 32 by 32 threads takes 32 outer points that are neighbours in memory.
 
-Every thread that shares an outer point computes the point's outer values for itself; one thread stores them.
+Several threads work on the same outer point. Each of these threads computes the point's outer values, and one of the
+threads stores the outer values.
 """
 
 from __future__ import annotations
@@ -47,7 +54,7 @@ def cuda_loop_text(kernel: LoopKernel) -> str:
 
 
 def instance_lines(arity: int) -> list[str]:
-    """Returns the statements that turn the parameters of a launch into those of one instance of one row."""
+    """Returns the statements that turn the parameters of a launch into the parameters of one instance of one row."""
     return [f"operands += blockIdx.y * (int64_t){arity};", "slots += blockIdx.z * columns;"]
 
 
@@ -62,10 +69,10 @@ def _write_pointwise(lines: Lines, body: LoopBody) -> None:
 
 
 class _Reducing(ABC):
-    """The parts that both schedules of reductions share. Subclasses assign elements to threads.
+    """The parts that the schedules `_Rows` and `_Columns` share. The subclasses assign elements to threads.
 
-    `own` and `stride`: a thread stores the inner elements own, own + stride, …; `is_storing`: the condition of the
-    thread that stores outer values.
+    The class attributes are expressions of the generated text. A thread stores the inner elements `own`,
+    `own + stride`, `own + 2 * stride`, …. A thread stores outer values if `is_storing` is true.
     """
 
     own = "lane"
@@ -79,7 +86,7 @@ class _Reducing(ABC):
         self._extent = f"n{self._inner}"
 
     def _write_point(self) -> None:
-        """Writes the work of one outer point of which the positions are known."""
+        """Writes the statements for one outer point. The text before has set the point's positions."""
         self._write_outer_values(stage=0)
         for phase in range(self._body.phases):
             for value in self._body.reductions(phase):
@@ -102,10 +109,13 @@ class _Reducing(ABC):
 
     @abstractmethod
     def _write_reduction(self, value: int) -> None:
-        """Writes a reduction over the inner dimension. Every thread of the point gets its result."""
+        """Writes a reduction over the inner dimension. Every thread that works on the point gets the result."""
 
     def _write_taking(self, value: int) -> None:
-        """Writes the loop by which this thread adds its elements of the chunk from `begin` to its partial result r."""
+        """Writes the loop in which a thread adds its elements of one chunk to a partial result.
+
+        In the generated text, the chunk starts at `begin` and the partial result is `r`.
+        """
         lines, position = self._lines, f"i{self._inner}"
         node = self._body.node(value)
         assert node is not None
@@ -148,7 +158,7 @@ class _Reducing(ABC):
 
 
 class _Rows(_Reducing):
-    """A warp takes an outer point; beyond one chunk a block of 32 warps does."""
+    """A warp takes an outer point. If the inner dimension has several chunks, a block of 32 warps does."""
 
     own = "own"
     stride = "warps * FW_LANES"
@@ -184,7 +194,7 @@ class _Rows(_Reducing):
 
 
 class _Columns(_Reducing):
-    """A block takes 32 neighbouring outer points; a thread is (lane, column)."""
+    """A block takes 32 neighbouring outer points. Each thread computes one lane of one of these points."""
 
     is_storing = "lane == 0 && is_inside"
 
@@ -229,7 +239,7 @@ def _product(dims: Iterable[int]) -> str:
 
 
 def _write_positions(lines: Lines, dims: range, point: str) -> None:
-    """Writes the positions along `dims` of a point counted in row-major order."""
+    """Writes the statements that turn the number of a point, in row-major order, into its positions along `dims`."""
     if not dims:
         return
     if len(dims) == 1:

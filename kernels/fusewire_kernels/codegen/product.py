@@ -1,16 +1,20 @@
 """Generates a product kernel as a C function, for one instance of one row. Pure.
 
-Every element is one chain of fma over ascending k. Tiles, blocks and packing never change a bit of it, because between
-two blocks of k the accumulators are stored and loaded exactly.
+The kernel computes `a @ b`. The dimension that a and b share is k. Each element of the result is one chain of fused
+multiply-adds over ascending k. Tiles, blocks and packing never change a bit of the result, because between two blocks
+of k the accumulators are stored and loaded exactly.
 
 - A *tile* of up to 8 × 2 vectors of accumulators stays in registers while k runs over a block.
-- b is packed into panels as wide as a tile, and a into columns as high as a tile, if they would be walked too often in
-  strides, need conversion, or are ragged. With few rows both are read in place.
-- A product of one row streams whole rows of b, a few at a time.
+- To *pack* means to copy a block of a matrix so that a tile reads the copy in order of memory. b is packed into panels
+  as wide as a tile, and a is packed into columns as high as a tile.
+- If the result has at most 32 rows and the elements need no conversion, packing costs more than it saves. Then the
+  kernel packs only ragged edges, and all of b if the elements of a row of b are not neighbours in memory. The kernel
+  reads the rest in place.
+- A product of one row reads whole rows of b, a few rows at a time.
 - If the accumulator's type is not the stored type (float16, uint8, …), accumulators lie in scratch memory.
 
-All product kernels of a dtype share functions. The text of each kernel contains these, guarded by a macro of their
-name.
+All product kernels of a dtype share functions. The text of each kernel contains these functions. A macro named after
+the dtype keeps the compiler from defining the functions twice.
 """
 
 from __future__ import annotations
@@ -49,14 +53,14 @@ def product_size_names(kernel: ProductKernel) -> list[str]:
 
 
 def multiply_add(dtype: DType, a: str, b: str, c: str) -> str:
-    """Returns the expression a · b + c of one element, rounded once; integers wrap."""
+    """Returns the expression a · b + c of one element. A float result is rounded once, and an integer result wraps."""
     if dtype.is_floating:
         return f"fw_fma_{TYPES[dtype.accumulator].suffix}({a}, {b}, {c})"
     return f"{a} * {b} + {c}"
 
 
 class AccumulatorType(NamedTuple):
-    """The type in which elements of a dtype are accumulated. `is_stored`: the same type is stored."""
+    """The type in which elements of a dtype are accumulated. `is_stored`: whether the result is stored in this type."""
 
     name: str
     is_stored: bool
@@ -72,7 +76,7 @@ def accumulator_of(dtype: DType) -> AccumulatorType:
 
 
 def finished(value: str, dtype: DType) -> str:
-    """Returns the expression of a finished accumulator as it is stored."""
+    """Returns the expression that turns a finished accumulator into the stored value."""
     if dtype.is_floating:
         return storable(canonical(value, dtype), dtype)
     return f"({TYPES[dtype].stored}){value}"
@@ -125,7 +129,7 @@ def _vector_multiply_add(dtype: DType) -> str:
 
 
 def _tile(dtype: DType, rows: int, vectors: int) -> str:
-    """Returns the function of a tile of accumulators in registers: `rows` high, `vectors` vectors wide."""
+    """Returns the C function that computes a tile in registers. The tile is `rows` high and `vectors` vectors wide."""
     t, accumulator = TYPES[dtype].suffix, accumulator_of(dtype).name
     accumulators = [(row, vector) for row in range(rows) for vector in range(vectors)]
     lines = Lines()
@@ -149,7 +153,7 @@ def _tile(dtype: DType, rows: int, vectors: int) -> str:
 
 
 def _rows_of_k(dtype: DType) -> str:
-    """Returns the steps of one vector of accumulators over neighbouring rows of b."""
+    """Returns the statements that add products with `_ROWS_OF_K` neighbouring rows of b to a vector of accumulators."""
     t = TYPES[dtype].suffix
     steps = []
     for k in range(_ROWS_OF_K):

@@ -1,7 +1,10 @@
-"""Generates a product kernel in CUDA: one entry point for each size of tile, all with the same bits. Pure.
+"""Generates the CUDA text of a product kernel, with one entry point for each size of tile. Pure.
 
-Every element is one chain of fma over ascending k, in one thread. The threads of a block load slices of a and b into
-shared memory, and each thread keeps its elements of the tile in registers.
+The kernel computes `a @ b`. The dimension that a and b share is k. One thread computes each element of the result, as
+one chain of fused multiply-adds over ascending k. So every size of tile gives the same bits.
+
+A tile is the part of the result that a block of threads computes at a time. The threads of a block load pieces of a and
+b into shared memory, and each thread keeps its elements of the tile in registers.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("side", "depth", "steps")
-_BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one computes while the other waits
+_BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits
 
 
 def cuda_product_text(kernel: ProductKernel) -> str:
@@ -42,14 +45,17 @@ def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
 
 
 def _fitting(dtype: DType, tile: Tile) -> Tile:
-    """Returns a tile that fits registers and shared memory. It may be smaller, because blocks walk on by the grid."""
+    """Returns the tile, or a smaller tile if the elements are too large for the registers and the shared memory.
+
+    A smaller tile needs no larger grid, because each block computes several tiles if there are more tiles than blocks.
+    """
     if dtype.itemsize_bytes < 8:
         return tile
     return tile._replace(side=min(tile.side, 4), depth=max(tile.depth // 2, 16), steps=max(tile.steps // 2, 4))
 
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
-    """Writes the loop over the tiles of a block, which lie at a distance of the grid's size."""
+    """Writes the loop over the tiles of a block. Block x computes the tiles x, x + n, …, where n is the grid's size."""
     text_type = TYPES[kernel.dtype]
     lines.add(*instance_lines(arity=3))
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]

@@ -1,12 +1,14 @@
 """Cuts a long pointwise body into sections, each with an innermost loop of its own. Pure.
 
-A long body in one loop is one chain of dependent operations for each vector. The chain is longer than a processor looks
-ahead, so the processor waits instead of working on the next vector. Sections are short enough for several vectors to be
-in progress at once. The sections take turns over a block of points. A value that a later section needs is kept in an
-array, one element a point, which fits the first-level cache.
+A body is the list of values that a kernel computes at each point. A long body in one loop is one chain of dependent
+operations for each vector. The chain is longer than a processor looks ahead, so the processor waits instead of working
+on the next vector. A section is so short that the processor works on several vectors at once.
 
-Each section reads the inputs and positions that it uses again. All stores are in the last section, because an output
-may lie on an input that any section reads.
+The loops of the sections run one after another over a block of points. If a later section needs a value, the value is
+kept in an array with one element for each point of the block. The arrays fit the first-level cache.
+
+Each section reads the inputs and positions that it uses, even if an earlier section has read them. All stores are in
+the last section, because an output may lie in the memory of an input that any section reads.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from fusewire_kernels.codegen.bodies import TYPES, weight
 from fusewire_kernels.codegen.statements import LoopBody
 
 _SHORT_WEIGHT = 48  # the greatest weight of a body that stays whole
-_MOST_WEIGHT = 32  # the greatest weight of a section, unless one node alone weighs more
+_MOST_WEIGHT = 32  # the greatest weight of a section, unless a single node weighs more
 
 
 class Held(NamedTuple):
@@ -29,8 +31,10 @@ class Held(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One loop over a block: reads values from arrays, computes others in order, and writes those needed later to
-    arrays.
+    """One loop over a block of points.
+
+    At each point, the loop first reads the values `taken` from arrays. Then it reads or computes the values `made`, in
+    order. Then it writes the values `put` to arrays, because later sections need these values.
     """
 
     taken: tuple[Held, ...]
@@ -39,14 +43,14 @@ class Section(NamedTuple):
 
 
 class Sections(NamedTuple):
-    """All innermost statements of a body, and the element type of each array."""
+    """The sections of a body's innermost loop, and the element type of each array."""
 
     sections: tuple[Section, ...]
     arrays: tuple[str, ...]
 
 
 def sections_of(body: LoopBody) -> Sections | None:
-    """Cuts a pointwise body in the order of its nodes. Returns None if it is short or has no loop."""
+    """Cuts a pointwise body into sections, in the order of its nodes. Returns None if it is short or has no loop."""
     weights = {value: _weight(body, value) for value in body.all_needed if _is_computed(body, value)}
     if body.dims == 0 or sum(weights.values()) <= _SHORT_WEIGHT:
         return None
@@ -70,7 +74,7 @@ def _weight(body: LoopBody, value: int) -> int:
 
 
 def _cut(weights: dict[int, int]) -> list[list[int]]:
-    """Groups neighbouring values up to the greatest weight of a section."""
+    """Groups neighbouring values. A group has at most the weight `_MOST_WEIGHT`, or it is a single heavier value."""
     groups: list[list[int]] = []
     room = 0
     for value, weight_of_value in weights.items():
@@ -83,7 +87,7 @@ def _cut(weights: dict[int, int]) -> list[list[int]]:
 
 
 def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
-    """Makes sections of groups, with arrays for the values that cross from group to group."""
+    """Makes a section of each group, with arrays for the values that one group computes and a later group uses."""
     uses = [_used(body, group) for group in groups]
     uses[-1] |= {value for value in body.stored if _is_innermost(body, value)}
     last_use = {value: number for number, used in enumerate(uses) for value in used}
@@ -99,15 +103,16 @@ def _connected(body: LoopBody, groups: list[list[int]]) -> Sections:
 
 
 def _used(body: LoopBody, group: list[int]) -> set[int]:
-    """Returns the innermost operands of a group."""
+    """Returns the operands of a group that are known only in the innermost loop."""
     nodes = [body.node(value) for value in group]
     return {operand for node in nodes if node for operand in node.operands if _is_innermost(body, operand)}
 
 
 class _Arrays:
-    """Hands out few arrays.
+    """Assigns values to arrays, and reuses arrays so that there are few.
 
-    A section may write an array that it reads for the last time, as it reads each point first.
+    A section may write to an array that it reads for the last time. This is safe, because at each point the section
+    reads the array before it writes to the array.
     """
 
     def __init__(self) -> None:

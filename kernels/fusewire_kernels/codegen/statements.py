@@ -1,14 +1,24 @@
 """Writes the statements of a loop kernel's body: the same lines in every dialect and every schedule. Pure.
 
-Names in the text: `n0`, `n1`, … extents and `i0`, `i1`, … positions of the dimensions (the inner one last); `a0`, …
-inputs and `o0`, … outputs, with strides `a0s1`; `a0n` and `a0g` extent and stride of the axis of a gathered input;
-`v0`, … values. Two numbers of its value decide where a schedule puts a statement:
+The generated text uses these names:
 
-- level: how many of the outermost loops must be open (1 + the deepest dimension it depends on, 0 for none);
-- stage: how many rounds of reductions must have ended. A reduction over a value of stage s is done in phase s.
+- `n0`, `n1`, …: the extents of the dimensions. The inner dimension has the last number.
+- `i0`, `i1`, …: the positions along the dimensions.
+- `a0`, `a1`, …: the inputs. `o0`, `o1`, …: the outputs.
+- `a0s1`: the stride of the input `a0` along dimension 1.
+- `a0n` and `a0g`: the extent and the stride of the gathered axis, if `a0` is a gathered input.
+- `v0`, `v1`, …: the values.
 
-A computed NaN may have any bits until they are visible. It is made canonical where the value is stored, and where an op
-such as `where`, which passes on the bits of an operand, may select it.
+Each value has a level and a stage. A schedule uses the two numbers to place the statement that computes the value:
+
+- The level is the number of outermost loops in which the statement must lie. If the value depends on dimension d and on
+  no deeper dimension, its level is d + 1. If the value depends on no dimension, its level is 0.
+- The stage is the number of phases of reductions that must end before the statement. Phase s computes the reductions
+  over values of stage s.
+
+A computed NaN may have any bits until the bits are visible in an output. So the text makes a computed NaN canonical
+where it is stored. The text also makes the operands of an op such as `where` canonical, because the op copies the bits
+of an operand to its result.
 """
 
 from __future__ import annotations
@@ -71,7 +81,10 @@ class LoopBody:
         return self.kernel.inputs[value].dtype if node is None else node.dtype
 
     def needed(self, targets: Iterable[int], is_at_hand: Callable[[int], bool] = lambda value: False) -> list[int]:
-        """Returns `targets` and the values that they depend on, in order. Does not look behind values at hand."""
+        """Returns `targets` and the values that `targets` depend on, in order.
+
+        Leaves out each value for which `is_at_hand` is true, and the values that are needed only for such a value.
+        """
         found: set[int] = set()
         pending = list(targets)
         while pending:
@@ -131,12 +144,12 @@ class LoopBody:
         return expression(node.op, node.operand_dtype, node.dtype, operands)
 
     def _settled(self, value: int) -> str:
-        """Returns the expression of a value with a canonical NaN."""
+        """Returns the expression of a value in which any NaN is canonical."""
         name = f"v{value}"
         return canonical(name, self.dtype(value)) if self._may_be_any_nan(value) else name
 
     def _may_be_any_nan(self, value: int) -> bool:
-        """Returns whether a NaN of the value may have any bits, as after arithmetic; inputs have definite bits."""
+        """Returns whether a NaN of the value may have any bits, as after arithmetic. A NaN of an input may not."""
         node = self.node(value)
         if node is None:
             return False
@@ -185,7 +198,7 @@ def reduction_name(node: Node) -> str:
 
 
 def is_positional(node: Node) -> bool:
-    """Returns whether a reduction gives a position, and so has one beside each partial value."""
+    """Returns whether a reduction gives a position. Such a reduction keeps a position beside each partial value."""
     return node.detail in ("argmin", "argmax")
 
 
@@ -238,7 +251,7 @@ def _place(name: str, argument: Argument, along_axis: str | None = None) -> str:
 
 
 def result_of_reduction(node: Node, values: str, positions: str) -> str:
-    """Returns the value of a finished reduction, from its accumulator or the position beside it."""
+    """Returns the expression of a finished reduction. `values` and `positions` are expressions of its final state."""
     if is_positional(node):
         return positions
     is_arithmetic = node.detail in ("sum", "prod")

@@ -1,12 +1,18 @@
 """Keeps compiled kernels on disk, for every compiler and for several processes at once.
 
-A compiled file holds kernels that were compiled together. For each of them there is an entry: a link to the file, named
-by the digest of everything that the kernel's machine code depends on. Files and links are made by renaming, so a reader
-never sees a part of one. A file's name contains the digest of its content. So a file that a power failure cut short is
-recognised before its first use, and compiled again.
+A compiled file holds kernels that were compiled together. Each kernel has an entry, which is a link to the compiled
+file. The entry's name is the digest of everything that the kernel's machine code depends on. Files and links are
+written under a temporary name and then renamed, so a reader never sees an unfinished file.
 
-Two environment variables are the settings: FUSEWIRE_CACHE_DIR, the folder (default ~/.cache/fusewire), and
-FUSEWIRE_CACHE_BYTES, the most bytes of compiled files in it (default 1 GiB); beyond that the least recently used go.
+The name of a compiled file contains the digest of the file's content. Before a process first uses a file, the process
+checks the digest. So the cache recognises and removes a file that a power failure cut short. The kernels of a removed
+file are compiled again.
+
+There are two settings, which are environment variables:
+
+- FUSEWIRE_CACHE_DIR: the folder. The default is ~/.cache/fusewire.
+- FUSEWIRE_CACHE_BYTES: the most bytes of compiled files in the folder. The default is 1 GiB. If there are more bytes,
+  the least recently used files are removed.
 """
 
 from __future__ import annotations
@@ -32,14 +38,21 @@ _USUAL_BYTES = 1 << 30
 
 
 class Compiled(NamedTuple):
-    """The file that holds each kernel, in the order asked, and the number of kernels that no cache held."""
+    """The result of a compilation.
+
+    `paths` has the file that holds each kernel, in the order of the sources. `fresh` is the number of kernels that the
+    cache did not hold before.
+    """
 
     paths: tuple[str, ...]
     fresh: int
 
 
 def most_cached_bytes() -> int:
-    """Returns the most bytes of compiled files: the environment's value, or 1 GiB. Raises ConfigurationError."""
+    """Returns the most bytes of compiled files: the value of FUSEWIRE_CACHE_BYTES, or 1 GiB if the variable is not set.
+
+    Raises ConfigurationError if the value is not a number.
+    """
     text = os.environ.get(BYTES_VARIABLE)
     if not text:
         return _USUAL_BYTES
@@ -50,7 +63,10 @@ def most_cached_bytes() -> int:
 
 @dataclass(frozen=True)
 class BinaryCache:
-    """The compiled files of one compiler. `identity` is all that machine code depends on beside the source.
+    """The compiled files of one compiler.
+
+    Machine code depends on the source and on other things, such as the compiler's version and options. `identity`
+    describes these other things.
 
     Every method raises ConfigurationError if the folder cannot be used.
     """
@@ -62,12 +78,18 @@ class BinaryCache:
     _whole: set[Path] = field(default_factory=set, compare=False, repr=False)  # files that this process has checked
 
     def missing(self, sources: Iterable[KernelSource]) -> dict[Path, KernelSource]:
-        """Returns the sources that no file holds, by their entries. The others count as used now."""
+        """Returns the sources of the kernels that no file holds. The keys are the entries of these kernels.
+
+        The other kernels of `sources` count as used now.
+        """
         entries = {self.entry(source.text): source for source in sources}
         return {entry: source for entry, source in entries.items() if self.find(entry) is None}
 
     def find(self, entry: Path) -> str | None:
-        """Returns an entry's file, which counts as used now; None if there is none or it had to be removed."""
+        """Returns an entry's file, which counts as used now. Returns None if the file is missing.
+
+        If the file's content is damaged, removes the file and returns None.
+        """
         with self._usable():
             if not _is_there(entry):
                 return None
@@ -80,12 +102,12 @@ class BinaryCache:
             return str(file)
 
     def paths(self, sources: Iterable[KernelSource]) -> tuple[str, ...]:
-        """Returns the file that holds each kernel. None may be missing."""
+        """Returns the file that holds each kernel. The cache must hold every kernel of `sources`."""
         with self._usable():
             return tuple([str(self.entry(source.text).resolve(strict=True)) for source in sources])
 
     def entry(self, text: str) -> Path:
-        """Returns the path of a kernel's link, which need not exist yet."""
+        """Returns the path of a kernel's entry. The entry need not exist yet."""
         digest = _digest(f"{text}\0{self.identity}".encode())
         return self.folder / f"{ENTRY_PREFIX}{digest}{self.suffix}"
 
@@ -99,7 +121,7 @@ class BinaryCache:
         return Path(path)
 
     def publish(self, part: Path, entries: Sequence[Path]) -> None:
-        """Makes a finished file the target of `entries`, then keeps the folder within its bound."""
+        """Makes a finished file the target of `entries`. Removes old files if the folder has not been tidied lately."""
         with self._usable():
             kept = self.folder / f"{UNIT_PREFIX}{_digest(part.read_bytes())}{self.suffix}"
             part.replace(kept)
@@ -122,7 +144,7 @@ class BinaryCache:
 
 
 def _is_there(entry: Path) -> bool:
-    """Returns whether an entry's file exists. If so, it counts as used now."""
+    """Returns whether an entry's file exists. If the file exists, it counts as used now."""
     try:
         os.utime(entry)
     except FileNotFoundError:
@@ -133,7 +155,7 @@ def _is_there(entry: Path) -> bool:
 
 
 def _is_whole(file: Path) -> bool:
-    """Returns whether a compiled file has the content that its name says."""
+    """Returns whether the digest in a compiled file's name is the digest of its content."""
     try:
         return file.stem == f"{UNIT_PREFIX}{_digest(file.read_bytes())}"
     except FileNotFoundError:
@@ -141,14 +163,17 @@ def _is_whole(file: Path) -> bool:
 
 
 def deal_out(entries: Sequence[Path], *, most_units: int, least_kernels: int) -> list[Sequence[Path]]:
-    """Deals kernels out to units compiled side by side, each with `least_kernels` if there is more than one."""
+    """Divides the entries of kernels among translation units, which a compiler compiles in parallel.
+
+    If there are several units, each unit has at least `least_kernels` kernels.
+    """
     wanted = min(most_units, os.cpu_count() or 1, len(entries) // least_kernels)
     count = max(wanted, 1)
     return [entries[unit::count] for unit in range(count)] if entries else []
 
 
 def default_cache_folder() -> Path:
-    """Returns the folder that the environment names, or one in the user's home."""
+    """Returns the folder that FUSEWIRE_CACHE_DIR names, or ~/.cache/fusewire if the variable is not set."""
     return Path(os.environ.get(CACHE_VARIABLE) or _USUAL_FOLDER).expanduser()
 
 

@@ -1,6 +1,7 @@
-"""Compiles C kernels into shared libraries, many in one translation unit.
+"""Compiles C kernels into shared libraries, with many kernels in one translation unit.
 
-A translation unit costs more than a kernel, so all kernels that the cache lacks are compiled together.
+A translation unit is one source that a compiler compiles at a time. The compiler takes longer to start a translation
+unit than to compile a kernel. So the kernels that the cache lacks are compiled in few units.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from fusewire_kernels.compile.binary_cache import BinaryCache, Compiled, deal_ou
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ServerFault
 
-# By default compilers halve vectors on Intel's servers, and split those that we write as a whole into elements.
+# By default, compilers use vectors of half the processor's width on Intel's servers. Then they would split a vector of
+# the whole width in our text into single elements.
 _WHOLE_VECTORS = ("-mprefer-vector-width=512",) if platform.machine() in {"x86_64", "AMD64"} else ()
 
 FLAGS = (
@@ -31,8 +33,8 @@ FLAGS = (
     "-fwrapv",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fno-strict-aliasing",  # because memory changes its dtype: a result may overwrite an operand of another dtype
-    "-fno-builtin-sin",  # else sin and cos of one value become a call of sincos, which may have other bits
+    "-fno-strict-aliasing",  # because a result may overwrite the memory of an operand of another dtype
+    "-fno-builtin-sin",  # otherwise sin and cos of a value become one call of sincos, which may give other bits
     "-fno-builtin-cos",
     "-w",
     *_WHOLE_VECTORS,
@@ -42,12 +44,12 @@ _COMPILERS = ("cc", "gcc", "clang")
 _USUAL_TIMEOUT_S = 120.0
 _MOST_UNITS = 2
 _LEAST_KERNELS_A_UNIT = 4
-_MOST_KERNELS_AT_ONCE = 64  # kernels that the cache keeps even if a later compilation fails
+_MOST_KERNELS_AT_ONCE = 64  # after so many kernels the files go into the cache, even if a later compilation fails
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A C compiler on this machine, the cache of its results, and its time limit for one unit."""
+    """A C compiler on this machine, the cache of its results, and the time limit for one translation unit."""
 
     compiler: str
     version: str
@@ -56,7 +58,10 @@ class Toolchain:
 
 
 def find_compiler(cache_folder: Path | None = None) -> Toolchain | None:
-    """Returns the C compiler of this machine, None if there is none. `CC` names one to try first."""
+    """Returns the C compiler of this machine. Returns None if there is none.
+
+    The compiler that the environment variable CC names is tried first.
+    """
     for name in filter(None, (os.environ.get("CC"), *_COMPILERS)):
         path = shutil.which(name)
         version = _version(path) if path else None
@@ -95,7 +100,7 @@ def missing_kernels(sources: Sequence[KernelSource], toolchain: Toolchain) -> in
 
 
 def compile_library(text: str, toolchain: Toolchain) -> str:
-    """Returns the path of the library of a complete C source, without the prelude. Raises ServerFault."""
+    """Returns the path of the library of a complete C source. Does not add the prelude. Raises ServerFault."""
     entry = toolchain.cache.entry(text)
     found = toolchain.cache.find(entry)
     if found is None:
@@ -128,7 +133,10 @@ def _start(text: str, toolchain: Toolchain) -> _Compilation:
 
 
 def _finish(compilations: list[_Compilation], units: Sequence[Sequence[Path]], toolchain: Toolchain) -> None:
-    """Waits for every compiler, then raises for the first one that failed."""
+    """Waits for every compiler process, and publishes the library of each process that succeeded.
+
+    Raises ServerFault for the first process that failed.
+    """
     failures = [_failure(compilation, toolchain.timeout_s) for compilation in compilations]
     for compilation, unit, failure in zip(compilations, units, failures, strict=True):
         if failure is None:
@@ -152,7 +160,7 @@ def _failure(compilation: _Compilation, timeout_s: float) -> str | None:
 
 
 def _version(compiler: str) -> str | None:
-    """Returns a compiler's text about its version and target; None if it does not run."""
+    """Returns a compiler's text about its version and target. Returns None if the compiler cannot be run."""
     try:
         found = subprocess.run([compiler, "-v"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -161,7 +169,7 @@ def _version(compiler: str) -> str | None:
 
 
 def _processor() -> str:
-    """Returns the CPU's model and features, on which `-march=native` depends."""
+    """Returns the CPU's model and features. `-march=native` compiles for this model and these features."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,7 +1,10 @@
-"""Keeps the folder of compiled files within its bound: removes the least recently used, and leftovers of compilers.
+"""Keeps the folder of compiled files within its limit in bytes.
 
-A file's time of modification is the time of its last use. A recently used file stays whatever the bound, because a
-process may know its path and not have loaded it yet. (A loaded file is no longer needed on disk.)
+Removes the least recently used compiled files. Also removes temporary files that compilers have left behind.
+
+A file's time of modification is the time of its last use. A recently used file is never removed, even if the folder is
+over its limit, because a process may know the file's path and not have loaded the file yet. A process that has loaded
+the file no longer needs it on disk.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ PART_PREFIX = "part-"  # a file that a compiler reads or writes
 
 _STAMP = "tidied"  # an empty file, modified whenever the folder is tidied
 _INTERVAL_S = 60
-_MOMENT_S = 600  # longer than any compiler runs, and than a compiled file waits to be loaded
+_MOMENT_S = 600  # no compiler runs for so long, and no compiled file waits for so long to be loaded
 
 
 def is_due(folder: Path, now_s: float) -> bool:
-    """Returns whether no process has tidied the folder for a while. If so, marks it as tidied now."""
+    """Returns whether no process has tidied the folder in the last minute. If so, marks the folder as tidied now."""
     stamp = folder / _STAMP
     if stamp.exists() and abs(now_s - stamp.stat().st_mtime) < _INTERVAL_S:
         return False
@@ -31,7 +34,10 @@ def is_due(folder: Path, now_s: float) -> bool:
 
 
 def tidy(folder: Path, most_bytes: int, now_s: float) -> None:
-    """Removes old files and leftovers. Other processes may use the folder meanwhile."""
+    """Removes old compiled files, old temporary files, and links to files that no longer exist.
+
+    Other processes may use the folder at the same time.
+    """
     for part in _files(folder, PART_PREFIX):
         if now_s - part.used_s > _MOMENT_S:
             part.path.unlink(missing_ok=True)
@@ -40,7 +46,7 @@ def tidy(folder: Path, most_bytes: int, now_s: float) -> None:
 
 
 def _shrink(folder: Path, most_bytes: int, now_s: float) -> bool:
-    """Removes the least recently used compiled files until the rest fit. Returns whether it removed any."""
+    """Removes the least recently used compiled files until the rest fit the limit. Returns whether it removed any."""
     units = sorted(_files(folder, UNIT_PREFIX))
     excess_bytes = sum(unit.size_bytes for unit in units) - most_bytes
     has_removed = False
@@ -60,7 +66,7 @@ def _remove_broken_links(folder: Path) -> None:
 
 
 class _File(NamedTuple):
-    """A file of the folder; a link is not followed."""
+    """A file of the folder. For a link, the time and the size are those of the link itself."""
 
     used_s: float
     size_bytes: int
@@ -68,7 +74,7 @@ class _File(NamedTuple):
 
 
 def _files(folder: Path, prefix: str) -> Iterator[_File]:
-    """Yields the files with a prefix, without those that another process removes meanwhile."""
+    """Yields the files with a prefix. Skips files that another process removes at the same time."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(prefix):

@@ -1,6 +1,7 @@
-"""Compiles kernels for NVIDIA devices with NVRTC, into the cache that all compilers share. Needs no device.
+"""Compiles kernels for NVIDIA devices with NVRTC, and keeps the results in the cache of compiled files.
 
-NVRTC comes with CUDA or in NVIDIA's wheel. It is called through its C interface, so no Python binding is needed.
+NVRTC is NVIDIA's compiler library for CUDA. NVRTC needs no device, and comes with CUDA or in NVIDIA's wheel. This
+module calls NVRTC's C interface, so no Python binding is needed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 
 OPTIONS = ("--fmad=false", "--disable-warnings")
 
-_MOST_UNITS = 8  # each takes about 100 MB of address space from the planner's worker, whose memory is bounded
+# The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of address
+# space in the planner's worker process, and the memory of that process is limited.
+_MOST_UNITS = 8
 _LEAST_KERNELS_A_UNIT = 2
 
 
 class CudaCompiler:
-    """Compiles for one architecture, such as "sm_90". Used by one thread. Raises ConfigurationError without NVRTC."""
+    """Compiles for one architecture, such as "sm_90". Used by one thread.
+
+    The constructor raises ConfigurationError if NVRTC is not installed.
+    """
 
     def __init__(self, architecture: str, cache_folder: Path | None = None) -> None:
         self._nvrtc = Nvrtc()
@@ -36,7 +42,7 @@ class CudaCompiler:
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
         """Returns the files that hold the kernels.
 
-        Compiles those that the cache lacks side by side. Raises ServerFault.
+        Compiles the kernels that the cache lacks, several units at a time. Raises ServerFault if NVRTC fails.
         """
         missing = self._cache.missing(sources)
         units = deal_out(list(missing), most_units=_MOST_UNITS, least_kernels=_LEAST_KERNELS_A_UNIT)
@@ -53,7 +59,7 @@ class CudaCompiler:
 
 
 class Nvrtc:
-    """NVIDIA's run-time compiler."""
+    """Calls NVRTC's C interface."""
 
     def __init__(self) -> None:
         self._library = _library()
@@ -99,7 +105,11 @@ def _library() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yields NVIDIA's wheels, the newest first, then an installed toolkit, then what the system's loader finds."""
+    """Yields paths of NVRTC's library, in the order in which they are tried.
+
+    First come the libraries in NVIDIA's wheels, the newest version first. Then comes the library of an installed CUDA
+    toolkit. Last comes the library that the system's loader finds.
+    """
     wheels = Path(sysconfig.get_path("purelib"), "nvidia")
     found_wheels = wheels.glob("*/lib/libnvrtc.so.*[0-9]")
     yield from map(str, sorted(found_wheels, key=lambda path: (path.name, path), reverse=True))

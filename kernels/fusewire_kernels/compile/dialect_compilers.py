@@ -1,4 +1,7 @@
-"""Gives each dialect its compiler: kernel sources in, paths of compiled files out."""
+"""Finds the compiler that turns kernel sources of a dialect into files of machine code.
+
+A dialect is a language of kernels: "c" or "cuda".
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,17 @@ from fusewire_protos.errors import ServerFault
 
 
 class DialectCompiler(Protocol):
-    """Compiles the sources of one dialect for one architecture. Used by one thread."""
+    """Compiles the kernels of one dialect for one architecture. Used by one thread."""
 
     def compile(self, sources: Sequence[KernelSource]) -> Compiled:
-        """Returns the compiled files. Raises ServerFault if the compiler rejects a source."""
+        """Returns the paths of the compiled files. Raises ServerFault if the compiler rejects a source."""
 
 
 def compiler_of(dialect: str, architecture: str, timeout_s: float | None = None) -> DialectCompiler:
     """Returns the compiler of a dialect. Raises ServerFault if there is none.
 
-    `architecture` matters to "cuda" only. `timeout_s` bounds a compiler that is a process of its own.
+    Only "cuda" uses `architecture`. Only "c" uses `timeout_s`, the time limit of each process of the C compiler. NVRTC
+    runs in the caller's process and has no time limit here.
     """
     if dialect == "cuda":
         from fusewire_kernels.compile.cuda_compiler import CudaCompiler  # noqa: PLC0415 - needs NVRTC

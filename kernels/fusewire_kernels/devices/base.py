@@ -1,7 +1,8 @@
 """Defines the one interface that every device implements.
 
-A device works in the order in which it is told (one lane). Memory that is released may be handed out again at once,
-because work that is told later runs later. One thread calls the methods, the device thread, unless said otherwise.
+A device does its work in the order in which its methods are called. So released memory may be allocated again at once:
+the work of a later call runs after all earlier work. Only the device thread calls the methods, except that any thread
+may call a method whose docstring says "Any thread".
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from fusewire_protos.shapes import Spec
 class DeviceInfo(NamedTuple):
     """The description of a device, for people and for the planner.
 
-    `dialect` is the generator's ("c", "cuda"), or None if nothing is compiled for the device. `is_library_exact`:
-    whether the array library's arithmetic is IEEE 754 to the last bit. `is_host`: whether the device is this processor,
-    so that any thread may use it, though one at a time.
+    `dialect` is the language of the device's kernels, "c" or "cuda". It is None if nothing is compiled for the device.
+    `is_library_exact` says whether the array library's arithmetic is IEEE 754 to the last bit. `is_host` says whether
+    the device is this processor. Any thread may use such a device, but only one thread at a time.
     """
 
     backend: str
@@ -38,7 +39,7 @@ class DeviceInfo(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Device memory of at least `size_bytes`, 64-byte aligned. `owner` is the device's object that frees the memory."""
+    """Device memory of at least `size_bytes`, aligned to 64 bytes. `owner` is the device's object that frees it."""
 
     address: int
     size_bytes: int
@@ -47,7 +48,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class Staged:
-    """Host memory to gather a value in. `memory` is writable and uninitialised; `owner` is the device's own object."""
+    """Host memory in which a client's value is gathered before `Device.put` makes a block of it.
+
+    `memory` is writable and uninitialised. `owner` is the device's object that holds the memory.
+    """
 
     memory: memoryview
     owner: Any
@@ -57,54 +61,61 @@ class Fence(Protocol):
     """A point in the device's order of work."""
 
     def is_reached(self) -> bool:
-        """Returns whether all earlier work has ended.
+        """Returns whether all earlier work has ended. Never blocks. Any thread.
 
-        Never blocks; any thread. Raises ServerFault if that work failed.
+        Raises ServerFault if earlier work failed.
         """
 
     def wait(self) -> None:
-        """Blocks until the fence is reached; any thread. Raises ServerFault if earlier work failed."""
+        """Blocks until all earlier work has ended. Any thread. Raises ServerFault if earlier work failed."""
 
 
 class TimedFence(Fence, Protocol):
-    """A fence with the time at which it was reached, by the device's own clock."""
+    """A fence that knows the time at which it was reached, by the device's own clock."""
 
     def ns_since(self, earlier: Any) -> int:
-        """Returns the device time in ns from an earlier timed fence of this device; both are reached. Any thread."""
+        """Returns the device time in ns from `earlier`, a timed fence of this device, to this fence. Any thread.
+
+        The device must have reached both fences.
+        """
 
 
 class Readback(Protocol):
-    """A value on its way to the host."""
+    """A value that the device is copying to the host."""
 
     def data(self) -> memoryview:
-        """Returns the bytes, valid once a later fence is reached and as long as this object lives. Any thread."""
+        """Returns the bytes. They are valid after a later fence is reached, and while this object lives. Any thread."""
 
 
 class LoadedPlan(Protocol):
-    """A plan of which all kernels are loaded into the device."""
+    """A plan whose kernels are all loaded into the device."""
 
     @property
     def plan(self) -> Plan: ...
 
 
 class PlanInSlices(Protocol):
-    """A plan that runs in slices for one row."""
+    """A plan that runs for one row, in slices of time."""
 
     def go_on(self, most_ns: int) -> bool:
-        """Runs for about `most_ns`, at least one piece of a launch. Returns whether the plan has ended."""
+        """Runs the plan for about `most_ns`, but at least one piece of a launch. Returns whether the plan has ended."""
 
 
 class PlansInSlices(Protocol):
     """The way in which a device runs a plan in slices of time, so that it can do other work in between."""
 
     def arena_address(self, arena_bytes: int) -> int:
-        """Returns where the arena of a sliced plan begins. Whole plans do not use it; one sliced plan at a time may.
+        """Returns the address of the arena for a plan that runs in slices.
 
-        Raises OutOfMemory if the reserved range is smaller than the arena.
+        Plans that run whole have another arena. Only one plan at a time may run in slices, because all plans in
+        slices use the same addresses. Raises OutOfMemory if the reserved range is smaller than the arena.
         """
 
     def begin(self, loaded: Any, slots: npt.NDArray[np.int64]) -> PlanInSlices:
-        """Begins a plan for one row of a slot table: int64[columns], which must not change until the plan ends."""
+        """Begins to run a plan for one row of a slot table.
+
+        `slots` is the row, int64[columns]. It must not change until the plan ends.
+        """
 
 
 class Device(Protocol):
@@ -115,35 +126,41 @@ class Device(Protocol):
 
     @property
     def in_slices(self) -> PlansInSlices | None:
-        """None if a launch only queues work for the device: slices would not shorten the wait of others."""
+        """Runs plans in slices of time, so that other work runs between the slices and waits less.
+
+        None if a launch only queues work for the device, because slices would not shorten the wait then.
+        """
 
     @property
     def array_library(self) -> Any:
-        """NumPy, or this device's replacement for it: the library of tier 0."""
+        """The library by which tier 0 runs ops: NumPy, or this device's replacement for NumPy."""
 
     def allocate(self, size_bytes: int) -> Block:
         """Allocates uninitialised memory. Raises OutOfMemory."""
 
     def release(self, block: Block) -> None:
-        """Gives a block back. Work that was told earlier may still use it."""
+        """Gives a block back. The work of earlier calls may still use the block."""
 
     def write(self, block: Block, data: memoryview) -> None:
-        """Copies host bytes into a block, in order. `data` may be reused when this returns."""
+        """Copies host bytes into a block, after all earlier work. The caller may reuse `data` when this returns."""
 
     def stage(self, size_bytes: int) -> Staged:
-        """Returns host memory in which to gather the bytes of a `put`. It is no device memory. Any thread."""
+        """Returns host memory in which to gather the bytes for `put`. Takes no device memory. Any thread."""
 
     def put(self, staged: Staged) -> Block:
-        """Returns a block with the staged bytes, whose memory may become the block's. Raises OutOfMemory."""
+        """Returns a block with the staged bytes. Raises OutOfMemory.
+
+        The staged memory may become the memory of the block.
+        """
 
     def read(self, block: Block, size_bytes: int, first_byte: int = 0) -> Readback:
-        """Begins to copy `size_bytes` of a block to the host, from `first_byte` on, in order.
+        """Begins to copy `size_bytes` of a block to the host, from `first_byte` on, after all earlier work.
 
-        Raises MemoryError if the host has no memory for them.
+        Raises MemoryError if the host has no memory for the copy.
         """
 
     def array(self, block: Block, spec: Spec) -> Any:
-        """Returns the block as an array of the array library, in C order, sharing memory."""
+        """Returns an array of the array library, in C order, that shares the block's memory."""
 
     def empty(self, spec: Spec) -> Any:
         """Returns a new array of the array library, in C order, uninitialised. Raises OutOfMemory."""
@@ -152,39 +169,40 @@ class Device(Protocol):
         """Returns the address of the first byte of an array of the array library."""
 
     def load(self, plan: Plan, binaries: Sequence[str]) -> Any:
-        """Loads a plan, as a LoadedPlan of this device.
+        """Loads a plan. Returns a LoadedPlan of this device.
 
-        `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory, and ServerFault
-        for a file that is not a compiled file.
+        `binaries[i]` is the path of the compiled file that holds `plan.kernels[i]`. Raises OutOfMemory. Raises
+        ServerFault for a file that is not a compiled file.
         """
 
     def as_function(self, loaded: Any, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
         """Returns a loaded plan of one op as a function of operand arrays.
 
-        The operands may lie in any order in memory; the result is a new array in C order. The function keeps the plan
-        alive. Both this method and the function raise OutOfMemory.
+        The operands may have any strides. The result is a new array in C order. The function keeps the plan alive. This
+        method and the function raise OutOfMemory.
         """
 
     def arena_address(self, arena_bytes: int, row: int) -> int:
-        """Returns where the arena of a row begins. Raises OutOfMemory if the reserved range is too small."""
+        """Returns the address of a row's arena. Raises OutOfMemory if the reserved range is too small."""
 
     def rows_that_fit(self, arena_bytes: int) -> int:
-        """Returns how many rows with such an arena the reserved range holds at once."""
+        """Returns how many rows can run at once, if each row needs an arena of `arena_bytes` in the reserved range."""
 
     def launch(self, loaded: Any, table: npt.NDArray[np.int64]) -> None:
-        """Runs a plan for every row of a slot table, in order. The table may be reused when this returns.
+        """Runs a plan for every row of a slot table, after all earlier work.
 
-        Raises OutOfMemory if there is no memory for what the device itself needs; then no row has its results.
+        The caller may reuse the table when this returns. Raises OutOfMemory if there is no memory for the data that the
+        device itself needs. Then no row has its results.
         """
 
     def fence(self) -> Fence:
-        """Returns a fence behind all work told so far."""
+        """Returns a fence that is reached when the work of all earlier calls has ended."""
 
     def timed_fence(self) -> TimedFence:
-        """Returns a fence behind all work told so far that knows when it is reached."""
+        """Returns a fence as `fence` does. The fence also knows the time at which it was reached."""
 
     def pool_bytes(self) -> int:
-        """Returns the bytes that are kept for coming allocations. Any thread."""
+        """Returns the number of free bytes that the device keeps for later allocations. Any thread."""
 
     def close(self) -> None:
         """Ends the device. No other method may be called afterwards."""

@@ -1,8 +1,11 @@
-"""Runs plans on the CPU, on the calling thread, so that every fence is reached when it is made.
+"""Runs plans on the CPU, on the calling thread. So every fence is reached when it is made.
 
-Memory comes from NumPy in size classes, and is kept for the next block of its class, up to a bound. The arena is one
-range of addresses that is reserved at start. Rows run one after another and share it, and only pages that plans touch
-take memory. Plans that run in slices have a range of their own, because whole plans run between their slices.
+Memory comes from NumPy, in blocks of a few sizes (size classes). A released block is kept for the next request of its
+size class, until the kept blocks reach a limit.
+
+Rows run one after another, so all rows use the same arena. The arena lies in a range of addresses that is reserved at
+start. Only the pages that plans touch take memory. A plan that runs in slices has its arena in a second range, because
+other plans run whole between its slices.
 """
 
 from __future__ import annotations
@@ -39,8 +42,8 @@ DEFAULT_CACHED_BYTES = 1 << 30
 
 _ALIGNMENT_BYTES = 64
 _MAP_NORESERVE = 0x4000 if platform.system() == "Linux" else 0  # Python has this constant from 3.13 on
-_SMALL_BYTES = 4096  # fewer bytes are copied faster than NumPy can be called; other threads do not run meanwhile
-_UNBOUNDED_ROWS = 1 << 31  # all rows share the arena
+_SMALL_BYTES = 4096  # up to this size, a copy without NumPy is faster, although it does not let other threads run
+_UNBOUNDED_ROWS = 1 << 31  # stands for any number of rows, because all rows share the arena
 
 _process = ctypes.CDLL(None)
 _dlopen, _dlerror, _dlclose = _process.dlopen, _process.dlerror, _process.dlclose
@@ -53,7 +56,7 @@ _addressof = ctypes.addressof
 
 
 class ReachedFence:
-    """A fence on the CPU: all work has ended when the call that told it returns."""
+    """A fence on the CPU. It is always reached, because each call returns only when its work has ended."""
 
     def is_reached(self) -> bool:
         return True
@@ -76,7 +79,7 @@ _REACHED = ReachedFence()
 
 
 class HostCopy(NamedTuple):
-    """A value that was copied when the read was called, so that its block may be reused at once."""
+    """A value that `CpuDevice.read` has copied before it returned. So the value's block may be reused at once."""
 
     copied: bytes | memoryview
 
@@ -88,7 +91,8 @@ class HostCopy(NamedTuple):
 class CpuPlan:
     """A plan with the addresses that its launches need.
 
-    `launches` is int64 in the layout of runtime.c, and points into `integers`.
+    `integers` holds the sizes and the operands of all launches. `launches` is an array of the structure that runtime.c
+    defines for a launch, and contains addresses of elements of `integers`.
     """
 
     plan: Plan
@@ -100,11 +104,12 @@ class CpuPlan:
 
 
 class CpuDevice:
-    """Implements `Device`. Without a C compiler it holds memory but loads no plans.
+    """Implements `Device`. If the machine has no C compiler, the device holds memory but loads no plans.
 
-    `memory_bytes` bounds the blocks in use and kept (None: the machine's memory), `cached_bytes` the blocks kept.
-    `arena_bytes` is the size of each of two reserved ranges: one for plans that run whole, one for the plan that runs
-    in slices. `why` tells people why this device was chosen.
+    `memory_bytes` limits the blocks in use and the released blocks that the pool keeps, taken together. If it is None,
+    the limit is the machine's memory. `cached_bytes` limits the blocks that the pool keeps. `arena_bytes` is the size
+    of each of two reserved ranges: one for plans that run whole, and one for the plan that runs in slices. `why` tells
+    people why this device was chosen.
     """
 
     def __init__(
@@ -181,7 +186,7 @@ class CpuDevice:
 
     def address(self, array: npt.NDArray[Any]) -> int:
         try:
-            return address_of(array)  # takes a third of the time of NumPy's attribute
+            return address_of(array)  # takes a third of the time of `array.ctypes.data`
         except (TypeError, ValueError):  # an array that is read-only, empty, or of a dtype that buffers do not know
             return array.ctypes.data
 
@@ -200,7 +205,11 @@ class CpuDevice:
         return loaded
 
     def as_function(self, loaded: CpuPlan, slot_layout: SlotLayout, result: Spec) -> Callable[..., Any]:
-        """Is on a hot path: tier 0 calls the function for most ops. So it uses only C code to inspect arrays."""
+        """Implements `Device.as_function`.
+
+        Tier 0 calls the returned function for most ops, so the function must be fast. It inspects arrays only by
+        functions that are written in C.
+        """
         as_any_array_needs = as_function(self, loaded, slot_layout, result)
         shape, dtype = result.shape, dtypes.to_numpy(result.dtype)
         table = np.zeros((1, len(loaded.plan.columns)), np.int64)
@@ -259,7 +268,7 @@ class CpuDevice:
         return address
 
     def _unload_unheld(self) -> None:
-        """Unloads files that no plan holds. None of their code runs, because a launch holds its plan."""
+        """Unloads files that no plan holds. No code of such a file runs, because a launch keeps its plan alive."""
         for library in self._libraries.take_unheld():
             _unload_library(library)
 
@@ -274,7 +283,7 @@ class CpuDevice:
 
 
 def _load_library(path: str) -> ctypes.CDLL:
-    """Loads a file by a foreign call, which lets other threads run: loading may take a millisecond."""
+    """Loads a library. Loading may take a millisecond, so `dlopen` is called in a way that lets other threads run."""
     handle = _dlopen(os.fsencode(path), os.RTLD_NOW)
     if handle is None:
         raise ServerFault(
@@ -288,15 +297,18 @@ def _unload_library(library: ctypes.CDLL) -> None:
 
 
 def _copy(target: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-    """Copies bytes by NumPy, which lets other threads run meanwhile; assigning to a memoryview does not."""
+    """Copies bytes by NumPy, which lets other threads run during the copy. Assigning to a memoryview would not."""
     np.copyto(target, source)
 
 
 class _Pool:
-    """Blocks by size class. `_held_bytes` counts blocks in use and blocks kept, `kept_bytes` only blocks kept.
+    """Gives out blocks, and keeps released blocks by size class.
 
-    The pool keeps a reference to each block in use, because a user may keep only its address. A lent block has left the
-    pool; if it is dropped without being adopted, its memory returns to the system.
+    `kept_bytes` counts the kept blocks. `_held_bytes` counts the kept blocks and the blocks in use. The pool keeps a
+    reference to each block in use, because a caller may hold only the block's address.
+
+    A lent block does not count as kept or in use until `adopt` takes it back. If the caller drops a lent block, the
+    block's memory returns to the system.
     """
 
     def __init__(self, limit_bytes: int, cached_bytes: int) -> None:
@@ -352,7 +364,7 @@ class _Pool:
     # ---- under the lock ----
 
     def _make_room(self, size_class: int, size_bytes: int) -> None:
-        """Frees kept blocks if needed. Raises OutOfMemory if the blocks in use leave too little memory."""
+        """Frees all kept blocks if a new block does not fit the limit. Raises OutOfMemory if it still does not fit."""
         if self._held_bytes + size_class > self._limit_bytes:
             self._clear()
         if self._held_bytes + size_class > self._limit_bytes:
@@ -372,7 +384,10 @@ class _Pool:
 
 
 def _size_class(size_bytes: int) -> int:
-    """Rounds up to one of four sizes an octave. So a block is at most a quarter, or one alignment, too large."""
+    """Rounds a size up to a size class. Between a power of two and the next there are four size classes.
+
+    So a block is larger than asked for by at most a quarter or `_ALIGNMENT_BYTES`, whichever is more.
+    """
     size_bytes = max(size_bytes, _ALIGNMENT_BYTES)
     step = max(1 << max(size_bytes.bit_length() - 3, 0), _ALIGNMENT_BYTES)
     return -(-size_bytes // step) * step
@@ -389,7 +404,7 @@ def _new_block(size_bytes: int) -> Block:
 
 
 def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Returns the sizes and operands of all launches in one array, and the position where each launch's begin."""
+    """Returns one array with the sizes and operands of all launches, and the position at which each launch begins."""
     integers: list[int] = []
     places = []
     for launch in launches:
@@ -402,7 +417,7 @@ def _flatten(launches: Sequence[Launch]) -> tuple[npt.NDArray[np.int64], list[in
 
 
 def _reserve(size_bytes: int) -> mmap.mmap:
-    """Reserves a range of addresses, which takes memory only where it is touched."""
+    """Reserves a range of addresses. Only the pages of the range that are touched take memory."""
     try:
         return mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE)
     except OSError as error:
