@@ -1,11 +1,11 @@
-"""Builds the plan of a program, by these passes in this order.
+"""Builds the plan of a program. These passes run in this order; the last column names where each pass is implemented.
 
-graph      casts, composites, views                      (graph, expand, views)
-fusion     which values share a kernel                   (fuse, placement)
-instances  each group as a kernel with its sizes         (lower)
-launches   equal independent instances as one launch     (schedule)
-arena      where interior buffers lie                    (lifetimes, arena)
-plan       kernels as text, operands as columns          (here, codegen)
+graph      makes casts explicit, expands composite ops, turns views into addressing   (graph)
+fusion     decides which values share a kernel                                         (fusion.vertical)
+instances  turns each group into a kernel with its sizes                               (fusion.lowering)
+launches   joins equal independent instances to one launch                             (fusion.horizontal)
+arena      decides where intermediate buffers lie in the arena                         (memory)
+plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
 `after_pass` lets tests check the output of each pass before the next begins.
 """
@@ -51,7 +51,7 @@ after_pass: Callable[..., None] | None = None
 
 
 class Design(NamedTuple):
-    """Everything about a plan except the text of its kernels."""
+    """All that is decided about a plan before the text of its kernels is generated."""
 
     program: Program
     fusion: Fusion
@@ -71,12 +71,12 @@ class Design(NamedTuple):
 
 
 def build_plan(program: Program, dialect: str) -> Plan:
-    """The fused plan of a program, with kernels in the dialect "c" or "cuda"."""
+    """Returns the fused plan of a program, with kernels in the dialect "c" or "cuda"."""
     return written_in(dialect, design(program))
 
 
 def written_in(dialect: str, plan: Design) -> Plan:
-    """The plan of a design, with kernels in the dialect "c" or "cuda"."""
+    """Returns the plan of a design, with kernels in the dialect "c" or "cuda"."""
     return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
 
 
@@ -97,7 +97,7 @@ def design(program: Program) -> Design:
 
 
 def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
-    """The plan of a design; `sources` are the texts of its kernels in the order of `kernels`."""
+    """Returns the plan of a design. `sources` are the texts of its kernels, in the order of `Design.kernels`."""
     columns = _Columns(plan)
     index_of = {source.key: index for index, source in enumerate(sources)}
     instances = plan.instances
@@ -129,7 +129,10 @@ def _show(name: str, *made: object) -> None:
 
 
 class _Columns:
-    """Gives every buffer and slot its column, in this order: arena, inputs, scalars, live results, constants, views."""
+    """Gives every buffer and every scalar a column of the slot table.
+
+    The order of the columns is: arena, inputs, scalars, live results, constants, views.
+    """
 
     def __init__(self, plan: Design) -> None:
         program, values = plan.program, plan.graph.values
@@ -149,7 +152,7 @@ class _Columns:
         self._views: dict[Column, int] = {}
 
     def refs(self, instance: Instance) -> tuple[OperandRef, ...]:
-        """The column and the byte offset of each operand of an instance."""
+        """Returns the column and the byte offset of each operand of an instance."""
         refs = []
         for value, (_, _, offset, moves) in instance.operands:
             column = self._base.get(value, ARENA_COLUMN)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# NumPy's accuracy and ours may differ by so much, because sums are taken in another order.
+# Our accuracy may differ from NumPy's by at most this much. The two differ because they take sums in another order.
 LARGEST_DIFFERENCE = 0.01
 
-# Learning rates from LEAST_GOOD_RATE on reach GOOD_ACCURACY in FULL_EPOCHS, the default number of epochs.
+# A learning rate of LEAST_GOOD_RATE or more reaches GOOD_ACCURACY in FULL_EPOCHS, the default number of epochs.
 GOOD_ACCURACY = 0.95
 LEAST_GOOD_RATE = 0.03
 FULL_EPOCHS = 20
@@ -34,7 +34,7 @@ class ClientRun:
     segments: int
     fragments: int
     sent_bytes: int
-    programs: tuple[str, ...]  # digests of the programs that it sent, sorted, without fragments
+    programs: tuple[str, ...]  # digests of the programs that the client sent, sorted, without fragments
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ServerCount:
     device_ns: int
     plans: int
     kernels_compiled: int
-    donations: int  # buffers of dying inputs that results were written over
+    donations: int  # how many results were written over a dying input
 
     def since(self, earlier: ServerCount) -> ServerCount:
         """The growth of the totals since an earlier count."""
@@ -96,7 +96,10 @@ class Phase:
 
     @property
     def are_most_programs_shared(self) -> bool:
-        """Whether more than half of the programs are shared. A client that pauses sends other, shorter programs."""
+        """Whether more than half of the programs are shared.
+
+        Not all need to be shared, because a client that pauses sends other, shorter programs.
+        """
         return 2 * len(self.shared_programs) > len(self.programs)
 
 
@@ -139,7 +142,7 @@ class Figures:
 
     @property
     def has_passed(self) -> bool:
-        """Whether every client learned as well as NumPy, with few programs, most of which all clients share."""
+        """Whether every client learned as well as NumPy, and the clients sent few programs and shared most of them."""
         return self.agrees_with_numpy and self.has_learned and self.has_few_programs
 
     @property
@@ -149,13 +152,16 @@ class Figures:
 
     @property
     def has_learned(self) -> bool:
-        """Whether every client with a good learning rate reached a good accuracy; True if there were too few epochs."""
+        """Whether every client with a good learning rate reached a good accuracy.
+
+        True if there were fewer than `FULL_EPOCHS` epochs, because a good accuracy is not expected then.
+        """
         good = (client.run for client in self.together.clients if client.run.learning_rate >= LEAST_GOOD_RATE)
         return self.epochs < FULL_EPOCHS or all(run.accuracy >= GOOD_ACCURACY for run in good)
 
     @property
     def has_few_programs(self) -> bool:
-        """Whether the clients sent at most 10 distinct programs, and share most of them."""
+        """Whether the clients sent at most 10 distinct programs, and shared most of them."""
         return len(self.together.programs) <= MOST_PROGRAMS and self.together.are_most_programs_shared
 
     @property

@@ -1,7 +1,7 @@
-"""Runs the phases of the demo: NumPy, one client, several clients; on servers of its own or on a running one.
+"""Runs the phases of the demo: NumPy, one client, several clients. Starts servers for them or uses a running server.
 
-Two servers are started, one after the other: one without donation, which is writing results over dying inputs, and one
-with it. The peak memory of one client's training on each shows what donation saves.
+If the demo starts its own servers, it starts two, one after the other. The first server runs without donation, the
+second with donation. One client trains on each server, and the two peaks of memory show what donation saves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
 
 
 def measure_running(target: str, http: str | None, *, clients: int, epochs: int) -> Figures:
-    """Measures on a running server. `http`: the address of its inspection; if None, its figures are left out."""
+    """Measures on a running server.
+
+    `http` is the address of the server's inspection. If it is None, the server's figures are left out.
+    """
     rates = learning_rates(clients)
     inspection = None if http is None else Inspection(http)
     numpy_runs = _train_with_numpy(rates, epochs)
@@ -61,7 +64,7 @@ def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequen
 
 
 def _middle(rates: Sequence[float]) -> Sequence[float]:
-    """The middle one of the learning rates alone, which is a good one."""
+    """A sequence that holds only the middle learning rate, which is a good one."""
     return rates[len(rates) // 2 :][:1]
 
 

@@ -1,6 +1,6 @@
-"""A 64–128–10 network that learns to read digits: ordinary array code, the same for NumPy and for Fusewire.
+"""A 64–128–10 network that learns to read digits, in ordinary array code.
 
-`xp` is the array module, `numpy` or `fusewire`. The code is the same for both.
+The same code runs on NumPy and on Fusewire: the argument `xp` is the array module, `numpy` or `fusewire`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from fusewire.examples.dataset import CLASSES, PIXELS
 HIDDEN = 128
 BATCH = 32
 START_SEED = 0
-SMALLEST_RATE, LARGEST_RATE = 0.02, 0.8  # too small to converge in 20 epochs; the largest that converges
+SMALLEST_RATE, LARGEST_RATE = 0.02, 0.8  # the first is too small to converge in 20 epochs
 
 
 class Weights(NamedTuple):
-    """The parameters, float32, arrays of `xp`."""
+    """The parameters of the network, as float32 arrays of `xp`."""
 
     first: Any  # (64, 128)
     first_bias: Any  # (128,)
@@ -35,7 +35,7 @@ class Trained(NamedTuple):
 
 
 def learning_rates(count: int) -> tuple[float, ...]:
-    """`count` learning rates in geometric progression; a single one is from the middle of the range."""
+    """Returns `count` learning rates in geometric progression. If `count` is 1, the rate is the middle of the range."""
     if count == 1:
         return learning_rates(3)[1:2]
     ratio = (LARGEST_RATE / SMALLEST_RATE) ** (1 / (count - 1))
@@ -43,7 +43,7 @@ def learning_rates(count: int) -> tuple[float, ...]:
 
 
 def start() -> Weights:
-    """The weights before training, in NumPy: the same every time."""
+    """Returns the weights before training as NumPy arrays. They are the same every time."""
     random = np.random.default_rng(START_SEED)
     first = random.standard_normal((PIXELS, HIDDEN), dtype=np.float32) / np.float32(PIXELS**0.5)
     second = random.standard_normal((HIDDEN, CLASSES), dtype=np.float32) / np.float32(HIDDEN**0.5)
@@ -59,10 +59,11 @@ def train(
     epochs: int,
     after_epoch: Callable[[], None],
 ) -> Trained:
-    """Mini-batch gradient descent on the cross-entropy of a softmax, from `start()`.
+    """Trains by mini-batch gradient descent on the cross-entropy of a softmax, from the weights of `start()`.
 
-    `images` are (n, 64), `labels` (n, 10) of zeros and ones, both float32 arrays of `xp`. The losses are read at the
-    end only, as each read waits for its value. `after_epoch` is called once the ops of an epoch are recorded.
+    `images` has shape (n, 64). `labels` has shape (n, 10) and holds zeros and ones. Both are float32 arrays of `xp`.
+    The losses are read only at the end, because each read waits for its value. `after_epoch` is called after the ops
+    of each epoch are recorded.
     """
     w1, b1, w2, b2 = (xp.asarray(weight) for weight in start())
     losses = []
@@ -91,6 +92,9 @@ def train(
 
 
 def accuracy(xp: Any, weights: Weights, images: Any, labels: Any) -> float:
-    """The share of `images`, (n, 64), that the network classifies as `labels`, (n,) of integers."""
+    """Returns the share of the images that the network classifies correctly.
+
+    `images` has shape (n, 64). `labels` has shape (n,) and holds integers.
+    """
     scores = xp.tanh(images @ weights.first + weights.first_bias) @ weights.second + weights.second_bias
     return int((scores.argmax(axis=1) == labels).sum()) / len(labels)

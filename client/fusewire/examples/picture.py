@@ -1,4 +1,4 @@
-"""Draws the loss curves into a PNG file, with matplotlib. Needs no display."""
+"""Draws the loss curves into a PNG file with matplotlib. This works on a machine without a display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire.examples.figures import Figures
 
 
 def draw(figures: Figures, path: Path) -> None:
-    """Writes a PNG: one curve for each client that trained beside others."""
+    """Writes a PNG file with one curve for each client of the phase in which several clients train at once."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for client in figures.together.clients:

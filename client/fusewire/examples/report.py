@@ -22,7 +22,7 @@ UNKNOWN = "–"
 
 
 class Table(NamedTuple):
-    """The first column is text, aligned left; the others are figures."""
+    """A table of the report. The first column holds text, aligned left. The others hold figures, aligned right."""
 
     title: str
     columns: tuple[str, ...]
@@ -30,12 +30,12 @@ class Table(NamedTuple):
 
 
 def tables(figures: Figures) -> tuple[Table, Table]:
-    """The table of accuracies, and that of the work that they took."""
+    """Returns the table of accuracies and the table of the work that the trainings took."""
     return _accuracy_table(figures), _work_table(figures)
 
 
 def closing_lines(figures: Figures) -> list[str]:
-    """The lines below the tables; the last one is the verdict."""
+    """Returns the lines that follow the tables. The last line is the verdict."""
     lines = [f"server: {figures.server.backend} at {figures.server.target}: {figures.server.detail}"]
     if figures.is_op_by_op:
         lines.append("tier 0 only: the server has no compiler, so every program ran op by op")
@@ -63,7 +63,7 @@ def as_json(figures: Figures) -> str:
 
 
 def plain(table: Table) -> str:
-    """The table in columns of equal width."""
+    """Returns the table as plain text, with the cells of each column padded to one width."""
     lines = (table.columns, *table.rows)
     widths = [max(len(line[column]) for line in lines) for column in range(len(table.columns))]
     return "\n".join((table.title, *(_line(line, widths) for line in lines)))
@@ -129,7 +129,7 @@ def _server_work(server: ServerCount | None) -> dict[str, str]:
 
 
 def _numpy_work(figures: Figures) -> dict[str, str]:
-    """NumPy does the same ops, one learning rate after the other, in one process."""
+    """Returns the cells of NumPy's column. NumPy ran the same ops in one process, one learning rate after the other."""
     duration_s = sum(run.duration_s for run in figures.numpy)
     return {
         "seconds": f"{duration_s:.3f}",

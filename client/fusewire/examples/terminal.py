@@ -1,4 +1,4 @@
-"""Tables and progress bars with rich in a terminal; elsewhere plain tables and no progress."""
+"""Shows tables and progress bars with the package rich in a terminal. Elsewhere prints plain tables and no progress."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def show(table: Table) -> None:
 
 @contextmanager
 def progress(labels: Sequence[str], total: int) -> Iterator[Advance]:
-    """Shows a progress bar of length `total` for each label, on standard error; yields a function to advance one."""
+    """Shows a progress bar of length `total` for each label, on standard error.
+
+    Yields a function that takes the index of a label and advances the bar of this label by one.
+    """
     if not (HAS_RICH and sys.stderr.isatty()):
         yield _ignore
         return
@@ -50,4 +53,4 @@ def _rich(table: Table) -> RichTable:
 
 
 def _ignore(index: int) -> None:
-    """Advances nothing, as there are no bars."""
+    """Does nothing, because there are no progress bars."""

@@ -12,7 +12,7 @@ from fusewire.examples.network import accuracy, train
 
 
 def train_once(xp: Any, learning_rate: float, epochs: int, after_epoch: Callable[[], None]) -> TrainingRun:
-    """Trains on four fifths of the images and tests on the rest. `xp` is `numpy` or `fusewire`."""
+    """Trains on four fifths of the images and tests on the rest. `xp` is the module `numpy` or `fusewire`."""
     parts = dataset.split(dataset.load())
     one_hot = dataset.one_hot(parts.training.labels)
     started_at_ns = time.perf_counter_ns()

@@ -1,7 +1,8 @@
 """One client process of the demo: `python -m fusewire.examples.worker --target HOST:PORT --learning-rate RATE …`.
 
-It writes one JSON object a line on standard output: `ready` when it is connected, `epoch` after each epoch, and `done`
-with the results. It trains once it reads `start`, and ends if its standard input ends before that.
+The process writes one JSON object a line on standard output: `ready` when it is connected, `epoch` after each epoch,
+and `done` with the results. It begins to train when it reads `start` on standard input. If standard input ends before
+`start`, the process ends without training.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs programs op by op with NumPy, for the server in memory."""
+"""Runs programs op by op with NumPy. The in-memory server of the tests, `MemoryServer`, uses it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 
 Host = npt.NDArray[Any]
-# All results of a program, from its inputs, scalars and slice starts.
+# A function that returns all results of a program, given the program, its inputs, its scalars and its slice starts.
 Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
 _REFERENCE_MODULE = "fusewire_kernels.ops.reference"
@@ -22,8 +22,8 @@ _REFERENCE_MODULE = "fusewire_kernels.ops.reference"
 def interpret(
     program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]
 ) -> Sequence[Host]:
-    """All results of a program, in op order."""
-    twin = importlib.import_module(_REFERENCE_MODULE).twin  # late: nothing else here needs the compiler
+    """Returns the results of all ops of a program, in the order of the ops."""
+    twin = importlib.import_module(_REFERENCE_MODULE).twin  # imported here: all else works without the compiler
     values = list(inputs)
     values += [
         np.asarray(value).astype(dtypes.to_numpy(dtype)) for dtype, value in zip(program.scalars, scalars, strict=True)

@@ -1,7 +1,7 @@
-"""A server in memory, for tests: it serves one session in the same process, without a network.
+"""A server in memory, for tests. It serves one session in the same process, without a network.
 
-It decodes frames as a real server does and computes segments in order with NumPy. It neither validates nor enforces
-quotas. A test can hold completion back, and so decide when credit returns.
+The server decodes frames as a real server does, and computes segments in order with NumPy. It validates nothing and
+enforces no quotas. A test can make the server hold credit back, and then decides itself when credit returns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
-_NOTHING = np.empty(0)  # stands for a result of a failed segment
+_NOTHING = np.empty(0)  # the input of a segment, if the segment that should have made the input failed
 LIMITS = wire.Limits(
     message_bytes=4 << 20,
     array_bytes=1 << 30,
@@ -35,15 +35,15 @@ LIMITS = wire.Limits(
 
 
 class MemoryServer:
-    """The server of one session, without I/O: it takes frames and returns frames. See `session_in_memory`.
+    """The server of one session, without I/O: it takes frames and returns frames. `session_in_memory` connects to it.
 
         server = MemoryServer()
         with session_in_memory(server) as session:
             my_program(session)
         assert len(server.programs) <= 4
 
-    `execute` computes programs. `credit` and `limits` are sent to the client. With `holds_completion` only `complete`
-    returns credit.
+    `execute` computes programs. `credit` and `limits` are sent to the client. If `holds_completion` is true, credit
+    returns only when the test calls `complete`.
     """
 
     def __init__(
@@ -63,17 +63,17 @@ class MemoryServer:
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
         self.holds_completion = holds_completion
-        self._numbered: set[int] = set()  # numbers of programs, including those that a waiting entry will forget
-        self.programs: dict[int, Program] = {}  # by the client's numbers, without those that it has forgotten
+        self._numbered: set[int] = set()  # numbers of the programs that no received entry forgets
+        self.programs: dict[int, Program] = {}  # by the client's number, until a `Forget` entry is applied
         self.values: dict[int, Host] = {}  # values that the client holds, by handle
-        self.awaited: dict[int, Spec] = {}  # uploads that are declared and have not arrived, by handle
-        self.beside: dict[int, bytes] = {}  # large answers that wait for their download, by fetch
+        self.awaited: dict[int, Spec] = {}  # specs of declared uploads that have not arrived, by handle
+        self.beside: dict[int, bytes] = {}  # large answers that wait for their download, by number of the fetch
         self.entries: list[Entry] = []  # all entries received, in order
         self.new_programs: list[NewProgram] = []  # all programs received, in order
-        self.failing: dict[int, str] = {}  # segments that shall fail: the name of the error case by base handle
+        self.failing: dict[int, str] = {}  # names of error cases, by base handle of the segments that shall fail
 
     def receive(self, raw: bytes) -> list[bytes]:
-        """Applies a frame of the client; returns the frames to be sent back."""
+        """Applies a frame of the client and returns the frames to be sent back."""
         frame = wire.ClientFrame.FromString(raw)
         if frame.HasField("hello"):
             return [self._welcome().SerializeToString()]
@@ -96,12 +96,15 @@ class MemoryServer:
         return self._work()
 
     def upload(self, handle: int, raw: bytes) -> list[bytes]:
-        """Takes the bytes of a large upload; returns the frames to be sent back."""
+        """Takes the bytes of a large upload and returns the frames to be sent back."""
         self.values[handle] = _host(raw, self.awaited.pop(handle))
         return self._work()
 
     def complete(self, segments: int | None = None) -> list[bytes]:
-        """Returns the credit of the oldest `segments` segments and uploads that are held, or of all if None."""
+        """Returns credit for the segments and uploads whose credit is held, the oldest `segments` of them.
+
+        If `segments` is None, returns credit for all of them.
+        """
         held = len(self._in_flight)
         for _ in range(held if segments is None else min(segments, held)):
             self._completed = self._completed.plus(self._in_flight.popleft())

@@ -1,4 +1,4 @@
-"""A session on a server in memory: no network, no process, no device."""
+"""Opens a session on a server in memory, which needs no network, no other process and no device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusewire.testing.memory_transport import MemoryTransport
 
 @contextmanager
 def session_in_memory(server: MemoryServer | None = None, *, debug: bool = False) -> Iterator[Session]:
-    """A session to test your own programs with, without a server.
+    """Opens a session for tests of your own programs. It needs no server.
 
         def test_doubling() -> None:
             with session_in_memory() as session:
@@ -22,12 +22,13 @@ def session_in_memory(server: MemoryServer | None = None, *, debug: bool = False
                     x = x * 2
                 assert x.numpy().tolist() == [1024, 3072]
 
-    It is also the default session. The client is the real one: it records, raises errors at your line, finds loops,
-    frees and reads. NumPy computes the values, op by op, with the shapes and dtypes of a real server. Exact ops
-    (arithmetic, comparisons, moves) give the same bits as a real server; matrix products, sums and functions like tanh
-    give nearly the same. Quotas, refusals and times of a server do not occur here; use `serve_subprocess` for these.
+    The session is also the default session inside the `with` block. The client is the real client: it records ops,
+    raises errors at your line, finds loops, frees values and reads them. NumPy computes the values, op by op, with the
+    shapes and dtypes of a real server. Exact ops (arithmetic, comparisons, moves) give the same bits as a real server.
+    Matrix products, sums and functions like tanh give nearly the same values. This session does not show the quotas,
+    the refusals or the speed of a server. Use `serve_subprocess` to test with them.
 
-    Pass a `MemoryServer` of your own to inspect what it receives. `debug` is that of `connect`.
+    Pass a `MemoryServer` of your own to inspect what the server receives. `debug` means the same as in `connect`.
     """
     session = open_session(MemoryTransport(server or MemoryServer()), debug=debug)
     with session:

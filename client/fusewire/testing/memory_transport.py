@@ -1,4 +1,4 @@
-"""A transport in memory: connects a session to a `MemoryServer` in the same process, without a network."""
+"""A transport that connects a session to a `MemoryServer` in the same process, without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
-    """Exchanges frames in a thread of its own, or, if `is_manual`, whenever a test calls `run_once`."""
+    """Exchanges frames in a thread of its own. If `is_manual` is true, exchanges them when a test calls `run_once`."""
 
     def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
         self._server = server
@@ -38,7 +38,7 @@ class MemoryTransport:
         return threading.current_thread() is self._thread
 
     def run_once(self) -> float:
-        """Does a tick and sends all frames that wait; returns the seconds until the next tick."""
+        """Calls the peer's `on_tick` and sends all frames that wait. Returns the seconds until the next tick."""
         delay_s = self._peer.on_tick()
         while (frame := self._peer.next_frame()) is not None:
             self.frames.append(frame)
@@ -50,7 +50,10 @@ class MemoryTransport:
         self._exchange(lambda: self._server.complete(segments))
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
-        """Sends the entry that declares the upload before its bytes, for which a real server would wait."""
+        """Sends the entry that declares the upload, then the bytes.
+
+        `MemoryServer` must know the entry before the bytes arrive. A real server would wait for the entry.
+        """
         raw = b"".join(chunks)
         with self._exchanging:
             self.run_once()

@@ -19,10 +19,10 @@ _STOP_TIMEOUT_S = 15.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that runs on free ports of the loopback."""
+    """A server that runs on free ports of 127.0.0.1."""
 
     grpc: str  # host:port for `connect`
-    http: str  # host:port of inspection
+    http: str  # host:port of the server's inspection pages
     backend: str
     detail: str  # the device, and why this backend was chosen
     pid: int
@@ -34,13 +34,14 @@ def serve_subprocess(
 ) -> Iterator[ServerProcess]:
     """Runs `fusewire serve` and yields its addresses. Stops the server at the end, or when this process ends.
 
-    `environment` is added to that of this process, `arguments` to the command. Raises FusewireError if the server does
-    not start, after it has written the reason to standard error, or WaitTimeout if it is not ready within a minute.
+    `environment` is added to the environment of this process. `arguments` are added to the command. If the server does
+    not start, it writes the reason to standard error, and this function raises FusewireError. If the server is not
+    ready within a minute, this function raises WaitTimeout.
     """
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
     environment = {**os.environ, **(environment or {})}
-    # Standard input is a pipe that closes when this process ends, even if it is killed.
+    # The server's standard input is a pipe. It closes when this process ends, even if this process is killed.
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         yield _ready(process)

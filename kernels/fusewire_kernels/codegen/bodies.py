@@ -1,9 +1,10 @@
 """Defines the scalar body of each op: its expression in generated text, for each class of dtypes. Pure.
 
-An expression names its operands `{0}`, `{1}`, …; `{t}` is the suffix of the type in which it computes. Functions `fw_…`
-are the prelude's; a plain operator is used if it means the same in every dialect. Booleans are held as 0 and 1 in
-`uint8_t`. A float16 or bfloat16 is held as the equal float. Its ops compute in float and round the result, except ops
-that only select one of their operands' values.
+In an expression, `{0}`, `{1}`, … stand for the operands, and `{t}` for the suffix of the type in which the expression
+computes. The functions `fw_…` are defined in the prelude, the text that is compiled before every kernel. A plain
+operator is used if the operator means the same in every dialect. A variable of type `uint8_t` holds a boolean, as 0 or
+1. A variable of type float holds a float16 or bfloat16, as the equal float. Ops on float16 and bfloat16 compute in
+float and round the result. Ops that only select one of their operands' values do not round.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _WEIGHT_OF_ROUNDING = 6
 
 
 class TextType(NamedTuple):
-    """The names of a dtype's types in generated text: `value` for a variable, `stored` for memory.
+    """The names of a dtype in generated text.
 
-    `suffix` names the dtype.
+    `value` is the type of a variable, and `stored` the type in memory. `suffix` names the dtype in the names of
+    functions, and `compute_suffix` names the type in which ops on the dtype compute.
     """
 
     suffix: str
@@ -42,10 +44,11 @@ TYPES: dict[DType, TextType] = {
 
 
 class Body(NamedTuple):
-    """An op's expressions for floating, integer and boolean operands; None if the op does not take such operands.
+    """The expressions of an op for floating, integer and boolean operands.
 
-    `only_selects`: the result is a value that the op's dtype already has, so it needs no rounding.
-    `weight`: the approximate length of its longest chain of dependent operations.
+    An expression is None if the op does not take such operands. If `only_selects` is true, the result is always a value
+    of the operands' dtype, so the result needs no rounding. `weight` is the approximate length of the longest chain of
+    dependent operations in the expression.
     """
 
     floating: str | None
@@ -147,9 +150,9 @@ BODIES: dict[str, Body] = {
 
 
 def expression(op: str, operand_dtype: DType, dtype: DType, operands: tuple[str, ...]) -> str:
-    """Returns the text of a scalar body over named operands, rounded to `dtype`.
+    """Returns the text of an op's scalar body for operands with these names. The result is rounded to `dtype`.
 
-    Raises KeyError for an op without one.
+    Raises KeyError if the op has no scalar body for `operand_dtype`.
     """
     text_type = TYPES[operand_dtype]
     template = _template(op, operand_dtype)
@@ -172,7 +175,11 @@ def rounded(text: str, dtype: DType) -> str:
 
 
 def conversion(operand: str, source: DType, target: DType) -> str:
-    """Returns the conversion of a value to `target`: integers saturate, NaN becomes 0, a boolean is ≠ 0."""
+    """Returns the expression that converts a value to `target`.
+
+    A float out of the range of an integer dtype becomes the nearest integer of the dtype, and NaN becomes 0. The
+    conversion to boolean is true if the value is not 0.
+    """
     if source is target:
         return operand
     if target.is_boolean:
@@ -185,19 +192,19 @@ def conversion(operand: str, source: DType, target: DType) -> str:
 
 
 def loaded(location: str, dtype: DType) -> str:
-    """Returns the expression of a value read from a place in memory."""
+    """Returns the expression that reads a value from the memory location `location`."""
     if dtype.is_half:
         return f"fw_load_{TYPES[dtype].suffix}({location})"
     return f"{location} != 0" if dtype.is_boolean else location
 
 
 def canonical(value: str, dtype: DType) -> str:
-    """Returns the expression of a computed float with every NaN replaced by the canonical NaN."""
+    """Returns the expression of a computed float, in which every NaN is replaced by the canonical NaN."""
     return f"fw_canonical_{TYPES[dtype].compute_suffix}({value})"
 
 
 def storable(value: str, dtype: DType) -> str:
-    """Returns the expression of a value as it is written to memory."""
+    """Returns the expression that turns a value into the form that is written to memory."""
     return f"fw_store_{TYPES[dtype].suffix}({value})" if dtype.is_half else value
 
 

@@ -13,9 +13,12 @@ from fusewire_kernels.codegen.product_cuda import cuda_product_text
 from fusewire_kernels.plan.plan import KernelSource
 
 
-@lru_cache(1024)  # because plans of other sizes, or of more repeats of a body, have the same kernels
+@lru_cache(1024)  # because plans that differ only in sizes, or in the number of repeats of a body, have equal kernels
 def generate(kernel: Kernel, dialect: str) -> KernelSource:
-    """Returns the source of a kernel in `dialect`, to be compiled after that dialect's prelude. Raises ValueError."""
+    """Returns the source of a kernel in `dialect`. The source has to be compiled after the prelude of the dialect.
+
+    Raises ValueError for an unknown dialect.
+    """
     match dialect:
         case "c":
             return KernelSource(kernel.key, _c_text(kernel))

@@ -1,23 +1,25 @@
-"""Defines a kernel before it is text: the work of one launch for one instance, without sizes and addresses. Pure.
+"""Defines a kernel before its text is generated: the work of one launch for one instance. Pure.
 
-There are two families. A `LoopKernel` walks an iteration space; it covers any mixture of pointwise work, moves and
-reductions along the innermost dimension. A `ProductKernel` is one matrix product. Code generation turns either into
-source for a dialect. Equal kernels give equal text, so `key` names the compiled function.
+A kernel contains no sizes and no addresses. There are two families of kernels. A `LoopKernel` computes all points of an
+iteration space. It may mix pointwise work, moves, and reductions along the innermost dimension. A `ProductKernel` is
+one matrix product. Code generation turns a kernel of either family into source for a dialect. Equal kernels give equal
+text, so they have the same `key`, which is the name of the compiled function.
 
-The iteration space of a loop kernel has `rank` outer dimensions (perhaps none), then, if `has_inner`, one inner
-dimension along which reductions run. A value is *inner* (one for each point of the whole space) or *outer* (one for
-each point of the outer dimensions). A reduction turns an inner value into an outer one, which inner nodes may use
-again.
+The iteration space of a loop kernel has `rank` outer dimensions, perhaps none. If `has_inner` is true, it then has one
+inner dimension, and reductions run along this dimension. An *inner* value has one element for each point of the whole
+space. An *outer* value has one element for each point of the outer dimensions. A reduction turns an inner value into an
+outer value. Nodes that compute inner values may use this outer value again.
 
-Arguments at run time: `sizes` (int64) holds first the extent of each dimension (outer ones, then the inner one). Then
-it holds, for each array argument in order (inputs, then outputs), its element strides for the dimensions whose class is
-`Stride.ANY`, and for a gathered input also the extent and the element stride of the gathered axis. Strides may be
-negative, extents may be zero. Lowering determines classes only along the last outer dimension and the inner one, so
-that the same kernels serve arrays that broadcast along other dimensions and arrays that do not.
+Arguments at run time. The int64 array `sizes` first holds the extent of each dimension: the outer dimensions, then the
+inner dimension. Then it holds entries for each array argument: for the inputs in order, then for the outputs in order.
+The entries of an argument are its element strides, one for each dimension whose `Stride` is `Stride.ANY`. A gathered
+input has two more entries: the extent and the element stride of the gathered axis. Strides may be negative, and extents
+may be zero. Lowering uses another `Stride` than `Stride.ANY` only along the last outer dimension and the inner
+dimension. So the same kernels serve arrays that broadcast along other dimensions and arrays that do not.
 
-Aliasing: in a kernel without an inner dimension an output may lie exactly on an array input of the same strides and
-item size, so every point reads its inputs before it writes. An output of an instance overlaps nothing else of that
-instance.
+Aliasing. In a kernel without an inner dimension, an output may occupy exactly the memory of an array input that has the
+same strides and item size. So the code of every point reads its inputs before it writes. Apart from that, an output of
+an instance overlaps no other argument of this instance.
 """
 
 from __future__ import annotations
@@ -33,21 +35,24 @@ from fusewire_protos.dtypes import DType
 
 
 class Stride(Enum):
-    """The way in which an argument moves along one dimension: known in the text, or an argument at run time."""
+    """The stride of an argument along one dimension: a constant in the kernel's text, or an argument at run time."""
 
-    ZERO = "0"  # broadcast: it does not move
-    UNIT = "1"  # one element a step
-    ANY = "s"  # a stride in `sizes`
+    ZERO = "0"  # every step reads or writes the same element, because the argument is broadcast
+    UNIT = "1"  # each step goes on by one element
+    ANY = "s"  # the stride is in `sizes`
 
 
 class ArgumentKind(Enum):
-    ARRAY = "array"  # an address, walked by strides
-    SCALAR = "scalar"  # a value in the slot itself
-    GATHERED = "gathered"  # an address, walked by strides, plus a position computed by the body along one axis
+    ARRAY = "array"  # the slot holds an address, and the strides give the element at each point
+    SCALAR = "scalar"  # the slot holds the value itself
+    GATHERED = "gathered"  # as ARRAY, but the kernel's body computes the position along one axis
 
 
 class Argument(NamedTuple):
-    """An input or output of a loop kernel. `strides` has one entry a dimension (none for a scalar)."""
+    """An input or output of a loop kernel.
+
+    `strides` has one entry for each dimension of the iteration space. It is empty for a scalar.
+    """
 
     kind: ArgumentKind
     dtype: DType
@@ -55,21 +60,25 @@ class Argument(NamedTuple):
 
 
 class Node(NamedTuple):
-    """One value of a body. `op` names a scalar body, or one of the forms below. `operands` number values.
+    """One computed value of a loop kernel's body, which is the code that runs at each point.
 
-    Values of a body are numbered: first the inputs of the kernel (a scalar or outer-only array is an outer value, any
-    other an inner one; a gathered input keeps its number but has no value), then the nodes in order.
+    `op` names a scalar body (see `bodies.py`), or one of the forms below. `operands` holds the numbers of the values
+    that the node uses. The values of a body are numbered: first the inputs of the kernel, then the nodes in order. A
+    scalar input is an outer value. An array input that does not move along the inner dimension is an outer value too.
+    Every other array input is an inner value. A gathered input has a number but no value.
 
     Forms that are not scalar bodies:
-      "index"   the int64 position along dimension `detail` (`rank` is the   no operands
-                inner one)
-      "gather"  the element of input number `detail`, a gathered input,       one int64 operand
-                at the clamped position that the operand gives
-      "reduce"  the reduction named by `detail` ("sum", "prod", "min",        one inner operand
-                "max", "any", "all", "argmin", "argmax") of the operand along the inner dimension
-      "cast"    the operand converted from its dtype to `dtype`              one operand
-    `dtype` is the dtype of the value. Operands of a scalar body have `operand_dtype`, except the condition of "where",
-    which is bool. A cast to the operand's own dtype copies: it makes an inner value of an outer one.
+      "index"   The value is the int64 position along dimension `detail`. If `detail` is `rank`, this is the inner
+                dimension. The node has no operands.
+      "gather"  The value is an element of the gathered input with number `detail`. The one operand, an int64, gives the
+                position of the element. A position out of range is clamped.
+      "reduce"  The value is the reduction of the operand along the inner dimension. `detail` names the reduction
+                ("sum", "prod", "min", "max", "any", "all", "argmin", "argmax"). The one operand is an inner value.
+      "cast"    The value is the one operand, converted from its dtype to `dtype`.
+
+    `dtype` is the dtype of the value. Operands of a scalar body have the dtype `operand_dtype`, except the condition of
+    "where", which is bool. A cast to the operand's own dtype copies the value. Such a cast turns an outer value into an
+    inner value.
     """
 
     op: str
@@ -81,7 +90,10 @@ class Node(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Writes `value` (an input or a node) to output `argument`; the store is inner if the argument moves there."""
+    """Writes the value with the number `value` (an input or a node) to the output `argument`.
+
+    The store is an inner store if the argument moves along the inner dimension.
+    """
 
     value: int
     argument: Argument
@@ -116,11 +128,13 @@ def are_columns(inputs: Iterable[Argument]) -> bool:
 
 @dataclass(frozen=True)
 class ProductKernel:
-    """Computes `out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]`, one fma chain over ascending k in the accumulator's dtype.
+    """Computes `out[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]`.
 
-    Operands: a, b (any strides) and out (C order). `sizes`: batch extents (`batch_rank` of them), rows, columns, inner;
-    then the element strides of a (batch…, rows, inner) and of b (batch…, inner, columns), zero where they broadcast.
-    `b_is_unit`: the stride of b along columns is 1. `dtype` is the dtype of a, b and out.
+    Each element is one chain of fused multiply-adds over ascending k, in the dtype of the accumulator. The operands are
+    a and b, with any strides, and out, in C order. `sizes` first holds the `batch_rank` extents of the batch, then the
+    extents rows, columns and inner. Then it holds the element strides of a (batch…, rows, inner) and the element
+    strides of b (batch…, inner, columns). A stride is zero if the operand broadcasts along the dimension. `b_is_unit`
+    is true if the stride of b along columns is 1. `dtype` is the dtype of a, b and out.
     """
 
     dtype: DType
@@ -136,5 +150,5 @@ Kernel = LoopKernel | ProductKernel
 
 
 def _key(kernel: Kernel) -> str:
-    """Returns a name that equal kernels share, legal in C."""
+    """Returns a name that is legal in C. Equal kernels have equal names."""
     return "fw_" + blake2b(repr(kernel).encode(), digest_size=10).hexdigest()

@@ -1,16 +1,20 @@
-"""Generates a loop kernel as a C function, for one instance of one row. Pure.
+"""Generates a loop kernel as a C function that computes one instance of one row. Pure.
 
-Pointwise kernels are nested loops, and each value is computed in the outermost loop in which it is known. The innermost
-loop of a long body is cut into sections. A kernel with an inner dimension does for each outer point first the
-reductions, phase by phase, and then the stores. Inner values that a later phase needs are computed again.
+The text of a pointwise kernel is a nest of loops. Each value is computed in the outermost loop in which all its
+operands are known. A long innermost loop is cut into sections (see `sections.py`). The text of a kernel with an inner
+dimension first computes the reductions of an outer point, phase by phase, and then does the stores of this point. If a
+later phase needs an inner value, the value is computed again.
 
-Reductions have two schedules with the same order of summation. *Rows*: the innermost loop runs over 32 neighbours along
-the inner dimension, one for each lane. *Columns*, used where memory is contiguous along the last outer dimension: the
-innermost loop runs over a block of neighbouring outer points, each with its own 32 lanes. All these lanes lie on the
-stack, so the block is narrower in a kernel with many reductions.
+A *lane* is one of the 32 partial results of a reduction. Kernels with reductions have two schedules. Both add the
+elements in the same order.
 
-`ivdep` promises the compiler that iterations are independent. That holds, because an output shares memory with an input
-only where both are at the same element at each point.
+- *Rows*: the innermost loop runs over 32 neighbours along the inner dimension, one for each lane.
+- *Columns*: the innermost loop runs over a block of neighbouring outer points, and each point has its own 32 lanes.
+  This schedule is used if more inputs are contiguous along the last outer dimension than along the inner dimension.
+  All lanes lie on the stack, so the block is narrower in a kernel with many reductions.
+
+`ivdep` promises the compiler that the iterations of a loop are independent. The promise is kept: if an output shares
+memory with an input, then at each point the kernel reads and writes the same element of this memory.
 """
 
 from __future__ import annotations
@@ -38,9 +42,9 @@ INDEPENDENT = "#pragma GCC ivdep"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
 _LANES = 32  # FW_LANES of the prelude
-_LEVELS = 3  # levels of partial results: a chunk's, and the two above
+_LEVELS = 3  # levels of partial results: one for the chunk, and two that combine the results of chunks
 _POSITION_BYTES = 8
-_MOST_STACK_BYTES = 256 << 10  # for partial results; a thread's stack is a few MiB
+_MOST_STACK_BYTES = 256 << 10  # the most that partial results may take; a thread's stack is a few MiB
 
 
 def loop_text(kernel: LoopKernel) -> str:
@@ -59,7 +63,10 @@ def loop_text(kernel: LoopKernel) -> str:
 
 
 def columns_at_once(body: LoopBody) -> int:
-    """Returns how many neighbouring outer points the columns schedule handles at once: as many as the stack holds."""
+    """Returns how many neighbouring outer points the columns schedule handles at once.
+
+    The number is at most 64, and so small that the partial results of all points fit the stack.
+    """
     reductions = [body.node(value) for phase in range(body.phases) for value in body.reductions(phase)]
     column_bytes = sum(_LEVELS * _LANES * _partial_bytes(node) for node in reductions if node is not None)
     count = _COLUMNS
@@ -100,7 +107,7 @@ def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
 
 
 def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
-    """Writes the innermost dimension in blocks. Each section is a loop over the block."""
+    """Writes the innermost dimension as a loop over blocks of points. In it, each section is a loop over a block."""
     extent = f"n{body.dims - 1}"
     lines.add(*(f"{element_type} c{array}[FW_POINTS];" for array, element_type in enumerate(sections.arrays)))
     with lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_POINTS)"):
@@ -198,8 +205,8 @@ class _Rows:
 class _Columns:
     """The schedule whose innermost loop runs over a block of the last outer dimension.
 
-    A value of each column lies in an array, one element a column, from the section that computes it to those that use
-    it.
+    A column is one outer point of the block. If a value has one element for each column, the loop that computes the
+    value writes it to an array. Later loops read the value from this array.
     """
 
     def __init__(self, lines: Lines, body: LoopBody) -> None:
@@ -257,7 +264,7 @@ class _Columns:
         return stack
 
     def _write_values_at_hand(self, values: Iterable[int], made_here: set[int]) -> None:
-        """Reads column values that `values` use, and that are not made here, from arrays."""
+        """Writes statements that read column values from arrays: those that `values` need and `made_here` lacks."""
         body = self._body
         used = {value for value in values if value not in made_here}
         for value in values:
@@ -319,7 +326,11 @@ class _Columns:
 
 
 class _Reduction:
-    """The C statements of one reduction: `width` sets of 32 lanes, and the two levels of chunk results above."""
+    """The C statements of one reduction.
+
+    A reduction has `width` sets of 32 lanes, one set for each column. It has two more levels of as many partial
+    results, which combine the results of chunks.
+    """
 
     def __init__(self, body: LoopBody, value: int, width: str) -> None:
         node = body.node(value)
