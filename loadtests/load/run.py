@@ -61,10 +61,11 @@ class Run(NamedTuple):
 
 
 class _Load:
-    """A load that is under way."""
+    """A load that is under way. Its methods raise LoadFailed once all sessions have failed."""
 
-    def __init__(self, fleet: Fleet, service: Service | None, watch: MemoryWatch) -> None:
+    def __init__(self, fleet: Fleet, sessions: int, service: Service | None, watch: MemoryWatch) -> None:
         self._fleet = fleet
+        self._sessions = sessions
         self._service = service
         self._watch = watch
         self._parts: list[Samples] = []
@@ -81,7 +82,7 @@ class _Load:
             time.sleep(min(left_s, _WATCH_EVERY_S))
 
     def edge(self) -> Edge:
-        """Takes the steps so far, and reads the counts of both sides. Raises LoadFailed if no session is left."""
+        """Takes the steps so far, and reads the counts of both sides."""
         at_ns = time.monotonic_ns()
         self._take()
         stats = None if self._service is None else self._service.published_stats()
@@ -105,6 +106,7 @@ class _Load:
         for samples, errors in taken:
             self._parts.append(samples)
             self._errors.update(errors)
+        _check(self._errors, self._sessions)
 
 
 def run_load(fleet: Fleet, options: Options, service: Service | None, watch: MemoryWatch, tell: Tell) -> Run:
@@ -112,7 +114,7 @@ def run_load(fleet: Fleet, options: Options, service: Service | None, watch: Mem
 
     Raises LoadFailed if all sessions have failed.
     """
-    load = _Load(fleet, service, watch)
+    load = _Load(fleet, options.sessions, service, watch)
     if service is not None and options.scenario.needs_plans:
         _wait_for_plans(load, service, options.window_s)
     edges, windows = [load.edge()], list[Window]()
@@ -122,12 +124,17 @@ def run_load(fleet: Fleet, options: Options, service: Service | None, watch: Mem
         edges.append(load.edge())
         windows.append(load.window(edges[-2].at_ns, edges[-1].at_ns))
     reports = load.end()
-    failed = [report for report in reports if report.error is not None]
-    if len(failed) == len(reports):
-        raise LoadFailed(f"every session failed; session {failed[0].session}: {failed[0].error}")
+    _check({report.session: report.error for report in reports if report.error is not None}, options.sessions)
     return Run(
         load.began_ns, tuple(edges), tuple(windows), load.samples(), reports, tuple(load.memory), has_settled(windows)
     )
+
+
+def _check(errors: Mapping[int, str], sessions: int) -> None:
+    """Raises LoadFailed if all sessions have failed."""
+    if len(errors) == sessions:
+        session = min(errors)
+        raise LoadFailed(f"every session failed; session {session}: {errors[session]}")
 
 
 def _wait_for_plans(load: _Load, service: Service, least_s: float) -> None:
