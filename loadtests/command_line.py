@@ -141,7 +141,7 @@ def _server(parsed: argparse.Namespace) -> AbstractContextManager[ServerUnderLoa
 def _told_of(server: ServerUnderLoad) -> Document:
     told: Document = {"target": server.access.target, "is_own": server.pid is not None}
     if server.service is not None:
-        stats = server.service.published_stats()
+        stats = server.service.stats()
         told |= {"version": stats["version"], "backend": stats["backend"]["name"], "device": stats["backend"]["detail"]}
     return told
 

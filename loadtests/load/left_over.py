@@ -40,7 +40,7 @@ class LeftOver(NamedTuple):
 
 def held_by(server: ServerUnderLoad) -> Held:
     """What the server holds now, as it published last."""
-    stats = {} if server.service is None else server.service.published_stats()
+    stats = {} if server.service is None else server.service.stats()
     process = None if server.pid is None else psutil.Process(server.pid)
     return Held(
         stats.get("sessions"),

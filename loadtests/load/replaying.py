@@ -99,7 +99,7 @@ def _serve(
 def _read(server: ServerUnderLoad) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
     if server.service is None:
         return None, []
-    return server.service.published_stats(), server.service.published_sessions()
+    return server.service.stats(), server.service.sessions()
 
 
 def _samples(session: int, replayed: fw.Replayed) -> Samples:

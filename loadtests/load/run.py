@@ -85,8 +85,8 @@ class _Load:
         """Takes the steps so far, and reads the counts of both sides."""
         at_ns = time.monotonic_ns()
         self._take()
-        stats = None if self._service is None else self._service.published_stats()
-        sessions = [] if self._service is None else self._service.published_sessions()
+        stats = None if self._service is None else self._service.stats()
+        sessions = [] if self._service is None else self._service.sessions()
         return Edge(at_ns, tuple(self._fleet.ask("usage")), stats, sessions)
 
     def window(self, began_ns: int, ended_ns: int) -> Window:

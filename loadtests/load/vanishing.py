@@ -57,5 +57,5 @@ def run_vanishing(options: Options, server: ServerUnderLoad, open_worker: OpenWo
 
 
 def _edge(server: ServerUnderLoad, lives: list[Lives] | tuple[()]) -> Edge:
-    stats = None if server.service is None else server.service.published_stats()
+    stats = None if server.service is None else server.service.stats()
     return Edge(time.monotonic_ns(), tuple(life.usage for life in lives), stats, ())

@@ -112,7 +112,7 @@ def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _P
     time.sleep(_REST_S)  # as long as planning mostly takes, because each request takes the server's time
     while time.monotonic() < deadline_s:
         ended_ns = time.monotonic_ns()
-        new = [one for digest, one in service.published_programs().items() if digest not in known]
+        new = [one for digest, one in service.programs().items() if digest not in known]
         bodies = [program for program in new if _is_body(program)]
         if new and not bodies:  # the loop's result is here, so no more programs of it will come
             return None

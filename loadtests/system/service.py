@@ -20,8 +20,6 @@ _HTTP_DEADLINE_S = 10.0
 _PLANNING_DEADLINE_S = 30.0
 _WARM_SHARE = 0.95
 _BEING_PLANNED = frozenset({"planning", "loading"})
-# The server publishes ten times a second, so statistics read so long after an event include it.
-_PUBLISHED_WITHIN_S = 0.25
 
 
 class Count(NamedTuple):
@@ -62,15 +60,10 @@ class Service:
 
     def stats(self) -> dict[str, Any]:
         """The server's statistics, not older than the call."""
-        time.sleep(_PUBLISHED_WITHIN_S)
-        return self.published_stats()
-
-    def published_stats(self) -> dict[str, Any]:
-        """The server's statistics, as the server published them last."""
         return self._ask("GET", "/v1/stats")
 
-    def published_sessions(self) -> list[dict[str, Any]]:
-        """All sessions, as the server published them last."""
+    def sessions(self) -> list[dict[str, Any]]:
+        """All sessions, not older than the call."""
         sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
         return sessions
 
@@ -82,11 +75,6 @@ class Service:
 
     def programs(self) -> dict[str, Program]:
         """All programs by digest, not older than the call."""
-        time.sleep(_PUBLISHED_WITHIN_S)
-        return self.published_programs()
-
-    def published_programs(self) -> dict[str, Program]:
-        """All programs by digest, as the server published them last."""
         return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
 
     def is_planning(self) -> bool:
@@ -107,14 +95,12 @@ class Service:
 
     def in_flight_ops(self) -> tuple[int, ...]:
         """The ops in flight of each session, not older than the call."""
-        time.sleep(_PUBLISHED_WITHIN_S)
-        return tuple(session["in_flight_ops"] for session in self._ask("GET", "/v1/sessions")["sessions"])
+        return tuple(session["in_flight_ops"] for session in self.sessions())
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Holds the device, which accepts no new submission within the block."""
         self._ask("POST", "/v1/device/hold")
-        time.sleep(_PUBLISHED_WITHIN_S)
         try:
             yield
         finally:

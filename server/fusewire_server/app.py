@@ -30,12 +30,13 @@ from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
+from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.planning.planner import Planner
 from fusewire_server.transport.service import SERVICE, FusewireService
 
 log = logging.getLogger("fusewire.app")
 
-PUBLISH_EVERY_S = 0.1
+KEEP_HOUSE_EVERY_S = 0.1
 STOP_DEADLINE_S = 5.0
 STOP_GRACE_S = 1.0  # for farewells and what is being written; it ends as soon as all calls have
 # Calls of one connection at once; a client keeps the others back until some have ended.
@@ -77,7 +78,7 @@ class _Process:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
         server, port, health_status = await start_grpc(self._config, engine, self._authenticator)
-        housekeeping = asyncio.create_task(self._keep_house(publisher, engine), name="housekeeping")
+        housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
@@ -91,16 +92,21 @@ class _Process:
         await asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)
         return status
 
-    async def _keep_house(self, publisher: Publisher, engine: Engine) -> None:
+    async def _keep_house(self, engine: Engine) -> None:
         while True:
-            publisher.publish()
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
-            await asyncio.sleep(PUBLISH_EVERY_S)
+            await asyncio.sleep(KEEP_HOUSE_EVERY_S)
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
         control = _Control(engine, asyncio.get_running_loop())
-        app = create_app(lambda: publisher.snapshot, self._authenticator, control)
+        loop = asyncio.get_running_loop()
+
+        def call_on_loop(function: Callable[[], None]) -> None:
+            loop.call_soon_threadsafe(function)
+
+        snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
+        app = create_app(snapshots, self._authenticator, control)
         inspection = InspectionServer(app, bind(listen.http), tls_cert=listen.tls_cert, tls_key=listen.tls_key)
         inspection.start()
         return inspection

@@ -12,7 +12,7 @@ from fusewire_server.app import drain
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.sessions.session import SessionState
-from tests.server.inspect.examples import Client, RememberingControl
+from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
 from tests.server.wire import server, services
 from tests.server.world import DEADLINE_S, run, until
 
@@ -70,7 +70,7 @@ def test_a_server_that_drains_says_so_to_all_who_ask() -> None:
             for name in ("", "fusewire.v1.Fusewire"):
                 answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
                 assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
-            app = create_app(lambda: publisher.snapshot, None, RememberingControl())
+            app = create_app(FixedSnapshots(publisher.snapshot), None, RememberingControl())
             answered = await asyncio.to_thread(Client(app).get, "/readyz")
             assert (answered.status_code, answered.text) == (503, "draining")
 

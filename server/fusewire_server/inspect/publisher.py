@@ -1,4 +1,4 @@
-"""Takes a snapshot of the engine's live tables, ten times a second. Runs on the loop thread."""
+"""Takes snapshots of the engine's live tables, when somebody asks for one. Runs on the loop thread."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ class Publisher:
         self._process_read_at_ns = 0
         self.snapshot = self._take()
 
-    def publish(self) -> None:
-        """Replaces the snapshot by a new snapshot."""
+    def publish(self) -> Snapshot:
+        """Replaces the snapshot by a new snapshot, and returns this."""
         self.snapshot = self._take()
+        return self.snapshot
 
     def _take(self) -> Snapshot:
         engine = self._engine
@@ -70,6 +71,7 @@ class Publisher:
             stats=self._stats(),
             sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
             programs=self._shown,
+            taken_at_ns=now_ns,
         )
 
     def _show_changed(self) -> None:

@@ -1,14 +1,16 @@
-"""Serves the REST routes of inspection from the published snapshot. Two routes hold and release the device.
+"""Serves the REST routes of inspection from fresh snapshots. Two routes hold and release the device.
 
 If tokens are configured, a request to any route needs a token. Only `/livez`, and `/readyz` without `?verbose`, need
-none, because they answer one word. A route answers with data of the snapshot, or refuses with a `Problem`.
+none, because they answer one word. A route answers with data of a snapshot that is taken after the request has come,
+and tells the snapshot's age in the header `snapshot-age-ms`. Or it refuses with a `Problem`.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import Protocol
+from typing import Annotated, Protocol
 
 from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -18,11 +20,22 @@ from starlette.exceptions import HTTPException
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope, bearer
 from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
+from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
-ReadSnapshot = Callable[[], Snapshot]
+_AGE_HEADER = "snapshot-age-ms"
 
 _OPEN_PATHS = frozenset({"/livez", "/readyz"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
+
+
+class Snapshots(Protocol):
+    """Gives snapshots to the inspection thread."""
+
+    def newest(self) -> Snapshot:
+        """Returns the last published snapshot, however old it is."""
+
+    async def fresh(self) -> Snapshot:
+        """Returns a snapshot that is taken now. Raises StaleSnapshot if the loop thread is too busy to take one."""
 
 
 class Control(Protocol):
@@ -80,7 +93,7 @@ class _Refused(Exception):
         self.problem = Problem(error=error, message=message)
 
 
-def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None, control: Control) -> FastAPI:
+def create_app(snapshots: Snapshots, authenticator: Authenticator | None, control: Control) -> FastAPI:
     """Returns the application. Without an authenticator the application serves everybody who can connect."""
     app = FastAPI(
         title="Fusewire inspection",
@@ -90,9 +103,10 @@ def create_app(read_snapshot: ReadSnapshot, authenticator: Authenticator | None,
         redoc_url=None,
         openapi_url=None,
     )
-    _add_health(app, read_snapshot, authenticator)
-    _add_sessions(app, read_snapshot)
-    _add_programs(app, read_snapshot)
+    app.state.snapshots = snapshots
+    _add_health(app, snapshots, authenticator)
+    _add_sessions(app)
+    _add_programs(app)
     _add_operation(app, control)
     app.add_exception_handler(_Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
@@ -132,7 +146,22 @@ def _refuse_pages(request: Request) -> None:
         raise _Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
 
 
-def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authenticator | None) -> None:
+async def _fresh(request: Request, response: Response) -> Snapshot:
+    """Returns a fresh snapshot for a route, and puts its age into the answer."""
+    snapshots: Snapshots = request.app.state.snapshots
+    try:
+        snapshot = await snapshots.fresh()
+    except StaleSnapshot as reason:
+        raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(reason)) from None
+    age_ns = time.monotonic_ns() - snapshot.taken_at_ns
+    response.headers[_AGE_HEADER] = f"{age_ns / 1e6:.1f}"
+    return snapshot
+
+
+Fresh = Annotated[Snapshot, Depends(_fresh)]
+
+
+def _add_health(app: FastAPI, snapshots: Snapshots, authenticator: Authenticator | None) -> None:
     @app.get("/livez", response_class=PlainTextResponse)
     async def livez() -> str:
         """Answers with one word if the process is alive."""
@@ -141,7 +170,10 @@ def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authen
     @app.get("/readyz", response_class=PlainTextResponse, responses={503: {"description": "not now"}})
     async def readyz(request: Request, verbose: str | None = None) -> Response:
         """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
-        stats = read_snapshot().stats
+        try:
+            stats = (await snapshots.fresh()).stats
+        except StaleSnapshot:
+            stats = snapshots.newest().stats
         status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
         if verbose is None:
             return PlainTextResponse(_ready_word(stats), status)
@@ -149,33 +181,33 @@ def _add_health(app: FastAPI, read_snapshot: ReadSnapshot, authenticator: Authen
         return JSONResponse(_readiness(stats).model_dump(), status)
 
 
-def _add_sessions(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+def _add_sessions(app: FastAPI) -> None:
     @app.get("/v1/stats")
-    async def stats() -> Stats:
+    async def stats(snapshot: Fresh) -> Stats:
         """The server as a whole: totals, times by phase, memory, histograms."""
-        return read_snapshot().stats
+        return snapshot.stats
 
     @app.get("/v1/sessions")
-    async def sessions() -> Sessions:
+    async def sessions(snapshot: Fresh) -> Sessions:
         """Every session: its client, its work in flight, its memory."""
-        return Sessions(sessions=read_snapshot().sessions)
+        return Sessions(sessions=snapshot.sessions)
 
     @app.get("/v1/sessions/{session}", responses={404: {"model": Problem}})
-    async def one_session(session: str) -> SessionView:
+    async def one_session(snapshot: Fresh, session: str) -> SessionView:
         """One session, by its shown id."""
-        return _session_of(read_snapshot(), session)
+        return _session_of(snapshot, session)
 
 
-def _add_programs(app: FastAPI, read_snapshot: ReadSnapshot) -> None:
+def _add_programs(app: FastAPI) -> None:
     @app.get("/v1/programs")
-    async def programs() -> Programs:
+    async def programs(snapshot: Fresh) -> Programs:
         """Every program: its size, tier, hits and times."""
-        return Programs(programs=tuple(detail.program for detail in read_snapshot().programs))
+        return Programs(programs=tuple(detail.program for detail in snapshot.programs))
 
     @app.get("/v1/programs/{digest}", responses={404: {"model": Problem}})
-    async def one_program(digest: str) -> ProgramDetail:
+    async def one_program(snapshot: Fresh, digest: str) -> ProgramDetail:
         """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
-        return _program_of(read_snapshot(), digest)
+        return _program_of(snapshot, digest)
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def openapi() -> JSONResponse:

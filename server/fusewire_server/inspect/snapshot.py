@@ -243,6 +243,7 @@ class Snapshot:
     stats: Stats
     sessions: tuple[SessionView, ...] = ()
     programs: tuple[ProgramDetail, ...] = ()
+    taken_at_ns: int = 0  # on the monotonic clock
 
 
 def shown_id(session_id: bytes) -> str:

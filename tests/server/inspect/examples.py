@@ -1,7 +1,9 @@
 """A snapshot with one session and two programs, a control that remembers, and a client without a socket."""
 
 import asyncio
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 import httpx
 from fastapi import FastAPI
@@ -22,6 +24,7 @@ from fusewire_server.inspect.snapshot import (
     Stats,
     Totals,
 )
+from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
 STATS = Stats(
     instance="00ff",
@@ -86,6 +89,22 @@ PLANNED = ProgramDetail(
 )
 UNPLANNED = ProgramDetail(program("bb", tier=0))
 SNAPSHOT = Snapshot(STATS, (SESSION,), (PLANNED, UNPLANNED))
+
+
+class FixedSnapshots:
+    """Gives one snapshot; if it is busy, only as the newest one."""
+
+    def __init__(self, snapshot: Snapshot = SNAPSHOT, *, is_busy: bool = False) -> None:
+        self.snapshot = snapshot
+        self._is_busy = is_busy
+
+    def newest(self) -> Snapshot:
+        return self.snapshot
+
+    async def fresh(self) -> Snapshot:
+        if self._is_busy:
+            raise StaleSnapshot("busy")
+        return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 
 class RememberingControl:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from fusewire_server.access.tokens import Authenticator, Scope, mint
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.snapshot import Snapshot
-from tests.server.inspect.examples import SNAPSHOT, STATS, Client, RememberingControl
+from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
 OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz")}
 ALL_ROUTES = OPEN_ROUTES | {
@@ -33,8 +33,9 @@ def application(
     *,
     snapshot: Snapshot = SNAPSHOT,
     control: RememberingControl | None = None,
+    is_busy: bool = False,
 ) -> FastAPI:
-    return create_app(lambda: snapshot, authenticator, control or RememberingControl())
+    return create_app(FixedSnapshots(snapshot, is_busy=is_busy), authenticator, control or RememberingControl())
 
 
 @pytest.fixture
@@ -117,6 +118,19 @@ def test_a_verbose_readiness_needs_a_token(guarded: Guarded) -> None:
     assert (told.status_code, told.json()["is_ready"], told.json()["device"]) == (200, True, "2 cores")
 
 
+def test_an_answer_says_how_old_it_is(client: Client) -> None:
+    for path in ("/v1/stats", "/v1/sessions", "/v1/programs"):
+        assert 0 <= float(client.get(path).headers["snapshot-age-ms"]) < 100
+
+
+def test_a_server_that_is_too_busy_to_be_asked_says_so_and_is_alive() -> None:
+    busy = Client(application(is_busy=True))
+    refused = busy.get("/v1/stats")
+    assert (refused.status_code, refused.json()["error"]) == (503, "busy")
+    assert busy.get("/livez").text == "alive"
+    assert busy.get("/readyz").text == "ready"
+
+
 def test_liveness_is_one_word(client: Client) -> None:
     assert client.get("/livez").text == "alive"
 
@@ -135,10 +149,10 @@ def test_readiness_is_one_word_and_a_status(is_ready: bool, is_draining: bool, s
 
 
 def test_each_request_sees_the_latest_snapshot() -> None:
-    published = [SNAPSHOT]
-    client = Client(create_app(lambda: published[-1], None, RememberingControl()))
+    snapshots = FixedSnapshots()
+    client = Client(create_app(snapshots, None, RememberingControl()))
     assert len(client.get("/v1/sessions").json()["sessions"]) == 1
-    published.append(Snapshot(STATS))
+    snapshots.snapshot = Snapshot(STATS)
     assert client.get("/v1/sessions").json() == {"sessions": []}
 
 

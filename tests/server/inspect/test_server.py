@@ -17,14 +17,14 @@ from fusewire_protos.errors import ConfigurationError
 from fusewire_server.inspect import server as http_server
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
-from tests.server.inspect.examples import SNAPSHOT, RememberingControl
+from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
 DEADLINE_S = 10.0
 
 
 def application() -> FastAPI:
-    return create_app(lambda: SNAPSHOT, None, RememberingControl())
+    return create_app(FixedSnapshots(), None, RememberingControl())
 
 
 @pytest.fixture
