@@ -1,17 +1,18 @@
-"""The parts of a program's bytes.
+"""Packs the parts of a program into bytes, and unpacks them.
 
-Bytes: msgpack with the shortest form of each integer, and no maps, strings or extensions:
+The bytes are msgpack with the shortest form of each integer, and without maps, strings or extensions:
 
     [inputs, scalars, specs, signatures, ops, operands, live]
-    inputs      the spec number of each             scalars     likewise; their specs have no dims
+    inputs      the spec number of each input       scalars     the spec number of each scalar; such a spec has no dims
     specs       [[dtype code, dim, …], …]           signatures  [[op code, [spec number, …], attribute, …], …]
-    ops         the signature number of each        operands    operand numbers of all ops, concatenated
+    ops         the signature number of each op     operands    operand numbers of all ops, concatenated
     live        op indices, ascending
 
-Each spec and each signature is listed once. They are numbered in the order of first mention: specs in inputs, scalars
-and signatures, in this order; signatures in ops. `inputs`, `scalars`, `ops`, `operands` and `live` are arrays: msgpack
-`bin` of little-endian integers. These have one byte if the list that they index has at most 256 items, else two, else
-four. So equal programs have equal bytes, and few of them.
+Each spec and each signature is listed once. Specs are numbered in the order in which inputs, scalars and signatures
+mention them first; signatures in the order in which ops mention them first. `inputs`, `scalars`, `ops`, `operands` and
+`live` are arrays of little-endian integers, each a msgpack `bin`. An integer takes one byte if it indexes a list of at
+most 256 items, two bytes if the list has at most 65,536 items, and four bytes otherwise. So equal programs have equal
+bytes, and a program takes few bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _FORM = (bytes, bytes, tuple, tuple, bytes, bytes, bytes)
 
 
 class Parts(NamedTuple):
-    """The decoded parts, not checked."""
+    """The decoded parts of a program. They are not checked."""
 
     inputs: Sequence[int]
     scalars: Sequence[int]
@@ -43,7 +44,7 @@ class Parts(NamedTuple):
 
 
 def pack(parts: Parts) -> bytes:
-    """The bytes of these parts, which are not checked. They are canonical if the parts are numbered as above."""
+    """The bytes of these parts. The bytes are canonical if the parts are numbered as above; this is not checked."""
     inputs, scalars, specs, listed, ops, operands, live = parts
     packed: bytes = msgpack.packb(
         [
@@ -73,7 +74,7 @@ def parts_of(items: Any) -> Parts:
 
 
 def claimed_live(raw: bytes) -> list[int]:
-    """The live results of possibly malformed bytes; none if the parts cannot be read."""
+    """The live results that possibly malformed bytes list; an empty list if the parts cannot be read."""
     try:
         parts = parts_of(unpack(raw, longest_array=len(raw)))
     except CaseError:

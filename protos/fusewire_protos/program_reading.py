@@ -1,6 +1,6 @@
 """Reads a program from its parts, op by op, and raises an error that says what is wrong, and where.
 
-The parts come from an untrusted client. `program_parts` has checked that they are arrays and lists, and nothing else.
+The parts come from an untrusted client. `program_parts` has only checked that they are arrays and lists.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def spec_of(item: Any) -> Spec:
 def op_of(index: int, item: Any) -> Op:
     """The op of an encoded signature, with its attributes checked. Raises CaseError.
 
-    `index`: that of the op which uses the signature first, for the error message.
+    `index` is the index of the first op that uses the signature; error messages name it.
     """
     if type(item) is not tuple or len(item) < 2:
         raise CaseError("undecodable_frame", f"the signature of op {index} is not a list of a code and operands")
@@ -94,7 +94,7 @@ def _claimed_ops(parts: Parts, specs: list[Spec]) -> tuple[list[ProgramOp], list
 
 
 def _claimed_specs(index: int, numbers: Any, specs: list[Spec], *, most: int) -> tuple[Spec, ...]:
-    """The specs that a signature claims. Raises CaseError for more than `most` operands before it makes a list."""
+    """The specs that a signature claims. Raises CaseError for more than `most` operands, before any list is made."""
     what = f"operands of the signature of op {index}"
     if type(numbers) is not tuple or not _INTEGER.issuperset(map(type, numbers)):
         raise CaseError("undecodable_frame", f"{what} are not a list of integers")

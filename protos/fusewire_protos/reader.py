@@ -1,8 +1,9 @@
 """Reads a msgpack list item by item, so that other work can be done between the items of a long list.
 
-An item is a list of a few fields. A field is a number, a flag, bytes, or a list of these. The end of an item is found
-before it is unpacked, so the items that a list's head claims exist, and no memory is allocated for others. A short item
-is then unpacked at once. In a long item the length of each list is checked first, and deeper nesting is refused.
+An item is a list of a few fields. A field is a number, a flag, bytes, or a list of these. The head of a list says how
+many items follow, and may lie. So the reader finds the end of an item before it unpacks the item, and allocates no
+memory for items that do not exist. A short item is unpacked in one step. In a long item, the reader checks the length
+of each list first, and refuses deeper nesting.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _NOT_MSGPACK = (ValueError, msgpack.UnpackException)
 
 
 class Reader(Generic[T]):
-    """An iterator over the items; `len` is the number of those that are left. `decode` checks and converts an item.
+    """An iterator over the items. `len` is the number of items that are left. `decode` checks and converts an item.
 
     The constructor and `next` raise CaseError (a protocol case) for malformed bytes, and for a list of more than
     `most_listed` numbers in an item.

@@ -1,11 +1,13 @@
-"""Signatures: an op with the specs of its operands and result, mostly one object for all programs that have it.
+"""Signatures: a signature is an op with the specs of its operands and of its result.
 
-A program names the signature of each of its ops. Loops repeat a few signatures, so facts about a signature (its rules
-are checked, its kernel is found) are computed once, and found again by the identity of the object.
+A program names the signature of each of its ops. Loops repeat a few signatures, and mostly all programs share the
+object of a signature. So a fact about a signature (that its rules hold, or which kernel it has) is computed once, and
+is found again by the identity of the object.
 
-Specs are numbered as they come. A signature is found by the numbers of its operands' specs, as numbers are faster to
-look up than specs. Equal signatures may be two objects: a full cache is emptied, and ops of many operands are not
-cached. There is no lock: numbers are never given twice, so an emptied cache cannot return a wrong signature.
+Each spec gets a number when it is seen first. A signature is found by the numbers of its operands' specs, because
+numbers are faster to look up than specs. Equal signatures may be two objects, because a full cache is emptied, and
+because signatures with many operands are not cached. There is no lock: no number is given twice, so a lookup after the
+cache was emptied cannot find a wrong signature.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Likeness = tuple[int, bytes, tuple[Spec, ...]]  # op code, `attributes_key` of t
 
 
 class Signature:
-    """An op on operands of these specs. Made by `signature_of`, which runs the op's rules; compared by identity."""
+    """An op on operands of these specs. Made by `signature_of`. Signatures are compared by identity."""
 
     __slots__ = ("attributes", "kind", "op", "operands", "result", "size_bytes", "starts")
 
@@ -37,7 +39,7 @@ class Signature:
         self.result = infer(op, operands, attributes)
         self.kind = kind_of(self.result)
         self.size_bytes = self.result.size_bytes
-        self.starts = op.starts(attributes)  # the number of slice starts that an op with it takes
+        self.starts = op.starts(attributes)  # the number of slice starts that such an op takes
 
     def __repr__(self) -> str:
         return f"Signature({self.op.name}, {self.operands}, {self.attributes})"
@@ -74,8 +76,9 @@ def likeness_of(signature: Signature) -> Likeness:
 
 
 def signature_of(op: Op, operands: tuple[Spec, ...], attributes: Attributes) -> Signature:
-    """The signature of these parts. Attributes are legal. Raises ShapeError, DtypeError or ArgumentError if the parts
-    do not fit.
+    """The signature of these parts. The attributes must be legal.
+
+    Raises ShapeError, DtypeError or ArgumentError if the parts do not fit together.
     """
     if len(operands) > MOST_OPERANDS:
         return Signature(op, operands, attributes)

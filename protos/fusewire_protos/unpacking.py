@@ -8,11 +8,11 @@ import msgpack
 
 from fusewire_protos.errors import CaseError
 
-_HARMLESS_BYTES = 256  # so few bytes cannot make the unpacker allocate much before it finds them truncated
+_HARMLESS_BYTES = 256  # for so few bytes the unpacker allocates little, even if they are truncated
 
 
 def unpack_bounded(raw: bytes, longest_array: int) -> Any:
-    """As `unpack`, for bytes that are short or known to be complete. Raises msgpack's own exceptions."""
+    """Does the same as `unpack`, for bytes that are short or known to be complete. Raises msgpack's own exceptions."""
     return msgpack.unpackb(
         raw,
         use_list=False,
@@ -37,9 +37,9 @@ def unpack(raw: bytes, *, longest_array: int) -> Any:
 def _check_whole(raw: bytes) -> None:
     """Raises ValueError or UnpackException if `raw` is truncated.
 
-    The unpacker may allocate a list of the length in its head before it sees an item, so a few nested heads would take
-    gigabytes. If all items exist, unpacking takes at most some thirty times the length of `raw`: the worst are lists
-    of one byte each, which become tuples.
+    The unpacker may allocate a list of the length that its head claims before it sees an item. So a few nested heads
+    could take gigabytes. If all items exist, unpacking takes at most about thirty times the length of `raw`. The worst
+    items are lists that take one byte each, because each becomes a tuple.
     """
     unpacker = msgpack.Unpacker(max_buffer_size=max(len(raw), 1))
     unpacker.feed(raw)

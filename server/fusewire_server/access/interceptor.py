@@ -14,7 +14,7 @@ from fusewire_server.access.tokens import Authenticator, Scope, bearer
 
 OPEN_TENANT = "public"  # the tenant of every call if no tokens are configured
 METADATA_KEY = "authorization"
-# A Python client that is refused while it writes its first message may see an internal error instead
+# If a Python client is refused while it writes its first message, it may see an internal error instead of the refusal
 # (https://github.com/grpc/grpc/issues/36066). So a refusal waits up to this long for the first message.
 FIRST_MESSAGE_S = 0.2
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Access:
-    """Finds the tenant of a call. Without an authenticator all calls are of one tenant."""
+    """Finds the tenant of a call. Without an authenticator all calls belong to one tenant."""
 
     def __init__(self, authenticator: Authenticator | None) -> None:
         self._authenticator = authenticator
