@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 
 from fusewire_kernels.build import build_plan
 from fusewire_kernels.devices.null import NullDevice
@@ -38,6 +39,7 @@ _DEADLINE_S = 60.0
 _STOP_DEADLINE_S = 10.0
 _STATE, _WEIGHTS, _BIAS = 1 << 41, (1 << 41) + 1, (1 << 41) + 2
 _WIDTH, _BODIES = 16, 8
+_FUNCTIONS = ("sigmoid", "tanh", "exp")
 _VECTOR, _MATRIX = Spec(dtypes.float32, (_WIDTH,)), Spec(dtypes.float32, (_WIDTH, _WIDTH))
 _TENSORS = bytes(_VECTOR.size_bytes), bytes(_MATRIX.size_bytes)
 _UPLOADS = frames.encode_entries((Upload(_STATE, _VECTOR, 0), Upload(_WEIGHTS, _MATRIX, 1), Upload(_BIAS, _VECTOR, 0)))
@@ -106,8 +108,11 @@ def _segment_frames(count: int, op_count: int) -> list[bytes]:
     return [frames.encode_entries((segment,)) for segment in segments]
 
 
-def _loop_program() -> Program:
-    """Bodies of a recurrent loop: a product and five pointwise ops each. The last result lives."""
+def _loop_program(number: int) -> Program:
+    """Bodies of a recurrent loop: a product and five pointwise ops each. The last result lives.
+
+    The pointwise ops of two programs with different numbers differ.
+    """
     state, weights, bias, scale = range(4)
     ops: list[ProgramOp] = []
 
@@ -115,17 +120,19 @@ def _loop_program() -> Program:
         ops.append(ProgramOp(catalogue.BY_NAME[name], operands, ()))
         return 3 + len(ops)
 
-    for _ in range(_BODIES):
+    for body in range(_BODIES):
         z = op("add", op("matmul", state, weights), bias)
-        state = op("add", op("sigmoid", op("negative", op("multiply", z, scale))), bias)
+        function = _FUNCTIONS[number // len(_FUNCTIONS) ** body % len(_FUNCTIONS)]
+        state = op("add", op(function, op("negative", op("multiply", z, scale))), bias)
     return build([_VECTOR, _MATRIX, _VECTOR], [dtypes.float32], ops, (len(ops) - 1,))
 
 
 class Bench:
     """An engine on a device that computes nothing, and its sessions."""
 
-    def __init__(self, sessions: int) -> None:
+    def __init__(self, sessions: int, programs: int = 1) -> None:
         self._sessions = sessions
+        self._programs = programs
 
     def segments_per_s(self) -> float:
         """Opens the sessions, waits until their program has its plan, and measures."""
@@ -135,11 +142,13 @@ class Bench:
         engine = Engine(replace(Config(), limits=_LIMITS), NullDevice(), _PlannerWithoutProcess())
         engine.start()
         try:
-            program = _loop_program()
-            new = frames.encode_programs([NewProgram(1, False, encode(program))])
+            programs = [_loop_program(number) for number in range(self._programs)]
+            new = [frames.encode_programs([NewProgram(1, False, encode(program))]) for program in programs]
+            op_count = programs[0].op_count
             warming, measured = max(_WARMING_SEGMENTS // self._sessions, 1), _SEGMENTS // self._sessions
-            following = _segment_frames(warming + measured, program.op_count)
-            clients = [_Client(engine, new, following, program.op_count) for _ in range(self._sessions)]
+            following = _segment_frames(warming + measured, op_count)
+            firsts = islice(cycle(new), self._sessions)
+            clients = [_Client(engine, first, following, op_count) for first in firsts]
             for client in clients:
                 await client.is_set_up()
             await _run(clients, warming)
@@ -167,9 +176,13 @@ def _check(engine: Engine) -> None:
 
 
 def _measure(_context: Context) -> tuple[Figure, ...]:
-    ways = {"one": lambda: [Bench(1).segments_per_s()], "many": lambda: [Bench(_MANY).segments_per_s()]}
+    ways = {
+        "one": lambda: [Bench(1).segments_per_s()],
+        "many": lambda: [Bench(_MANY).segments_per_s()],
+        "distinct": lambda: [Bench(_MANY, _MANY).segments_per_s()],
+    }
     rates = take_turns(_TURNS, ways)
-    one, many = summarise(rates["one"]), summarise(rates["many"])
+    one, many, distinct = (summarise(rates[way]) for way in ways)
     return (
         Figure(
             name="engine_frames",
@@ -187,7 +200,15 @@ def _measure(_context: Context) -> tuple[Figure, ...]:
             notes=(f"{many.median:,.0f} segments/s",),
             raw={"many": rates["many"]},
         ),
+        Figure(
+            name="engine_frames_distinct",
+            what=f"the same with {_MANY:,} sessions that all run different programs, as a share of that rate",
+            value=distinct.median / one.median,
+            unit="",
+            notes=(f"{distinct.median:,.0f} segments/s",),
+            raw={"distinct": rates["distinct"]},
+        ),
     )
 
 
-ENGINE_FRAMES = Microbenchmark(("engine_frames", "engine_frames_many"), _measure)
+ENGINE_FRAMES = Microbenchmark(("engine_frames", "engine_frames_many", "engine_frames_distinct"), _measure)

@@ -35,6 +35,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
         "planning_neighbour_waits": at_most(4.5, Subject.RATIO),
         "engine_frames": at_least(6000),
         "engine_frames_many": at_least(0.7),
+        "engine_frames_distinct": at_least(0.7),
         "load_rl": at_most(4),
         "load_mixed": at_least(0.9),
         "load_unequal": at_least(0.97),

@@ -41,6 +41,7 @@ CPU_FIGURES = (
     "far_ahead",
     "engine_frames",
     "engine_frames_many",
+    "engine_frames_distinct",
 )
 LOAD_FIGURES = ("load_rl", "load_mixed", "load_unequal", "load_aggressor", "load_bulk", "load_harness")
 

@@ -9,45 +9,85 @@ rows to arrive.
 The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. When a tenant or session
 has work again, its account is raised at least to that of the tenant or session served last, so that nobody saves up
 device time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing, 1996.)
+
+A choice takes time in proportion to the sessions that have the same program at the head, and not to all busy sessions:
+heaps hold the accounts in order, and a table holds the sessions by the program at the head of their queue.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Hashable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from typing import cast
 
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Row, Session
 
+OpenLane = Callable[[Row], Hashable | None]
+
 UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
 
 
-@dataclass
 class Accounts:
     """Device time used by each key (a tenant, or a session of a tenant), on a clock that all keys share.
 
-    `served_at_ns` is the shared clock: the time used by the account that was served last.
+    The keys that have work are in a heap. A key whose time has changed gets a new item when the order is asked for. An
+    older item of the key is dropped when it comes up, because its time is no longer that of the key.
     """
 
-    used_ns: dict[object, int] = field(default_factory=dict)
-    served_at_ns: int = 0
+    def __init__(self) -> None:
+        self.used_ns: dict[Hashable, int] = {}
+        self.served_at_ns = 0  # the shared clock: the time used by the account that was served last
+        self._waiting: set[Hashable] = set()
+        self._changed: dict[Hashable, None] = {}  # keys whose present time is not in the heap
+        self._heap: list[tuple[int, int, Hashable]] = []  # time, number of the item, key
+        self._items = count()
 
-    def enter(self, key: object) -> None:
-        """Brings the account of a key that has work again up to the shared clock."""
+    def enter(self, key: Hashable) -> None:
+        """Notes that a key has work, and brings its account up to the shared clock."""
         self.used_ns[key] = max(self.used_ns.get(key, 0), self.served_at_ns)
+        self._waiting.add(key)
+        self._changed[key] = None
 
-    def serve(self, key: object) -> None:
+    def leave(self, key: Hashable) -> None:
+        """Notes that a key has no work. Its account stays."""
+        self._waiting.discard(key)
+
+    def serve(self, key: Hashable) -> None:
         """Advances the shared clock to the account of the key that is served."""
         self.served_at_ns = max(self.served_at_ns, self.used_ns[key])
 
-    def charge(self, key: object, device_ns: int) -> None:
+    def charge(self, key: Hashable, device_ns: int) -> None:
         """Adds device time. A negative amount corrects an estimate."""
         if key in self.used_ns:
             self.used_ns[key] += device_ns
+            self._changed[key] = None
 
-    def drop(self, key: object) -> None:
+    def drop(self, key: Hashable) -> None:
+        self.leave(key)
+        self._changed.pop(key, None)
         self.used_ns.pop(key, None)
+
+    def in_order(self) -> Generator[Hashable, None, None]:
+        """Yields the keys that have work, the key with the least time first. Close it before any account changes."""
+        for key in self._changed:
+            if key in self._waiting:
+                heappush(self._heap, (self.used_ns[key], next(self._items), key))
+        self._changed.clear()
+        seen: dict[Hashable, tuple[int, int, Hashable]] = {}
+        try:
+            while self._heap:
+                item = used_ns, _, key = heappop(self._heap)
+                if key in self._waiting and key not in seen and self.used_ns[key] == used_ns:
+                    seen[key] = item
+                    yield key
+        finally:
+            for item in seen.values():
+                heappush(self._heap, item)
 
 
 @dataclass(frozen=True)
@@ -71,61 +111,108 @@ class Coalescer:
         self._most_rows = most_rows
         self._submission_ns = submission_ns
         self._busy: dict[bytes, Session] = {}
+        # The busy sessions whose next row is of a program, by that program; and the program of each busy session.
+        self._with_head: defaultdict[ProgramEntry, dict[bytes, Session]] = defaultdict(dict)
+        self._heads: dict[bytes, ProgramEntry] = {}
         self._tenants = Accounts()
+        self._busy_sessions: Counter[str] = Counter()  # their number, by tenant
         self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # by tenant
 
     def update(self, session: Session) -> None:
         """Notes that the session's queue has changed: rows were added or given up."""
+        key = session.session_id
         if not session.queue:
-            self._busy.pop(session.session_id, None)
-        elif session.session_id not in self._busy:
-            self._busy[session.session_id] = session
-            self._tenants.enter(session.tenant)
-            self._sessions[session.tenant].enter(session.session_id)
+            self._leave(session)
+            return
+        if key not in self._busy:
+            self._busy[key] = session
+            self._enter(session)
+        head = session.queue[0].entry
+        known = self._heads.get(key)
+        if known is not head:
+            self._forget_head(key)
+            self._heads[key] = head
+            self._with_head[head][key] = session
 
     def remove(self, session: Session) -> None:
         """Forgets a session that has ended."""
-        self._busy.pop(session.session_id, None)
+        self._leave(session)
         self._sessions[session.tenant].drop(session.session_id)
 
-    def next_batch(
-        self, open_lane: Callable[[Row], Hashable | None], rows_that_fit: Callable[[ProgramEntry], int]
-    ) -> Batch | None:
+    def _enter(self, session: Session) -> None:
+        self._busy_sessions[session.tenant] += 1
+        if self._busy_sessions[session.tenant] == 1:
+            self._tenants.enter(session.tenant)
+        self._sessions[session.tenant].enter(session.session_id)
+
+    def _leave(self, session: Session) -> None:
+        key = session.session_id
+        if self._busy.pop(key, None) is None:
+            return
+        self._forget_head(key)
+        self._sessions[session.tenant].leave(key)
+        self._busy_sessions[session.tenant] -= 1
+        if not self._busy_sessions[session.tenant]:
+            self._tenants.leave(session.tenant)
+
+    def _forget_head(self, key: bytes) -> None:
+        head = self._heads.pop(key, None)
+        if head is not None:
+            del self._with_head[head][key]
+            if not self._with_head[head]:
+                del self._with_head[head]
+
+    def next_batch(self, open_lane: OpenLane, rows_that_fit: Callable[[ProgramEntry], int]) -> Batch | None:
         """Takes the rows of the next submission from their queues. Returns None if no queue's first row can run now.
 
         `open_lane` returns where a row would go, or None if the row cannot run now. All rows of a submission go to the
         same place. `rows_that_fit` returns the most rows of a program for which the device has memory.
         """
-        if not self._busy:
+        found = self._first(open_lane)
+        if found is None:
             return None
-        lanes: dict[Session, Hashable] = {}
-        for session in self._busy.values():
-            lane = open_lane(session.queue[0])
-            if lane is not None:
-                lanes[session] = lane
-        if not lanes:
-            return None
-        alike, ready_sessions = self._first_and_alike(lanes)
-        self._serve(alike[0])
-        entry = alike[0].queue[0].entry
+        first, lane = found
+        self._serve(first)
+        entry = first.queue[0].entry
         row_ns = entry.row_ns or _first_estimate_ns(entry)
+        alike, ready_sessions = self._alike(first, lane, open_lane)
         if len(alike) > 1:
             most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
             if most_rows < len(alike):
                 alike, ready_sessions = alike[: max(most_rows, 1)], 0
         return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions)
 
-    def _first_and_alike(self, lanes: Mapping[Session, Hashable]) -> tuple[list[Session], int]:
-        """Returns the session to serve and then the sessions that may join, and the number of ready sessions.
+    def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
+        """Returns the session to serve and the lane of its next row; None if no session's next row can run now."""
+        if len(self._busy) == 1:
+            (only,) = self._busy.values()
+            lane = open_lane(only.queue[0])
+            return None if lane is None else (only, lane)
+        with closing(self._tenants.in_order()) as tenants:
+            for tenant in tenants:
+                found = self._first_of(cast("str", tenant), open_lane)
+                if found is not None:
+                    return found
+        return None
 
-        `lanes` has the lanes of all sessions whose next row can run.
-        """
-        if len(lanes) == 1:
-            return list(lanes), 1
-        ready = sorted(lanes, key=self._rank)
-        entry, lane = ready[0].queue[0].entry, lanes[ready[0]]
-        same = [session for session in ready if session.queue[0].entry is entry]
-        return [session for session in same if lanes[session] == lane], len(same)
+    def _first_of(self, tenant: str, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
+        with closing(self._sessions[tenant].in_order()) as keys:
+            for key in keys:
+                session = self._busy[cast("bytes", key)]
+                lane = open_lane(session.queue[0])
+                if lane is not None:
+                    return session, lane
+        return None
+
+    def _alike(self, first: Session, lane: Hashable, open_lane: OpenLane) -> tuple[list[Session], int]:
+        """Returns the session to serve and then the sessions that may join, and the number of ready sessions."""
+        same = self._with_head[self._heads[first.session_id]]
+        if len(same) == 1:
+            return [first], 1
+        lanes = {session: open_lane(session.queue[0]) for session in same.values()}
+        joining = [session for session in same.values() if lanes[session] == lane and session is not first]
+        joining.sort(key=self._rank)
+        return [first, *joining], sum(each is not None for each in lanes.values())
 
     def _rows_in_time(self, entry: ProgramEntry) -> int:
         if entry.row_ns:

@@ -17,9 +17,9 @@ def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_frames, "_WARMING_SEGMENTS", 20)
 
 
-@pytest.mark.parametrize("sessions", [1, 20])
-def test_all_segments_are_completed(sessions: int) -> None:
-    assert Bench(sessions).segments_per_s() > 0
+@pytest.mark.parametrize(("sessions", "programs"), [(1, 1), (20, 1), (20, 20)])
+def test_all_segments_are_completed(sessions: int, programs: int) -> None:
+    assert Bench(sessions, programs).segments_per_s() > 0
 
 
 def test_segments_that_fail_are_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:

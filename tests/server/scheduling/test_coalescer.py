@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.plan import Cost
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Batch, Coalescer
+from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Accounts, Batch, Coalescer
 from fusewire_server.sessions.session import Row, Session
 from tests.server.parts import addition, chain, entry_of, queued_row, session
 from tests.server.world import planned
@@ -235,6 +235,47 @@ def test_every_row_goes_out_once_in_its_sessions_order(arrivals: list[tuple[int,
         assert len({row.session for row in batch.rows}) == len(batch.rows)
         assert all(row.entry is batch.entry and waiting[row.session].pop(0) is row for row in batch.rows)
     assert not any(waiting.values())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["enter", "leave", "charge", "drop", "serve"]), st.integers(0, 4))))
+def test_keys_that_have_work_are_in_order_of_their_time(changes: list[tuple[str, int]]) -> None:
+    accounts, waiting = Accounts(), set[int]()
+    for number, (change, key) in enumerate(changes):
+        if change == "enter":
+            accounts.enter(key)
+            waiting.add(key)
+        elif change == "charge":
+            accounts.charge(key, 7 * number % 11 - 3)
+        elif change == "serve" and key in waiting:
+            accounts.serve(key)
+        elif change in ("leave", "drop"):
+            getattr(accounts, change)(key)
+            waiting.discard(key)
+        order = list(accounts.in_order())
+        assert set(order) == waiting
+        assert len(order) == len(waiting)
+        assert [accounts.used_ns[key] for key in order] == sorted(accounts.used_ns[key] for key in waiting)
+
+
+def test_an_order_that_is_read_in_part_is_whole_the_next_time() -> None:
+    accounts = Accounts()
+    for key in range(5):
+        accounts.enter(key)
+        accounts.charge(key, 10 - key)
+    order = accounts.in_order()
+    assert [next(order), next(order)] == [4, 3]
+    order.close()
+    assert list(accounts.in_order()) == [4, 3, 2, 1, 0]
+
+
+def test_accounts_of_a_key_that_has_changed_often_take_no_more_room() -> None:
+    accounts = Accounts()
+    accounts.enter("often")
+    accounts.enter("never")
+    for _ in range(1000):
+        accounts.charge("often", 1)
+        list(accounts.in_order())
+    assert len(accounts._heap) <= 3
 
 
 def test_rows_of_one_submission_go_to_one_lane() -> None:
