@@ -1,25 +1,25 @@
 """Decides where segments end, so that a loop always gives the same few programs.
 
-The cutter sees the recorded ops as a list of signature numbers, and takes one *piece* after another from its front.
-While a loop goes on, a piece holds whole *bodies* of it, as many as a power of two. A body begins before the op where
-the fewest values cross, so that clients that enter the same loop in different ways cut it alike. Ops before the first
-body, behind the last one, or outside any loop become *fragments*. While the device has work, segments shall be large,
-and ops outside a loop wait too: meanwhile the loop that they belong to may be found. Bodies are programs that come
-again, while a fragment is mostly run once.
+The cutter sees the recorded ops as a list of signature numbers, and takes one *piece* after another from the front of
+this list. While a loop goes on, a piece holds whole *bodies* of the loop, and the number of bodies is a power of two. A
+body begins before the op where the fewest values cross from earlier ops to later ops. So clients that enter the same
+loop in different ways cut the loop alike. Ops before the first body, behind the last body, or outside any loop become
+*fragments*. A body is a program that comes again, and a fragment is mostly run once. So while the device has work,
+segments are large, and ops outside a loop wait, because the loop that they belong to may be found meanwhile.
 
-If the user reads a value at the same op of each body, the body is rotated so that it ends with this op. Then a read
-cuts no body in two. The place of a read follows from the ops alone, never from their timing.
+If the user reads a value at the same op of each body, the cutter rotates the body so that it ends with this op. Then a
+read cuts no body in two. Where a read stands in the body depends only on the ops, and never on their timing.
 
 A boundary is *settled* when one more body has been recorded behind it. By then the loop has assigned its variables
-anew, and which results are dead no longer depends on the moment of looking. A body whose end is not settled is a piece
-of its own, because its liveness differs.
+anew, so the set of dead results no longer changes. A body whose end is not settled becomes a piece by itself, because
+other results of it may be live.
 
-A piece also ends with a run of the loop (`loop_runs`). Once all runs are known to be of one length, a piece holds whole
-runs, as many as a power of two. It is settled when one more run has been recorded behind it. The rest of a run that was
-cut in two is cut by bodies.
+A piece also ends with a run of the loop (`loop_runs`). Once all runs are known to have one length, a piece holds whole
+runs, and the number of runs is a power of two. Such a piece is settled when one more run has been recorded behind it.
+If a run was cut in two, the rest of the run is cut by bodies.
 
-Bodies are remembered: a loop that comes again is recognised by its first whole body. A loop too long for a segment is
-cut by its inner loops if these make up most of it.
+The cutter remembers bodies, so it recognises a loop that comes again by the loop's first whole body. A loop that is too
+long for a segment is cut by its inner loops, if these make up most of the loop.
 """
 
 from __future__ import annotations

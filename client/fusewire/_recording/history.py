@@ -8,13 +8,13 @@ import numpy as np
 
 from fusewire._recording.tape import Integers
 
-_CAPACITY = 4  # times the items kept: the larger, the more seldom they are moved
+_CAPACITY = 4  # times the number of kept items; a larger buffer means that items are moved less often
 
 
 class History(NamedTuple):
-    """Immutable to its reader: its successor writes into the same buffer, but only behind this history's end.
+    """A history does not change for its readers. Its successor writes into the same buffer, but only behind its end.
 
-    A history stays valid until it gets a second successor, which writes over the first one's items.
+    A history stays valid until it gets a second successor, because this writes over the items of the first successor.
     """
 
     buffer: Integers
@@ -31,7 +31,7 @@ class History(NamedTuple):
         return self.buffer[max(self.end - self.most, 0) : self.end]
 
     def followed_by(self, items: Integers) -> Self:
-        """The history with `items` added at its end; nearly always in the same buffer."""
+        """The history with `items` added at its end. It is nearly always in the same buffer."""
         end = self.end + len(items)
         if end > len(self.buffer):
             return self._in_new_buffer(items)

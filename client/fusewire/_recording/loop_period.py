@@ -13,20 +13,24 @@ from fusewire._recording.tape import Integers, Record, flatten, places_of_signat
 
 LEAST_COVERAGE = 64  # ops: a few equal layers within a loop's body repeat too, but over fewer ops
 MOST_TRIES = 256
-# Distances from the last item. All are below half the least coverage, so these items repeat with any period. The
-# farthest is compared first: equal layers make near items equal at many lengths that are no period.
+# Distances from the last item. All distances are below half the least coverage, so the items at these distances repeat
+# in every period. The farthest item is compared first, because equal layers within a body make near items equal at many
+# lengths that are no period.
 _PROBES = (31, 21, 13, 8, 5, 3, 2, 1)
 
 
 class Period(NamedTuple):
-    """The last `coverage` items of a list repeat every `length`, at least twice."""
+    """The last `coverage` items of a list repeat after every `length` items, at least twice."""
 
     length: int
     coverage: int
 
 
 def find_period(items: Integers, longest: int) -> Period | None:
-    """The period of at most `longest` items that covers the longest tail of `items`; of equal ones the shortest."""
+    """The period of at most `longest` items that covers the longest tail of `items`.
+
+    If several periods cover equally long tails, the shortest of these periods.
+    """
     if len(items) < LEAST_COVERAGE:
         return None
     best, lengths, place = Period(0, 0), _lengths_worth_a_try(items, longest), 0

@@ -1,10 +1,11 @@
-"""Finds the runs of a loop: the bodies from one start of the user's loop to its next start.
+"""Finds the runs of a loop. A run is the bodies from one start of the user's loop to the next start.
 
-A function that loops 20 times and is called again and again records one endless loop. Each call is a *run* of 20
-bodies. Signatures do not show the runs. But a run ends before a body that takes another value than the one that its
-predecessor made, and behind a body of which the user keeps a result that most bodies drop. Pieces that end with a run
-have few different structures, and store only what the user keeps. Runs that are short and of unequal lengths would
-give too short pieces: then pieces are cut as if there were no runs.
+If a function loops 20 times and is called again and again, its ops look like one endless loop, and each call is a *run*
+of 20 bodies. Signatures do not show where a run ends. But a run ends before a body that takes a value which the body
+before did not make. A run also ends behind a body of which the user keeps a result that the user drops from most
+bodies. Pieces that end with a run have few different structures, and the server stores only the results that the user
+keeps. Runs that are short and of unequal lengths would give too short pieces. Pieces are then cut as if there were no
+runs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _SHORT_RUN_OPS = 128  # cutting shorter runs into bodies costs more than running
 
 
 class Kept(NamedTuple):
-    """The results of a piece that the user keeps: those kept of at least half of its equal parts, and the others."""
+    """The results of a piece that the user keeps. A piece consists of equal parts, such as bodies or runs.
+
+    A result that the user keeps of at least half of the parts is in `of_most`, any other kept result in `of_few`.
+    """
 
     of_most: tuple[int, ...]  # op indices within a part, ascending
     of_few: tuple[int, ...]  # op indices of the others, ascending

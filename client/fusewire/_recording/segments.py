@@ -35,9 +35,9 @@ class Structure(NamedTuple):
 class Pattern:
     """A known structure, and a fast test of whether a piece has it, in array operations on all ops at once.
 
-    Each integer of such a piece is a sum of two terms. One term is the same in all pieces of the structure. The other
-    differs from piece to piece: zero, the number of the first op, the first value, or an input. Many structures occur
-    once only, so the terms are computed when a second piece with the same signatures comes.
+    Each integer of such a piece is a sum of two terms. The first term is the same in all pieces of the structure. The
+    second term differs from piece to piece: it is zero, the number of the first op, the first value, or an input. Many
+    structures occur only once, so the terms are computed when a second piece with the same signatures comes.
     """
 
     def __init__(self, structure: Structure) -> None:
