@@ -1,13 +1,14 @@
 """Fuses vertically: decides which values are computed in one kernel.
 
 Values are added to groups greedily, in program order. A value joins the group of one of its operands under three
-conditions: it can use that operand at the same point of the group's space, everything else it needs is done before the
-group begins, and the space still has loops (see `placement`). If the operands of a value come from several groups that
-can be merged, they are merged. A value that can join no group begins one of its own and reads its operands from memory.
+conditions: the value can use that operand at the same point of the group's space, everything else that the value needs
+is done before the group begins, and the space still has loops (see `placement`). If the operands of a value come from
+several groups that can be merged, these groups are merged. A value that can join no group begins a new group, and reads
+its operands from memory.
 
-A group has at most one walk along which it reduces, so its kernel has one inner dimension. Values before a reduction
-and after it may be in one group. A value made of scalars and positions alone is *inlined*: each group that uses it
-computes it again, which costs less than reading it from memory.
+A group reduces along at most one walk, so its kernel has one inner dimension. Values before a reduction and after the
+reduction may be in one group. A value that is made only of scalars and positions is *inlined*: each group that uses the
+value computes it again, because that costs less than a read from memory.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def fuse(graph: Graph) -> Fusion:
 class _OperandGroups(NamedTuple):
     """The groups that compute the operands of a value, by number.
 
-    `joinable[group]`: the placement that the value would have in a group that it may join. `blocked[group]`: the reason
-    why the value cannot join the group, which must end before the value is computed.
+    `joinable[group]` is the placement that the value would have in a group that it may join. `blocked[group]` is the
+    reason why the value cannot join a group; such a group must end before the value is computed.
     """
 
     joinable: dict[int, Partial]
@@ -132,7 +133,7 @@ class _Fuser:
     def _inlined(self, operand: Operand, placement: Placement) -> Iterator[Member]:
         """The members that an inlined operand adds to a group that uses it at the points of `placement`.
 
-        Its own operands are among them, even those that have got a buffer since.
+        The operands of the inlined operand are among these members, even those that have got a buffer since.
         """
         value = self._values[operand.value]
         place = places.behind_view(operand.layout, value.shape, placement)
@@ -207,7 +208,7 @@ class _Fuser:
         return recomputed_weight(self._values, members, group.elements, is_stored) > MOST_RECOMPUTED
 
     def _begin(self, number: int, value: Value) -> Group:
-        """Makes a group for a value; inlined operands that the group cannot compute are stored and read from memory."""
+        """Makes a group for a value. Stores the inlined operands that the group cannot compute, and reads them."""
         group = self._groups.new(prod(value.domain))
         placement = views.dense_strides(value.domain)
         needs = self._needs(group, value, placement)
@@ -392,7 +393,7 @@ def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tu
 
 
 def _read_from_memory(graph: Graph, group: Group) -> list[int]:
-    """The values that a group reads from memory; after a merge some of them may be its own."""
+    """The values that a group reads from memory. After a merge the group itself may compute some of these values."""
     if group.is_product:
         return [base for base, _ in graph.values[group.members[0].value].operands]
     return [operand.value for operand, _ in group.accesses]

@@ -1,6 +1,6 @@
-"""From a program to its graph: casts written out, composites expanded, views turned into addressing.
+"""Makes the graph of a program: writes out casts, expands composites, and turns views into addressing.
 
-Ops that nothing live needs are left out. Every live result is a whole buffer in C order.
+The graph leaves out ops that no live result depends on. Every live result is a whole buffer in C order.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def needed_ops(program: Program) -> list[bool]:
 class _Template(NamedTuple):
     """The one value that an op became, to be copied for equal ops over operands of equal types.
 
-    `layouts[i]` is the value's layout over operand i, or None if it uses the operand's own layout; `constants` are the
-    value's operands behind these. `layout` is the layout of the op's result over the value, and `result_type` the
-    number of the result's operand type.
+    `layouts[i]` is the layout with which the value reads operand i, or None for the operand's own layout. `constants`
+    are the value's operands behind the op's operands. `layout` is the layout of the op's result over the value, and
+    `result_type` is the number of the result's operand type.
     """
 
     value: Value
@@ -55,8 +55,8 @@ class _Template(NamedTuple):
 class _Construction:
     """Appends the values of one op after another. `_numbered[n]` is the view that stands for the program's operand n.
 
-    The *type* of an operand is its dtype, its layout, and whether it is a slot. Loop bodies repeat a few ops over
-    operands of equal types; the value that such an op becomes is copied from a template.
+    The *type* of an operand consists of its dtype, its layout, and whether it is a slot. Loop bodies repeat a few ops
+    over operands of equal types. The value that such an op becomes is copied from a template.
     """
 
     def __init__(self, program: Program, needed: list[bool]) -> None:
@@ -102,7 +102,7 @@ class _Construction:
         return tuple(found)
 
     def _add_first(self, number: int, op: ProgramOp, operands: list[Operand], key: tuple[Any, ...]) -> None:
-        """Adds the values of an op for which there is no template, and keeps a template if they are one value."""
+        """Adds the values of an op that has no template. Keeps a template if the op became only one value."""
         given, first = tuple(operands), len(self.values)
         result = self._numbered[number] = self._ops.result(op, operands, self._program.specs[number])
         result_type = self._type_of[number] = self._operand_type(result)
@@ -112,7 +112,7 @@ class _Construction:
     def _keep_template(
         self, key: tuple[Any, ...], given: tuple[Operand, ...], result: Operand, result_type: int
     ) -> None:
-        """Keeps the one value that an op became as a template, if it reads the op's operands and constants alone."""
+        """Keeps an op's only value as a template, if the value reads only constants and the op's operands."""
         value = self.values[result.value]
         viewed, constants = value.operands[: len(given)], value.operands[len(given) :]
         is_of_given = given and [base for base, _ in viewed] == [base for base, _ in given]

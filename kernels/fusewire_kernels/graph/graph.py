@@ -1,4 +1,4 @@
-"""A program as a graph of primitive values, each computed once from values before it."""
+"""A program as a graph of primitive values. Each value is computed once, from values before it."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Gathered(NamedTuple):
 class Value(NamedTuple):
     """One primitive value; `shape` is the shape of its dense buffer, if it gets one.
 
-    Operands of POINTWISE and GATHER values are views of the value's own shape; `body` names the scalar body, the
-    reduction, or "cast". A GATHER's operands are the data and the index. `origin` is the op's index in the program.
-    Values of equal `kind` differ only in their origin and in the values that their operands view; those viewed values
-    are equal in dtype and in whether they are slots. A `kind` of None says nothing.
+    The operands of a POINTWISE or GATHER value are views that have the value's shape. `body` names the scalar body,
+    the reduction, or "cast". The operands of a GATHER are the data and the index. `origin` is the op's index in the
+    program. Values of equal `kind` differ only in their origin and in the values that their operands view; the viewed
+    values have equal dtypes, and are slots or not alike. If `kind` is None, nothing is known of equal values.
     """
 
     form: Form
@@ -73,15 +73,15 @@ class Value(NamedTuple):
 
     @property
     def domain(self) -> Shape:
-        """The shape of the points at which this value's work is done."""
+        """The shape of the set of points at which this value's work is done."""
         return self.operands[0].layout.shape if self.axes else self.shape
 
 
 class Graph(NamedTuple):
     """The values of a program. `outputs[position]` is the value whose buffer is that live result.
 
-    `is_needed[value]`: an output depends on the value. (Values that are not needed are casts without elements.)
-    `uses[value]`: how often needed values read the value; being live counts as one use more.
+    `is_needed[value]` tells whether an output depends on the value. (A value that is not needed is a cast without
+    elements.) `uses[value]` counts how often needed values read the value, plus one if the value is live.
     """
 
     values: tuple[Value, ...]

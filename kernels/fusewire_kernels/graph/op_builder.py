@@ -1,4 +1,4 @@
-"""What each op becomes as primitive values.
+"""Turns each op of a program into primitive values.
 
 pointwise      a POINTWISE value, its operands cast as the catalogue says and broadcast to its shape; the numbers
                among its attributes are CONSTANT operands behind these
@@ -32,7 +32,7 @@ from fusewire_protos.shapes import Shape, Spec
 class OpBuilder(ValueBuilder):
     """Adds the values of one op of a program.
 
-    `first_start` numbers the first slice start of the op at hand.
+    `first_start` is the number of the present op's first slice start.
     """
 
     def __init__(self, program: Program, needed: list[bool]) -> None:
@@ -166,7 +166,7 @@ class OpBuilder(ValueBuilder):
         return self.cast(hits, spec.dtype)
 
     def _progression(self, scalars: list[Operand], spec: Spec, given: DType) -> Operand:
-        """start + position · step: the scalars cast to `given`, the work in its accumulator dtype, the result cast."""
+        """start + position · step. The scalars are cast to `given`; the sum is computed in its accumulator dtype."""
         computed = given.accumulator
         start, step = [self.fit(self.cast(scalar, given), computed, spec.shape) for scalar in scalars]
         position = self.cast(self.index(spec.shape, 0), computed)
@@ -178,7 +178,7 @@ class OpBuilder(ValueBuilder):
         return _dtype_signature(op.op, tuple([values[number].dtype for number, _ in operands]), op.attributes)
 
     def _may_write_in_place(self, target: Operand, number: int) -> bool:
-        """Whether an assembly may be written in place: operand `number` is all of it, and this op is its one reader."""
+        """Whether an assembly may be written in place: operand `number` is all of it, and only this op reads it."""
         return self._owner.get(target.value) == number and self._uses[number] == 1
 
     @cached_property
@@ -187,7 +187,7 @@ class OpBuilder(ValueBuilder):
 
 
 def _count_uses(program: Program, needed: list[bool]) -> list[int]:
-    """For each operand number, how often needed ops read it; being live counts as one use more."""
+    """For each operand number, how often needed ops read the operand, plus one if the operand is live."""
     uses = [0] * len(program.specs)
     for op, is_needed in zip(program.ops, needed, strict=True):
         if is_needed:

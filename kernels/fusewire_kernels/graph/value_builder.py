@@ -13,9 +13,9 @@ from fusewire_protos.shapes import Shape
 
 
 class ValueBuilder:
-    """The values so far. Each constant, index and cast is one value, however often it is asked for.
+    """The values that have been added so far. Each constant, index and cast is added only once.
 
-    `origin`, the index of the program's op at hand, is that of the values that are added.
+    `origin` is the index of the program's present op; values that are added get this origin.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class ValueBuilder:
     def point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
     ) -> Operand:
-        """A POINTWISE value of these operands, all of its shape and, but the condition of "where", of one dtype."""
+        """A POINTWISE value. All operands have its shape, and one dtype, except the condition of "where"."""
         return self.add(Value(POINTWISE, dtype, shape, self.origin, operands, body, operand_dtype))
 
     def cast(self, operand: Operand, dtype: DType) -> Operand:
@@ -51,7 +51,8 @@ class ValueBuilder:
     def fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
         """The operand cast to a dtype and broadcast to a shape.
 
-        A slot is cast before; an array after, so that the cast has the points of what needs it and fuses with it.
+        A slot is cast before it is broadcast. An array is cast afterwards, so that the cast has the same points as the
+        value that needs the cast, and fuses with this value.
         """
         number, layout = operand
         if self.is_slot(operand):
@@ -81,7 +82,7 @@ class ValueBuilder:
         return known
 
     def viewed(self, operand: Operand, shape: Shape) -> Operand:
-        """The same elements in the same order under another shape, copied where no strides express it."""
+        """The same elements in the same order under another shape. They are copied if no strides express this."""
         layout = views.reshape(operand.layout, shape)
         if layout is not None:
             return Operand(operand.value, layout)
@@ -102,15 +103,15 @@ class ValueBuilder:
         self.add(Value(STORE, dtype, region.shape, self.origin, (source,), target=target, after=after))
 
     def copy(self, operand: Operand) -> Operand:
-        """A buffer of its own that holds the elements of a view in C order."""
+        """A new buffer that holds the elements of a view in C order."""
         result = self.assembly(self.values[operand.value].dtype, operand.layout.shape)
         self.store(operand, result.value, result.layout)
         return result
 
     def is_slot(self, operand: Operand) -> bool:
-        """Whether it stands in the slot table itself."""
+        """Whether the operand's value itself stands in the slot table."""
         return self.values[operand.value].form in SLOTS
 
     def in_memory(self, operand: Operand) -> Operand:
-        """The operand, copied if it stands in the slot table."""
+        """The operand, or a copy in memory if the operand stands in the slot table."""
         return self.copy(operand) if self.is_slot(operand) else operand

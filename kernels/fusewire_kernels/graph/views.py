@@ -1,4 +1,4 @@
-"""Computes the layout of each view: where its elements lie in a dense buffer, counted in elements; nothing is copied.
+"""Computes the layout of each view: the places of its elements in a dense buffer, in elements. Copies nothing.
 
 A layout addresses element (i, j, …) of a view at `offset + i·strides[0] + j·strides[1] + …`, moved further by the
 slice starts that `moves` names. Every buffer is dense and in C order, so a value has a dense layout and each view
@@ -32,7 +32,8 @@ class Move(NamedTuple):
 class Layout(NamedTuple):
     """The strides and the offset, in elements, that lead to a view's elements in the buffer of the viewed value.
 
-    Strides are 0 where the view repeats, and along axes of length 1, so that equal layouts are equal tuples.
+    A stride is 0 along an axis on which the view repeats, and along an axis of length 1. So equal layouts are equal
+    tuples.
     """
 
     shape: Shape
@@ -76,7 +77,7 @@ def broadcast_to(layout: Layout, shape: Shape) -> Layout:
 
 @lru_cache(_CACHED)
 def transpose(layout: Layout, permutation: Shape) -> Layout:
-    """The layout with its axes in the order of `permutation`; axes left out must have length 1."""
+    """The layout with its axes in the order of `permutation`. Axes that `permutation` leaves out must have length 1."""
     shape = tuple([layout.shape[axis] for axis in permutation])
     strides = tuple([layout.strides[axis] for axis in permutation])
     return Layout(shape, strides, layout.offset, layout.moves)
@@ -94,7 +95,7 @@ def reshape(layout: Layout, shape: Shape) -> Layout | None:
 
 
 def region(layout: Layout, part: Region, first_start: int) -> Layout:
-    """The layout of a region; its starts are the slice starts from number `first_start` on.
+    """The layout of a region. Its starts are the slice starts from number `first_start` on.
 
     A start that can have only one value becomes part of the offset, so a slice of a whole axis costs nothing.
     """
@@ -131,7 +132,7 @@ def without_axes(layout: Layout, axes: Shape) -> Layout:
 
 @lru_cache(_CACHED)
 def before_axes(layout: Layout, shape: Shape, following: int) -> Layout:
-    """The layout broadcast to `shape`, with `following` axes added behind its own along which it repeats."""
+    """The layout broadcast to `shape`. It then repeats along `following` more axes behind its own axes."""
     ones = Layout(layout.shape + (1,) * following, layout.strides + (0,) * following, layout.offset, layout.moves)
     return broadcast_to(ones, shape)
 
@@ -144,7 +145,7 @@ def is_one_walk(shape: Shape, strides: Shape) -> bool:
 
 
 def merged_axes(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
-    """The (extent, stride) of the fewest axes that visit the same elements in the same order, none of length 1."""
+    """The (extent, stride) of the fewest axes that visit the same elements in the same order. None has length 1."""
     merged: list[tuple[int, int]] = []
     for dim, stride in zip(shape, strides, strict=True):
         if dim == 1:

@@ -1,4 +1,5 @@
-"""Lays out the arena: a fixed offset for every interior buffer, so that buffers never needed together share memory.
+"""Lays out the arena: gives a fixed offset to every interior buffer. Buffers that are never needed at the same time
+share memory.
 
 A buffer takes memory at the launch that first writes it, and frees it after the launch that last uses it. All instances
 of a launch run at the same time, so no memory is freed within a launch. One exception: a result may be written over an
