@@ -22,6 +22,8 @@ from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.shapes import Spec
 
+_LAUNCHES_KEPT = 10_000  # a load test gives the device any number of launches
+
 
 class NullFence:
     """A fence that is reached when `reach` is called.
@@ -65,14 +67,14 @@ class NullPlan:
 
 
 class NullDevice:
-    """Implements `Device`. `launched` holds the plan and the row count of each launch, in order.
+    """Implements `Device`. `launched` holds the plan and the row count of the last launches, in order.
 
     `clock_ns` is the time of the device's clock. Only a test changes this time.
     """
 
     def __init__(self, *, completes_by_itself: bool = True, memory_bytes: int = 1 << 40) -> None:
         self.completes_by_itself = completes_by_itself
-        self.launched: list[tuple[Plan, int]] = []
+        self.launched: deque[tuple[Plan, int]] = deque(maxlen=_LAUNCHES_KEPT)
         self.live_bytes = 0
         self.clock_ns = 0
         self._memory_bytes = memory_bytes
