@@ -41,7 +41,7 @@ def summarise(measurements: Sequence[float]) -> Summary:
 
 
 def percentile(measurements: Sequence[float], percent: float) -> float:
-    """The smallest measurement that at least `percent` of all measurements do not exceed."""
+    """Returns the smallest measurement m such that at least `percent` % of all measurements are at most m."""
     ordered = sorted(measurements)
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(int(rank) - 1, 0)]

@@ -1,8 +1,8 @@
-"""Measures a server's engine without a network: frames in memory, through decoding, checks and coalescing, to a device
-that computes nothing.
+"""Measures a server's engine without a network and with a device that computes nothing.
 
-Every session sends the same known program again and again, a segment a frame, as far ahead as its credit allows. This
-is the one module of the load tests that reaches into the server.
+The engine decodes, checks and coalesces frames that lie in memory. Every session runs one program again and again; the
+program has its plan before the measurement begins. A session sends one segment in each frame, as far ahead as its
+credit allows. This is the one module of the load tests that reaches into the server.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.system.context import Context
 
 _MANY = 1000
-_SEGMENTS = 12_000  # of a turn, in all sessions together
+_SEGMENTS = 12_000  # sent by all sessions together in each measurement
 _TURNS = 5
 _DEADLINE_S = 60.0
 _STOP_DEADLINE_S = 10.0
@@ -80,7 +80,7 @@ class _Client:
         await self._engine.applied(self._session)
 
     def send(self, segments: int) -> asyncio.Future[None]:
-        """Sends so many more segments. Returns a future that is done when the device has completed them."""
+        """Sends `segments` more segments. Returns a future that is done when the device has completed them."""
         self._last_frame += segments
         self._done = asyncio.get_running_loop().create_future()
         self._go_on()
@@ -109,9 +109,9 @@ def _segment_frames(count: int, op_count: int) -> list[bytes]:
 
 
 def _loop_program(number: int) -> Program:
-    """Bodies of a recurrent loop: a product and five pointwise ops each. The last result lives.
+    """Returns bodies of a recurrent loop: each has a product and five pointwise ops. Only the last result is live.
 
-    The pointwise ops of two programs with different numbers differ.
+    Programs with different values of `number` have different pointwise ops.
     """
     state, weights, bias, scale = range(4)
     ops: list[ProgramOp] = []

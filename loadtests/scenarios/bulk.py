@@ -1,4 +1,4 @@
-"""`bulk`: agents beside a session that uploads large arrays without a pause."""
+"""`bulk`: the agents of the scenario `rl`, beside a session that uploads large arrays without a pause."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
 _ELEMENTS = 1 << 26  # 256 MiB of float32
-_UPLOADS = 4  # of a step: 1 GiB
+_UPLOADS = 4  # in each step; they have 1 GiB together
 
 
 def _disturber(xp: Library, data: Data) -> Steps:

@@ -19,7 +19,7 @@ METADATA_KEY = "authorization"
 FIRST_MESSAGE_S = 0.2
 
 if TYPE_CHECKING:
-    # gRPC's classes take type parameters in their stubs only.
+    # gRPC's classes take type parameters in their type stubs (.pyi), but not at run time.
     Details = grpc.HandlerCallDetails
     Continue = Callable[[Details], Awaitable[grpc.RpcMethodHandler[Any, Any] | None]]
 
@@ -64,7 +64,7 @@ def _token(metadata: Any) -> str | None:
 
 
 def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grpc.RpcMethodHandler[Any, Any]:
-    """Returns a handler of the same arity that ends every call at once."""
+    """Returns a handler that refuses every call. It takes and gives single messages or streams, as `handler` does."""
 
     async def abort(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)

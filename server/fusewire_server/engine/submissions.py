@@ -76,10 +76,10 @@ class Submissions:
         self.lanes.pass_by(number)
 
     def finish(self, ran: Ran) -> None:
-        """Charges the rows of a completed submission, fails its failed rows and answers its reads."""
+        """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
         batch, loaded, _ = self.lanes.complete(ran.number)
         row_ns = ran.device_ns // len(batch.rows)
-        # A submission with failed rows took less time than its rows would take, so its time is not counted.
+        # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
         if loaded is batch.entry.loaded and not ran.failed:
             batch.entry.cost.measured(len(batch.rows), ran.device_ns)
         self._coalescer.settle(batch, row_ns)

@@ -1,8 +1,8 @@
 """Sets Linux timer slack to 1 µs; the default delays lock waits by up to 50 µs.
 
 Linux may delay the end of each timed wait by up to 50 µs, so that the wake-ups of several threads fall together. A
-thread has a timed wait for the interpreter lock before it asks the holder for the lock. Such waits happen several times
-in each step of a client's loop.
+Python thread that needs the interpreter lock waits for it with a time limit, and asks the holder to release the lock
+when this time has passed. Such waits happen several times in each step of a client's loop.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Estimates the time of a submission from its number of rows, by a fit to earlier submissions. Pure.
+"""Estimates the time of a submission from its number of rows, by a fit to earlier submissions. No I/O, no clock.
 
 On a GPU a submission often takes the time of its launches, which is the same for one row and for sixty rows. On a CPU
-each row adds its own time. If the estimate for a row were the measured time divided by the number of rows, rows that
-cost nothing together would look expensive. They would be kept in separate submissions, and the estimate would never be
-corrected. So the time of n rows is estimated as a + b·n, by a weighted least squares fit in which older measurements
-count less and less. Submissions that all have the same number of rows do not determine b; until there is another number
-of rows, the share of b in a + b stays as it is.
+each row adds its own time. If the estimate for a row were the measured time divided by the number of rows, a row that
+adds no time to a submission would look expensive. Such rows would be kept in separate submissions, and the estimate
+would never be corrected. So the time of n rows is estimated as a + b·n, by a weighted least squares fit in which older
+measurements count less and less. Submissions that all have the same number of rows do not determine b; until there is
+another number of rows, the share of b in a + b stays as it is.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from dataclasses import dataclass
 
 _KEPT = 7 / 8  # the factor that each new measurement applies to the weight of earlier ones
 _OWN_SHARE = 0.5  # b / (a + b) before anything is known
-# Each measurement moves the learnt share of b by this factor back to `_OWN_SHARE`, because the share may have been
-# learnt when other work disturbed the measurements.
+# Each measurement moves the learnt share of b by this part of its distance back towards `_OWN_SHARE`, because the share
+# may have been learnt when other work disturbed the measurements.
 _FORGOTTEN = 1 / 64
 _LEAST_SHARE = 1 / 64
 _MOST_BELIEVED = 1.5  # the most that a measured time counts, as a multiple of the expected time
-# All rows beyond the first may add this share of the launches' time to a submission, even beyond the time bound.
+# Rows beyond the first may join a submission even past the time bound, if together they add at most this share of the
+# time of its launches.
 _WORTH_ITS_COMPANY = 0.5
-# The weight of the known share in a new fit: the variance of the number of rows that weighs as much as the known share,
-# divided by the square of the mean number of rows.
+# How much a new fit trusts the known share of b. If the variance of the number of rows is this factor times the square
+# of its mean, the measurements and the known share count equally.
 _PRIOR_WEIGHT = 0.1
 
 
@@ -45,10 +46,11 @@ class RowCost:
         If the submission has no more rows than the mean, the measured time is compared with the expected time. If the
         measured time is shorter, earlier times are scaled down in the same ratio at once, because longer times often
         have other causes, such as other users of the processor. If the measured time is longer, it counts as at most
-        `_MOST_BELIEVED` times the expected time, because the full time would suggest that more rows take no longer.
+        `_MOST_BELIEVED` times the expected time. Otherwise one long time of few rows would make the fit conclude that
+        more rows take no more time.
 
-        If the submission has more rows than the mean, the measured time counts as it is, because it tells how little
-        rows cost together.
+        If the submission has more rows than the mean, the measured time counts as it is, because it shows how much
+        time each further row adds.
         """
         level = 1.0
         if rows * self.weight <= self.rows and self.weight:
@@ -70,10 +72,10 @@ class RowCost:
         return beside_ns + own_ns * rows
 
     def rows_within(self, bound_ns: int) -> int:
-        """Returns the most rows of a submission that should take at most `bound_ns`, or little more than its launches.
+        """Returns how many rows a submission may have to take at most `bound_ns`, or little more than its launches.
 
-        As many rows as would fit if the time were proportional to the number of rows may always go. A larger number is
-        at most twice the number of rows of recent submissions, so that an estimate is tested before it is relied on.
+        The number of rows that would fit if the time were proportional to it is always allowed. A larger number is at
+        most twice the number of rows of recent submissions, so that an estimate is tested before it is relied on.
         If recent submissions had one row and a single row is within the bound, two may go, to measure what rows cost
         together.
         """

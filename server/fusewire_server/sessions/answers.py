@@ -1,8 +1,9 @@
 """Keeps a session's answers until the client has taken them. No I/O, no clock.
 
 The server numbers the frames that carry answers, and keeps each frame until the client acknowledges it. The values that
-the client has fetched but not yet taken hold at most `limits.unread_bytes` of host memory. Further fetched values stay
-on the device until the client takes some answers. If no value is untaken, one value of any size may come to the host.
+a client has asked for and not yet received hold at most `limits.unread_bytes` of host memory. Further values that it
+asks for stay on the device until it has received some. If the client has received all values, one value of any size may
+come to the host.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 
 MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a chunk of its own
-_ANSWER_BYTES = 64  # size of an answer in a frame without the value or the text of its failure
+_ANSWER_BYTES = 64  # what an answer adds to a frame, not counting its value or the text of its failure
 
 
 class Answer(NamedTuple):
     """The outcome of a fetch: a small value's bytes, or a large value's size, or the failure.
 
-    A large value travels beside the stream.
+    A frame does not carry a large value; the client gets it by a Download call.
     """
 
     fetch: int
@@ -33,7 +34,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class Beside:
-    """A value on the host that travels beside the stream. It is kept while the client or a Download call needs it."""
+    """A value on the host for Download calls. It is kept while the client or a Download call needs it."""
 
     data: memoryview
     is_wanted: bool = True  # whether the client has neither taken nor abandoned it
@@ -48,8 +49,8 @@ class Answers:
         self.last_frame = 0
         self.unsent: list[Answer] = []
         self.unacknowledged: deque[tuple[int, list[Answer]]] = deque()
-        self.beside: dict[int, Beside] = {}  # answers that Download calls carry, by fetch
-        self.untaken: dict[int, int] = {}  # host bytes held until the answer is acknowledged, by fetch
+        self.beside: dict[int, Beside] = {}  # number of the fetch -> a value that Download calls carry
+        self.untaken: dict[int, int] = {}  # number of the fetch -> host bytes held until the answer is acknowledged
         self.unread_bytes = 0  # the sum of `untaken` and of the sizes of the values in `beside`
 
     def owe_again(self) -> None:
@@ -137,7 +138,7 @@ class Answers:
         self._drop_unwanted(fetch, beside)
 
     def forget_beside(self, fetch: int) -> None:
-        """Drops the bytes of an answer that the client does not want, if Download calls carry them.
+        """Drops the bytes of a large answer that the client does not want, as soon as no Download call carries them.
 
         An answer whose bytes are inside a frame stays until the frame is acknowledged.
         """
