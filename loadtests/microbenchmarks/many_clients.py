@@ -30,6 +30,7 @@ _STEPS = 4000
 _TURNS = 3
 _HELD_TURNS = 3
 _CREDIT_DEADLINE_S = 20.0
+_CREDIT_LOOK_S = 0.2  # a client that has credit sends within this time, even if it waits for a processor
 
 
 class _Clients(NamedTuple):
@@ -121,6 +122,7 @@ def _wait_for_credit_to_end(service: Service) -> None:
         if len(now) == _CLIENTS and all(now) and now == before:
             return
         before = now
+        time.sleep(_CREDIT_LOOK_S)
     raise TimeoutError(f"the clients did not use up their credit: {before} ops in flight")
 
 

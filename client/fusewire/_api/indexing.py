@@ -22,7 +22,7 @@ _STEP_OF_ONE = (1,)
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis`. This axis is counted after the region is taken and the new axes are added.
+    """Integers that select along `axis`, an axis of the array that has the region's axes and the new axes.
 
     If `comes_first`, the axes of the indices are the first axes of the result. As in NumPy, this happens if a slice,
     `...` or `None` stands between the indices and a single integer.
@@ -46,7 +46,7 @@ class Index(NamedTuple):
     new_axes: tuple[int, ...] = ()
 
     def selected(self, part: Shape, indices: Shape) -> Shape:
-        """The shape of what the key selects from a region of shape `part`. Its indices have the shape `indices`."""
+        """Returns the shape that the key selects from a region of shape `part`, if its indices have shape `indices`."""
         shape = part if self.new_shape is None else self.new_shape
         if self.gather is None:
             return shape
@@ -61,7 +61,7 @@ class Index(NamedTuple):
 
 
 class Writes(NamedTuple):
-    """The effect of an assignment through indices on each place of one axis."""
+    """Tells for each place of one axis whether an assignment through indices writes it, and which value it writes."""
 
     is_written: Host  # (length,) bool
     writer: Host  # (length,) int32, or int64 for long axes: the index of the written value; 0 where none is written
@@ -180,7 +180,7 @@ def whole(shape: Shape) -> Region:
 
 
 def indices_of(given: Any) -> Host:
-    """Indices on this machine as an array of integers. Raises DtypeError, or ArgumentError for a mask."""
+    """Converts indices of the client to an array of integers. Raises DtypeError, or ArgumentError for a mask."""
     indices = np.asarray(given)
     if indices.dtype.kind == "b":
         raise mask_refused()

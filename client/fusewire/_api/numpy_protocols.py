@@ -64,7 +64,7 @@ def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
 def translate_arguments(
     numpy_function: Any, function: Callable[..., Any], arguments: Sequence[Any], options: dict[str, Any]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """A call's arguments under the names of the parameters of `function`. Raises TypeError for an unknown argument."""
+    """Renames the arguments of a NumPy call for `function`. Raises TypeError for an unknown argument."""
     ours = {
         _NUMPY_OPTIONS.get(name, name): value
         for name, value in options.items()

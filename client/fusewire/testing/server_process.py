@@ -32,7 +32,7 @@ class ServerProcess:
 def serve_subprocess(
     backend: str = "auto", *, environment: Mapping[str, str] | None = None, arguments: tuple[str, ...] = ()
 ) -> Iterator[ServerProcess]:
-    """Runs `fusewire serve` and yields its addresses. Stops the server at the end, or when this process ends.
+    """Runs `fusewire serve` and yields its addresses. Stops the server when the block or this process ends.
 
     `environment` is added to the environment of this process. `arguments` are added to the command. If the server does
     not start, it writes the reason to standard error, and this function raises FusewireError. If the server is not

@@ -1,9 +1,12 @@
 """Generates a loop kernel as a C function that computes one instance of one row. Pure.
 
 The text of a pointwise kernel is a nest of loops. Each value is computed in the outermost loop in which all its
-operands are known. A long innermost loop is cut into sections (see `sections.py`). The text of a kernel with an inner
-dimension first computes the reductions of an outer point, phase by phase, and then does the stores of this point. If a
-later phase needs an inner value, the value is computed again.
+operands are known. A long innermost loop is cut into sections (see `sections.py`).
+
+A kernel with reductions reduces along its inner dimension; its other dimensions are outer dimensions. For each outer
+point, the text first computes the reductions and then stores the outputs. The reductions are computed in phases: a
+reduction that needs the result of another reduction is in a later phase. Values that differ along the inner dimension
+are not kept, so each phase that needs one computes it again.
 
 A *lane* is one of the 32 partial results of a reduction. Kernels with reductions have two schedules. Both add the
 elements in the same order.
@@ -13,8 +16,8 @@ elements in the same order.
   This schedule is used if more inputs are contiguous along the last outer dimension than along the inner dimension.
   All lanes lie on the stack, so the block is narrower in a kernel with many reductions.
 
-`ivdep` promises the compiler that the iterations of a loop are independent. The promise is kept: if an output shares
-memory with an input, then at each point the kernel reads and writes the same element of this memory.
+`ivdep` promises the compiler that the iterations of a loop are independent. The promise is kept even if an output
+shares memory with an input: each iteration then reads only the element of this memory that it writes.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ INDEPENDENT = "#pragma GCC ivdep"
 
 _COLUMNS = 64  # FW_COLUMNS of the prelude
 _LANES = 32  # FW_LANES of the prelude
-_LEVELS = 3  # levels of partial results: one for the chunk, and two that combine the results of chunks
+_LEVELS = 3  # levels of partial results: one for a chunk (FW_CHUNK elements), and two that combine chunks
 _POSITION_BYTES = 8
 _MOST_STACK_BYTES = 256 << 10  # the most that partial results may take; a thread's stack is a few MiB
 
@@ -107,7 +110,7 @@ def _write_pointwise_values(lines: Lines, body: LoopBody, level: int) -> None:
 
 
 def _write_in_blocks(lines: Lines, body: LoopBody, sections: Sections) -> None:
-    """Writes the innermost dimension as a loop over blocks of points. In it, each section is a loop over a block."""
+    """Writes the innermost dimension as a loop over blocks of points. Each section is a loop inside it."""
     extent = f"n{body.dims - 1}"
     lines.add(*(f"{element_type} c{array}[FW_POINTS];" for array, element_type in enumerate(sections.arrays)))
     with lines.block(f"for (int64_t first = 0; first < {extent}; first += FW_POINTS)"):
@@ -264,7 +267,7 @@ class _Columns:
         return stack
 
     def _write_values_at_hand(self, values: Iterable[int], made_here: set[int]) -> None:
-        """Writes statements that read column values from arrays: those that `values` need and `made_here` lacks."""
+        """Writes statements that read from arrays the column values that `values` need and that `made_here` lacks."""
         body = self._body
         used = {value for value in values if value not in made_here}
         for value in values:
@@ -328,8 +331,8 @@ class _Columns:
 class _Reduction:
     """The C statements of one reduction.
 
-    A reduction has `width` sets of 32 lanes, one set for each column. It has two more levels of as many partial
-    results, which combine the results of chunks.
+    A reduction has `width` sets of 32 lanes, one set for each column. Two more levels of the same size combine the
+    results of chunks.
     """
 
     def __init__(self, body: LoopBody, value: int, width: str) -> None:

@@ -1,8 +1,9 @@
 """Cuts a long pointwise body into sections, each with an innermost loop of its own. Pure.
 
-A body is the list of values that a kernel computes at each point. A long body in one loop is one chain of dependent
-operations for each vector. The chain is longer than a processor looks ahead, so the processor waits instead of working
-on the next vector. A section is so short that the processor works on several vectors at once.
+A body is the list of values that a kernel computes at each point. The compiler makes SIMD code of an innermost loop,
+and this code computes a vector of points at a time. If a long body is in one loop, each vector passes through one long
+chain of dependent operations. The chain is longer than a processor looks ahead, so the processor waits instead of
+working on the next vector. A section is so short that the processor works on several vectors at once.
 
 The loops of the sections run one after another over a block of points. If a later section needs a value, the value is
 kept in an array with one element for each point of the block. The arrays fit the first-level cache.

@@ -1,4 +1,4 @@
-"""Appends primitive values to a graph: constants, casts, points, assemblies and the stores that fill them."""
+"""Appends primitive values to a graph: constants, casts, pointwise values, and assemblies with their stores."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class ValueBuilder:
     def __init__(self) -> None:
         self.values: list[Value] = []
         self.origin = 0
-        self.stores_of: dict[int, list[int]] = {}  # of each assembly
+        self.stores_of: dict[int, list[int]] = {}  # number of an assembly -> the numbers of its stores
         self._casts: dict[tuple[Operand, DType], Operand] = {}
         self._leaves: dict[tuple[Form, int | float, type, DType], Operand] = {}
 
     def add(self, value: Value) -> Operand:
-        """A value, as a view of all of it."""
+        """Appends a value. Returns an operand that views the whole value."""
         self.values.append(value)
         return Operand(len(self.values) - 1, views.dense(value.shape))
 
     def point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
     ) -> Operand:
-        """A POINTWISE value. All operands have its shape, and one dtype, except the condition of "where"."""
+        """Appends a POINTWISE value. All operands have its shape and `operand_dtype`, but "where" takes a bool first."""
         return self.add(Value(POINTWISE, dtype, shape, self.origin, operands, body, operand_dtype))
 
     def cast(self, operand: Operand, dtype: DType) -> Operand:
-        """The operand itself if it has the dtype."""
+        """Returns the operand cast to `dtype`. An operand that has this dtype is returned as it is."""
         source = self.values[operand.value].dtype
         if source is dtype:
             return operand
@@ -51,8 +51,8 @@ class ValueBuilder:
     def fit(self, operand: Operand, dtype: DType, shape: Shape) -> Operand:
         """The operand cast to a dtype and broadcast to a shape.
 
-        A slot is cast before it is broadcast. An array is cast afterwards, so that the cast has the same points as the
-        value that needs the cast, and fuses with this value.
+        A slot is cast before it is broadcast. An array is broadcast first: the cast then has the same shape as the
+        value that uses it, and the two fuse into one kernel.
         """
         number, layout = operand
         if self.is_slot(operand):
@@ -75,7 +75,7 @@ class ValueBuilder:
         return Operand(vector.value, views.before_axes(vector.layout, shape, len(shape) - axis - 1))
 
     def _leaf(self, value: Value, name: int | float) -> Operand:
-        key = (value.form, name, type(name), value.dtype)  # 300 and 300.0 are other bytes
+        key = (value.form, name, type(name), value.dtype)  # 300 == 300.0, but their bytes in the plan differ
         known = self._leaves.get(key)
         if known is None:
             known = self._leaves[key] = self.add(value)
@@ -89,7 +89,7 @@ class ValueBuilder:
         return self.viewed(self.copy(operand), shape)
 
     def assembly(self, dtype: DType, shape: Shape) -> Operand:
-        """A buffer that stores are to fill."""
+        """Appends an empty buffer. `store` fills it."""
         result = self.add(Value(ASSEMBLY, dtype, shape, self.origin))
         self.stores_of[result.value] = []
         return result
