@@ -33,7 +33,7 @@ class ValueBuilder:
     def point(
         self, body: str, operands: tuple[Operand, ...], operand_dtype: DType, dtype: DType, shape: Shape
     ) -> Operand:
-        """Appends a POINTWISE value. All operands have its shape and `operand_dtype`, but "where" takes a bool first."""
+        """Appends a POINTWISE value. Its operands have its shape and `operand_dtype`; "where" takes a bool first."""
         return self.add(Value(POINTWISE, dtype, shape, self.origin, operands, body, operand_dtype))
 
     def cast(self, operand: Operand, dtype: DType) -> Operand:
