@@ -7,6 +7,7 @@ import json
 import logging
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,8 +25,10 @@ from fusewire_server.config.config import Config, Listen
 from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
+from fusewire_server.host.descriptors import OpenFilesWatch, raise_open_file_limit
 from fusewire_server.host.garbage_collector import GarbageCollector
 from fusewire_server.host.malloc import keep_freed_memory
+from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.routes import create_app
@@ -37,10 +40,14 @@ from fusewire_server.transport.service import SERVICE, FusewireService
 log = logging.getLogger("fusewire.app")
 
 KEEP_HOUSE_EVERY_S = 0.1
+COUNT_FILES_EVERY_S = 5.0
 STOP_DEADLINE_S = 5.0
 STOP_GRACE_S = 1.0  # for farewells and what is being written; it ends as soon as all calls have
 # Calls of one connection at once; a client keeps the others back until some have ended.
 MOST_STREAMS = 256
+WINDOW_BYTES = 256 << 10  # of a call; its method asks for more when it reads a longer message
+HANDSHAKE_MS = 5_000  # from accepting a connection to the end of its handshakes
+IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this time
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0001
 
@@ -79,6 +86,7 @@ class _Process:
         inspection = self._start_inspection(engine, publisher)
         server, port, health_status = await start_grpc(self._config, engine, self._authenticator)
         housekeeping = asyncio.create_task(self._keep_house(engine), name="housekeeping")
+        counting = asyncio.create_task(self._watch_open_files(), name="open files")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
@@ -86,6 +94,7 @@ class _Process:
         await drain(engine, publisher, health_status)
         await server.stop(STOP_GRACE_S)
         housekeeping.cancel()
+        counting.cancel()
         if planner is not None:
             await planner.stop()
         await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
@@ -96,6 +105,13 @@ class _Process:
         while True:
             self._garbage.watch(open_sessions=len(engine.sessions), ended_sessions=engine.ended.sessions)
             await asyncio.sleep(KEEP_HOUSE_EVERY_S)
+
+    async def _watch_open_files(self) -> None:
+        watch = OpenFilesWatch(raise_open_file_limit())
+        while True:
+            usage = await asyncio.to_thread(process_usage)
+            watch.look(usage.open_files, time.monotonic())
+            await asyncio.sleep(COUNT_FILES_EVERY_S)
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
@@ -200,9 +216,15 @@ def _channel_options(config: Config) -> list[tuple[str, int]]:
         # With it a client that keeps to the number would be refused while a call that has ended is still cleared away.
         ("grpc.http.overload_protection", 0),
         ("grpc.so_reuseport", 0),
+        # A window that grows is memory that anyone can fill, because gRPC fills it before a token is checked.
+        ("grpc.http2.bdp_probe", int(config.listen.adaptive_windows)),
+        ("grpc.http2.lookahead_bytes", WINDOW_BYTES),
+        ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
+        ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
         # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
         ("grpc.keepalive_time_ms", 10_000),
         ("grpc.keepalive_timeout_ms", 5_000),
+        ("grpc.http2.ping_timeout_ms", 6_000),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
         ("grpc.http2.max_ping_strikes", 0),

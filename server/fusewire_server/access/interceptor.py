@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -15,8 +14,10 @@ from fusewire_server.access.tokens import Authenticator, Scope, bearer
 OPEN_TENANT = "public"  # the tenant of every call if no tokens are configured
 METADATA_KEY = "authorization"
 # If a Python client is refused while it writes its first message, it may see an internal error instead of the refusal
-# (https://github.com/grpc/grpc/issues/36066). So a refusal waits up to this long for the first message.
+# (https://github.com/grpc/grpc/issues/36066). So a refusal comes this long after the call, when a short first message
+# has been written. Only so many refusals wait at once; the others come without delay.
 FIRST_MESSAGE_S = 0.2
+MOST_WAITING = 64
 
 if TYPE_CHECKING:
     # gRPC's classes take type parameters in their type stubs (.pyi), but not at run time.
@@ -47,50 +48,34 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
 
     def __init__(self, access: Access) -> None:
         self._access = access
+        self._waiting = asyncio.Semaphore(MOST_WAITING)
 
     async def intercept_service(
         self, continuation: Continue, handler_call_details: Details
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
-        handler = await continuation(handler_call_details)
         try:
             self._access.tenant(handler_call_details.invocation_metadata)
         except Unauthenticated as refusal:
-            return _refusing(handler, str(refusal))
-        return handler
+            return _refusing(str(refusal), self._waiting)
+        return await continuation(handler_call_details)
 
 
 def _token(metadata: Any) -> str | None:
     return bearer(dict(metadata or ()).get(METADATA_KEY))
 
 
-def _refusing(handler: grpc.RpcMethodHandler[Any, Any] | None, text: str) -> grpc.RpcMethodHandler[Any, Any]:
-    """Returns a handler that refuses every call. It takes and gives single messages or streams, as `handler` does."""
+def _refusing(text: str, waiting: asyncio.Semaphore) -> grpc.RpcMethodHandler[Any, Any]:
+    """Returns a handler that refuses every call, and reads nothing that the client sends.
 
-    async def abort(_request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+    gRPC reads the message of a unary call before it calls the method. So the handler is one of streams; a client cannot
+    notice this.
+    """
+
+    async def abort(_requests: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
+        if not waiting.locked():
+            async with waiting:
+                await asyncio.sleep(FIRST_MESSAGE_S)
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
-
-    async def abort_answers(request: Any, context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        await abort(request, context)
         yield b""  # never reached; makes this an async generator, which a streaming method must be
 
-    async def abort_requests(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        await _first(requests)
-        await abort(requests, context)
-
-    async def abort_both(requests: AsyncIterator[Any], context: grpc.aio.ServicerContext[Any, Any]) -> Any:
-        await abort_requests(requests, context)
-        yield b""
-
-    if handler is None or not (handler.request_streaming or handler.response_streaming):
-        return grpc.unary_unary_rpc_method_handler(abort)
-    if handler.request_streaming and handler.response_streaming:
-        return grpc.stream_stream_rpc_method_handler(abort_both)
-    if handler.request_streaming:
-        return grpc.stream_unary_rpc_method_handler(abort_requests)
-    return grpc.unary_stream_rpc_method_handler(abort_answers)
-
-
-async def _first(requests: AsyncIterator[Any]) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(FIRST_MESSAGE_S):
-            await anext(requests, None)
+    return grpc.stream_stream_rpc_method_handler(abort)

@@ -51,6 +51,9 @@ class Listen:
     tls_cert: Annotated[OptionalFile, "certificate chain, PEM"] = None
     tls_key: Annotated[OptionalFile, "private key of the certificate, PEM"] = None
     token_file: Annotated[OptionalFile, "file of hashed tokens; if set, every call needs a token"] = None
+    adaptive_windows: Annotated[
+        Flag, "let flow-control windows grow, for fast networks with long delays; strangers can then fill more memory"
+    ] = False
     insecure_allow_remote: Annotated[Flag, "let other machines connect without TLS or tokens"] = False
 
     def __post_init__(self) -> None:

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
 
 # Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
-# connection. So a health check is answered even if many clients connect and send nothing.
+# connection, or the oldest of all if none is idle. So a health check is answered whatever many other clients do.
 _MOST_CONNECTIONS = 64
 # The longest time from accepting a connection to its first request.
 _REQUEST_DEADLINE_S = 5.0
+# The longest time from a request to the end of its answer, which ends when the client has read most of it.
+_ANSWER_DEADLINE_S = 5.0
 _LONGEST_REQUEST_HEAD_BYTES = 16 << 10
 _START_DEADLINE_S = 10.0
 # The longest time in which the event loop drops the remaining requests and ends. It needs milliseconds, unless the
@@ -111,15 +113,17 @@ class _Config(uvicorn.Config):
 
 
 class _BoundedProtocol(H11Protocol):
-    """A connection that is closed if no request comes in time, or if it is the oldest idle one of too many connections.
+    """A connection that is closed if a request or the reading of its answer takes too long, or to make room for others.
 
-    The deadline and the age count from the time when the connection was accepted, before any TLS handshake. A request
-    ends the deadline; uvicorn itself closes connections on which nothing comes after an answer.
+    The deadline of the first request and the age count from the time when the connection was accepted, before any TLS
+    handshake. uvicorn itself closes connections on which nothing comes after an answer. A client that sends a request
+    before it has the answer to its last one gets that answer, and then the connection is closed.
     """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn names its own
         super().connection_made(transport)
         self._accepted = transport
+        self._accepted_s = self.loop.time()
         self._has_asked = False
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
         self._early: list[bytes] | None = None  # data that came with the end of the handshake
@@ -143,10 +147,19 @@ class _BoundedProtocol(H11Protocol):
             self._early.append(data)
 
     def handle_events(self) -> None:
+        before = self.cycle
         super().handle_events()
-        if isinstance(self.cycle, RequestResponseCycle):
+        if self.cycle is not before:
             self._has_asked = True
             self._deadline.cancel()
+            self._deadline = self.loop.call_later(_ANSWER_DEADLINE_S, self._accepted.abort)
+
+    def on_response_complete(self) -> None:
+        self._deadline.cancel()
+        next_request, _ = self.conn.trailing_data
+        if next_request:
+            self.transport.close()
+        super().on_response_complete()
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         try:
@@ -163,14 +176,14 @@ class _BoundedProtocol(H11Protocol):
             self.data_received(data)
 
     def _make_room(self) -> None:
-        """If there are too many connections, closes the oldest connection without a running request.
+        """If there are too many connections, closes the oldest idle one, or the oldest of all if none is idle.
 
-        Closes this connection if every connection has a running request. Connections that are closing do not count.
+        Connections that are closing do not count.
         """
         staying = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_staying]
         if len(staying) > _MOST_CONNECTIONS:
             idle = [each for each in staying if each.is_idle]
-            min(idle, key=lambda each: each._deadline.when(), default=self)._accepted.abort()
+            min(idle or staying, key=lambda each: each._accepted_s)._accepted.abort()
 
     @property
     def is_staying(self) -> bool:

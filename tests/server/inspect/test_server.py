@@ -5,12 +5,13 @@ import socket
 import ssl
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
@@ -147,6 +148,64 @@ def _received(connection: socket.socket) -> bytes:
         return connection.recv(1)
     except ConnectionResetError:
         return b""
+
+
+def test_a_client_that_sends_requests_without_waiting_for_answers_gets_one(server: InspectionServer) -> None:
+    with connected(server, 3 * b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as connection:
+        received = b"".join(iter(lambda: connection.recv(4096), b""))
+    assert received.count(b"HTTP/1.1 200") == 1
+
+
+class Endless:
+    """A server that answers `/` with text that never ends, and `/livez` at once."""
+
+    def __init__(self) -> None:
+        self.is_given_up = threading.Event()
+        app = FastAPI()
+
+        async def zeros() -> AsyncIterator[bytes]:
+            try:
+                while True:
+                    yield bytes(1 << 20)
+                    await asyncio.sleep(0)  # without a pause a cancellation would never come
+            finally:
+                self.is_given_up.set()
+
+        @app.get("/")
+        async def never() -> StreamingResponse:
+            return StreamingResponse(zeros())
+
+        @app.get("/livez")
+        async def live() -> PlainTextResponse:
+            return PlainTextResponse("alive")
+
+        self.server = InspectionServer(app, bind(ANY_PORT))
+
+
+@pytest.fixture
+def endless() -> Iterator[Endless]:
+    endless = Endless()
+    yield endless
+    endless.server.stop(0.5)
+
+
+def test_a_client_that_does_not_read_its_answer_is_ended_in_time(
+    endless: Endless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "_ANSWER_DEADLINE_S", 0.1)
+    endless.server.start()
+    with connected(endless.server, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"):
+        assert endless.is_given_up.wait(DEADLINE_S)
+
+
+def test_health_is_answered_however_many_clients_do_not_read_their_answers(endless: Endless) -> None:
+    endless.server.start()
+    waiting = [connected(endless.server, b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") for _ in range(100)]
+    try:
+        assert fetch(f"http://127.0.0.1:{endless.server.port}/livez") == "alive"
+    finally:
+        for connection in waiting:
+            connection.close()
 
 
 @pytest.fixture(params=["in the clear", "tls"])
