@@ -28,13 +28,16 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m "not gpu"
+	$(PYTHON) -m pytest -q -m "not gpu and not faults"
+
+test-faults: $(INSTALLED_DEV)
+	$(PYTHON) -m pytest -q -m faults tests/faults
 
 check: $(INSTALLED_DEV)
 	$(BIN)ruff format --check .

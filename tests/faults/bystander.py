@@ -1,0 +1,136 @@
+"""A quiet client whose results are checked, beside an attack, and what the attack costs the server meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from multiprocessing import get_context
+
+import numpy as np
+import psutil
+
+import fusewire as fw
+from fusewire.testing import ServerProcess
+
+_ATTACK_S = 5.0
+_PAUSE_S = 0.05
+_LOOK_S = 0.02
+_DEADLINE_S = 30.0
+_SETTLED_S = 2.0
+
+Attack = Callable[[str, str], None]
+
+
+@dataclass
+class Observed:
+    """What was seen during an attack, and for the memory also after it. `failures` are errors and wrong results."""
+
+    growth_bytes: int = 0  # the most by which the server's resident memory grew
+    left_bytes: int = 0  # the growth that was left after the attack
+    worst_step_s: float = 0.0
+    worst_newcomer_s: float = 0.0  # from connecting to a result
+    worst_health_s: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    def faults(self) -> list[str]:
+        """Returns the failures, and the name of each number that exceeds its bound."""
+        return self.failures + [name for name, bound in _BOUNDS.items() if getattr(self, name) > bound]
+
+
+_BOUNDS = {
+    "growth_bytes": 170 << 20,
+    "left_bytes": 170 << 20,
+    "worst_step_s": 2.0,
+    "worst_newcomer_s": 2.0,
+    "worst_health_s": 1.0,
+}
+
+
+def observe(server: ServerProcess, token: str, attack: Attack, target: str, attackers_token: str = "") -> Observed:
+    """Runs an attack on `target` beside a quiet client, a newcomer and a health check, each again and again."""
+    observed = Observed()
+    process = psutil.Process(server.pid)
+    with fw.connect(server.grpc, token=token) as session:
+        step = _Step(session)
+        step()
+        before_bytes = process.memory_info().rss
+        with running(attack, target, attackers_token):
+            stop = threading.Event()
+            watches = (
+                threading.Thread(target=_repeat, args=(observed, "worst_step_s", step, stop)),
+                threading.Thread(
+                    target=_repeat, args=(observed, "worst_newcomer_s", lambda: join(server.grpc, token), stop)
+                ),
+                threading.Thread(
+                    target=_repeat, args=(observed, "worst_health_s", lambda: _ask_health(server.http), stop)
+                ),
+            )
+            for watch in watches:
+                watch.start()
+            ends_at_s = time.monotonic() + _ATTACK_S
+            while time.monotonic() < ends_at_s:
+                observed.growth_bytes = max(observed.growth_bytes, process.memory_info().rss - before_bytes)
+                time.sleep(_LOOK_S)
+            stop.set()
+            for watch in watches:
+                watch.join(_DEADLINE_S)
+        ends_at_s = time.monotonic() + _SETTLED_S
+        while (left_bytes := process.memory_info().rss - before_bytes) > 0 and time.monotonic() < ends_at_s:
+            time.sleep(_LOOK_S)
+        observed.left_bytes = left_bytes
+    return observed
+
+
+class _Step:
+    """A step of the quiet client. Its result depends on the step and on an array of its own."""
+
+    def __init__(self, session: fw.Session) -> None:
+        self._host = np.random.default_rng(1).normal(size=64).astype(np.float32)
+        self._array = session.array(self._host)
+        self._number = 0
+
+    def __call__(self) -> None:
+        self._number += 1
+        found = (self._array * float(self._number) + 1.0).numpy()
+        expected = self._host * np.float32(self._number) + np.float32(1.0)
+        assert found.tobytes() == expected.tobytes(), f"step {self._number}: a wrong result"
+
+
+def join(target: str, token: str) -> None:
+    with fw.connect(target, token=token) as session:
+        _Step(session)()
+
+
+def _ask_health(target: str) -> None:
+    connection = HTTPConnection(target, timeout=_DEADLINE_S)
+    try:
+        connection.request("GET", "/livez")
+        assert connection.getresponse().status == 200
+    finally:
+        connection.close()
+
+
+def _repeat(observed: Observed, worst: str, act: Callable[[], None], stop: threading.Event) -> None:
+    while not stop.is_set():
+        began_s = time.monotonic()
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - whatever a client sees of an attack is told
+            observed.failures.append(f"{worst}: {error!r}")
+        setattr(observed, worst, max(getattr(observed, worst), time.monotonic() - began_s))
+        stop.wait(_PAUSE_S)
+
+
+@contextmanager
+def running(attack: Attack, target: str, token: str) -> Iterator[None]:
+    process = get_context("spawn").Process(target=attack, args=(target, token), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join(_DEADLINE_S)
