@@ -1,7 +1,7 @@
 """Opens sessions, and keeps the default session, which functions without an array operand use.
 
 The default session is the open session that was connected last. If there is none, one is connected to FUSEWIRE_TARGET
-with the token in FUSEWIRE_TOKEN.
+with the token in FUSEWIRE_TOKEN, and by TLS if FUSEWIRE_TLS_CA is set.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from fusewire._recordings.recording_transport import RecordingTransport
 from fusewire._recordings.records import Header, Recording, RecordWriter
 from fusewire._recordings.replay import Replay, Replayed
 from fusewire._session import Session, close_all
-from fusewire._transport.grpc_transport import GrpcTransport, tls_credentials
+from fusewire._transport.grpc_transport import GrpcTransport, system_roots, tls_credentials
+from fusewire._transport.inspection import SYSTEM_ROOTS
 from fusewire._transport.interface import Transport
-from fusewire._transport.token import token_of
+from fusewire._transport.token import UNIX_PREFIX, refuse_in_clear, token_of
 from fusewire_protos.address import read_address
 
 if TYPE_CHECKING:
     import grpc  # imported at run time by the transport alone, after it has set gRPC's environment variables
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
+TLS_CA_VARIABLE = "FUSEWIRE_TLS_CA"
 CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
-UNIX_PREFIX = "unix:"
 
 _connected: list[Session] = []
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
@@ -43,6 +44,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     token: str | None = None,
     tls_ca: str | Path | None = None,
     credentials: grpc.ChannelCredentials | None = None,
+    insecure_token: bool = False,
     debug: bool = False,
     record: str | Path | None = None,
     record_values: bool = False,
@@ -52,9 +54,12 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
 
     `target` is host:port, with an IPv6 host in brackets ([::1]:7423), or unix:path for a Unix socket.
     `token` is by default the value of FUSEWIRE_TOKEN.
-    `tls_ca` is a PEM file of certificates to trust; with it the connection uses TLS.
+    `tls_ca` is a PEM file of certificates to trust, or "system" for those that the system trusts. With it the
+    connection uses TLS. It is by default the value of FUSEWIRE_TLS_CA.
     `credentials`, from `grpc.ssl_channel_credentials`, set up TLS in any other way. Pass one of `tls_ca` and
     `credentials` only.
+    `insecure_token` lets the token travel unencrypted to another machine. Without it a token is sent in clear only to
+    this machine: to a loopback address or a Unix socket.
     `debug` records the line of the user's code for each op, and errors name it. Recording gets slower.
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are kept. The values of arrays
     that are uploaded or read are kept only with `record_values`; otherwise a replay draws them at random.
@@ -63,28 +68,29 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from a connected one. Start such
     processes by the spawn method.
     """
-    transport: Transport = transport_to(target, token, tls_ca, credentials)
+    transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token)
     if record is not None:
         header = Header(_CLIENT, record_values)
         transport = RecordingTransport(transport, RecordWriter(Path(record), header))
     return open_session(transport, debug=debug, timeout=timeout)
 
 
-def replay(
+def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
     recording: str | Path,
     target: str | None = None,
     *,
     token: str | None = None,
     tls_ca: str | Path | None = None,
+    insecure_token: bool = False,
     speed: float = 1.0,
     seed: int = 0,
     timeout: float = REPLAY_TIMEOUT_S,
 ) -> Replayed:
     """Sends what a session has recorded, in a session of its own, and compares the answers with the recorded ones.
 
-    `target`, `token` and `tls_ca` are those of `connect`. `speed` 2 sends twice as fast as recorded, `float("inf")` as
-    fast as the server completes. Values that were not recorded are drawn at random by `seed`: floats normally
-    distributed, integers from 0 to 7.
+    `target`, `token`, `tls_ca` and `insecure_token` are those of `connect`. `speed` 2 sends twice as fast as recorded,
+    `float("inf")` as fast as the server completes. Values that were not recorded are drawn at random by `seed`: floats
+    normally distributed, integers from 0 to 7.
 
     Raises ConfigurationError if the file is no recording, was cut short or has another version; SessionLost,
     Unauthenticated, and WaitTimeout after `timeout` seconds.
@@ -93,7 +99,7 @@ def replay(
         raise ConfigurationError(f"speed = {speed!r}: expected a number above 0")
     with Recording(Path(recording)) as opened:
         opened.check()  # so that nothing is sent of a recording that is not whole
-        transport = transport_to(target, token, tls_ca, None)
+        transport = transport_to(target, token, tls_ca, None, insecure_token=insecure_token)
         return Replay(transport, opened, speed=speed, seed=seed, client=_CLIENT).run(timeout)
 
 
@@ -102,13 +108,18 @@ def transport_to(
     token: str | None,
     tls_ca: str | Path | None,
     credentials: grpc.ChannelCredentials | None,
+    *,
+    insecure_token: bool = False,
 ) -> GrpcTransport:
     """A transport to a server; arguments and errors are those of `connect`."""
     if tls_ca is not None and credentials is not None:
         raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
-    if tls_ca is not None:
-        credentials = tls_credentials(Path(tls_ca))
-    return GrpcTransport(_target(target), token=token_of(token), credentials=credentials)
+    if credentials is None and (trusted := tls_ca or os.environ.get(TLS_CA_VARIABLE)):
+        credentials = tls_credentials(system_roots() if trusted == SYSTEM_ROOTS else Path(trusted))
+    address, secret = _target(target), token_of(token)
+    if secret and credentials is None and not insecure_token:
+        refuse_in_clear(address, f"pass tls_ca or set {TLS_CA_VARIABLE}; insecure_token=True sends it nevertheless")
+    return GrpcTransport(address, token=secret, credentials=credentials)
 
 
 def open_session(transport: Transport, *, debug: bool = False, timeout: float = CONNECT_TIMEOUT_S) -> Session:

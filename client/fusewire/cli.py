@@ -101,7 +101,9 @@ def _register_inspection(commands: Commands) -> None:
             metavar="HOST:PORT",
             help="address of the server's HTTP inspection (%(default)s)",
         )
-        parser.add_argument("--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE")
+        parser.add_argument(
+            "--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE; system: those of the system"
+        )
         parser.add_argument("--json", action="store_true", help="print JSON")
         parser.epilog = f"If the server requires a token, set {TOKEN_VARIABLE} to it."
 

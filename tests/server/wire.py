@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,6 +110,8 @@ class Peer:
         """The case that ends the session."""
         while not (frame := await self.next()).HasField("goodbye"):
             pass
+        with suppress(grpc.RpcError, asyncio.InvalidStateError):
+            await self.call.done_writing()
         assert await asyncio.wait_for(self.call.code(), DEADLINE_S) is grpc.StatusCode.OK
         self.farewell = frame.goodbye.text
         return case_of(frame.goodbye.code)

@@ -118,6 +118,16 @@ def _end_io_thread() -> None:
         _io_threads[os.getpid()].end(_PARTING_S)
 
 
+def system_roots() -> Path:
+    """Returns the file of the certificates that the system trusts. Raises ConfigurationError if OpenSSL finds none."""
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile is None:
+        raise ConfigurationError(
+            f"no file of the system's certificates at {paths.openssl_cafile}: set {paths.openssl_cafile_env}"
+        )
+    return Path(paths.cafile)
+
+
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
     """Credentials that trust the certificates of a PEM file. Raises ConfigurationError if the file has none."""
     trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file, because gRPC would only log an error in it

@@ -14,23 +14,27 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 
-from fusewire._transport.token import TOKEN_VARIABLE, token_of
+from fusewire._transport.token import TOKEN_VARIABLE, refuse_in_clear, token_of
 from fusewire_protos.address import Address, read_address
 from fusewire_protos.errors import ConfigurationError, FusewireError, ServerFault, Unauthenticated
 
 _ANSWER_DEADLINE_S = 10.0
+SYSTEM_ROOTS = "system"
 
 
 def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     """Returns the JSON answer of the inspection at `address` (HOST:PORT).
 
-    If `tls_ca` names a file of trusted certificates, the connection uses TLS. Raises Unauthenticated if the server
-    refuses the token, ServerFault if no valid answer comes within 10 s, and ConfigurationError for a wrong address or
-    certificate file.
+    If `tls_ca` names a file of trusted certificates, or is "system" for those of the system, the connection uses TLS.
+    Raises Unauthenticated if the server refuses the token, ServerFault if no valid answer comes within 10 s, and
+    ConfigurationError for a wrong address or certificate file, or if the token would travel unencrypted to another
+    machine.
     """
     scheme = "http" if tls_ca is None else "https"
-    url = f"{scheme}://{_checked(address)}{path}"
-    token = token_of(None)
+    checked, token = _checked(address), token_of(None)
+    url = f"{scheme}://{checked}{path}"
+    if token and tls_ca is None:
+        refuse_in_clear(str(checked), "give --tls-ca")
     # The request uses no proxy, because a proxy would see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
@@ -68,7 +72,7 @@ def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
     if ca_file is None:
         return []
     try:
-        context = ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=None if ca_file == SYSTEM_ROOTS else ca_file)
     except OSError as reason:  # ssl.SSLError is a subclass of OSError
         raise ConfigurationError(f"--tls-ca {ca_file}: {reason}") from None
     return [urllib.request.HTTPSHandler(context=context)]

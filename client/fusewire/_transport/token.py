@@ -1,11 +1,13 @@
-"""Finds the token that identifies the user to a server, in an argument or in an environment variable."""
+"""Finds the token that identifies the user to a server, and keeps it from travelling unencrypted."""
 
 from __future__ import annotations
 
 import os
 
 from fusewire._errors import ConfigurationError
+from fusewire_protos.address import read_address
 
+UNIX_PREFIX = "unix:"
 TOKEN_VARIABLE = "FUSEWIRE_TOKEN"  # noqa: S105  # the name of a variable
 
 
@@ -21,3 +23,12 @@ def token_of(given: str | None) -> str:
     if not (token.isascii() and token.isprintable()):
         raise ConfigurationError("the token has characters outside printable ASCII, which HTTP headers cannot carry")
     return token
+
+
+def refuse_in_clear(target: str, remedy: str) -> None:
+    """Raises ConfigurationError if a token would travel to another machine over a connection without TLS.
+
+    `target` is host:port or unix:path. `remedy` tells the user what to set instead.
+    """
+    if not (target.startswith(UNIX_PREFIX) or read_address(target).is_loopback()):
+        raise ConfigurationError(f"the token would travel unencrypted to {target}: {remedy}")

@@ -303,11 +303,16 @@ def _hash(token: str) -> str:
 
 
 def _signature(path: Path) -> tuple[int, int, int]:
-    """Returns a value that differs after each write or replacement; the inode covers two writes in one clock tick."""
+    """Returns a value that differs after each write or replacement; the inode covers two writes in one clock tick.
+
+    Raises ConfigurationError if everybody may write the file, because then everybody may let themselves in.
+    """
     try:
         status = path.stat()
     except OSError as reason:
         raise ConfigurationError(f"cannot read the token file {path}: {reason.strerror}") from None
+    if status.st_mode & stat.S_IWOTH:
+        raise ConfigurationError(f"every user may write the token file {path}: run chmod o-w {path}")
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
@@ -319,6 +324,7 @@ def _rewriting(path: Path) -> Iterator[TextIO]:
     old one's owner and permissions, because the server might be unable to read it. The new file is also the lock: two
     commands that edit at once could bring a revoked token back.
     """
+    path = path.resolve()  # through a symbolic link the file is replaced, and not the link
     status = _status(path)
     if status is not None and stat.S_ISDIR(status.st_mode):
         raise ConfigurationError(f"the token file {path} is a folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
 from typing import TypeVar
 
 from google.protobuf.message import DecodeError
@@ -28,6 +29,7 @@ T = TypeVar("T")
 # once this many of the client's frames are unacknowledged. A frame for each acknowledgement would delay the answer that
 # comes next.
 MOST_UNACKNOWLEDGED = 16
+PARTING_S = 0.5  # the longest time that the server waits after its goodbye for the client to end the stream
 TOKEN_CHECK_S = 5.0  # how often the token of an open session is checked again
 
 RawFrames = AsyncIterator[bytes]  # serialised ClientFrames
@@ -53,11 +55,13 @@ class SessionStream:
         """Serves the connection until it is over. If the connection breaks, the session waits to be resumed."""
         self._engine.attach(self._session, self._wake)
         writer = asyncio.create_task(self._write())
-        tasks = (asyncio.create_task(self._read()), writer, asyncio.create_task(self._watch()))
+        reader = asyncio.create_task(self._read())
+        tasks = (reader, writer, asyncio.create_task(self._watch()))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if self._goodbye is not None:
                 await asyncio.wait((writer,))
+                await self._part(reader)
             elif writer.done():
                 await self._give_up(writer)
         finally:
@@ -71,7 +75,7 @@ class SessionStream:
         try:
             await _surely(self._engine.applied(self._session))  # applies the rest of the previous stream's last frame
             async for raw in self._frames:
-                if not self._is_current:
+                if not self._is_current or self._goodbye is not None:
                     return
                 frame = parse_frame(raw, self._engine.config.limits.message_bytes)
                 if not await _surely(self._apply(frame, len(raw))):
@@ -164,6 +168,18 @@ class SessionStream:
                 raise
             unread_s = self._engine.config.limits.unread_s
             raise CaseError("slow_reader", f"a frame was not read for limits.unread_s = {unread_s}") from None
+
+    async def _part(self, reader: asyncio.Task[None]) -> None:
+        """Waits a little until the client, which has the goodbye, ends the stream; drops the frames that still come.
+
+        If the server ended the stream while the client writes, the client would see an internal error of gRPC instead
+        of the goodbye.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PARTING_S):
+                await asyncio.wait((reader,))
+                async for _ in self._frames:
+                    pass
 
     async def _give_up(self, writer: asyncio.Task[None]) -> None:
         """Handles a failed writer.

@@ -250,6 +250,43 @@ def test_a_server_is_trusted_for_its_certificate(certificate: tuple[Path, Path])
     server.listening.stop(None).wait(10)
 
 
+def test_the_variable_names_the_certificates_to_trust(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = certificate
+    monkeypatch.setenv("FUSEWIRE_TLS_CA", str(cert))
+    server = Server(grpc.ssl_server_credentials([(key.read_bytes(), cert.read_bytes())]))
+    with fw.connect(server.target, timeout=20) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+    server.listening.stop(None).wait(10)
+
+
+def test_the_certificates_of_the_system_are_those_that_openssl_finds(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, key = certificate
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    server = Server(grpc.ssl_server_credentials([(key.read_bytes(), cert.read_bytes())]))
+    with fw.connect(server.target, tls_ca="system", timeout=20) as session:
+        np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
+    server.listening.stop(None).wait(10)
+
+
+def test_without_certificates_of_the_system_tls_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "absent.pem"))
+    with pytest.raises(fw.ConfigurationError, match="SSL_CERT_FILE"):
+        fw.connect("127.0.0.1:1", tls_ca="system")
+
+
+def test_a_token_travels_unencrypted_to_another_machine_only_by_leave() -> None:
+    with pytest.raises(fw.ConfigurationError, match=r"unencrypted to gpu-host:7423.*insecure_token=True"):
+        fw.connect("gpu-host:7423", token="secret")  # noqa: S106  # a made-up one
+    with pytest.raises((fw.SessionLost, fw.WaitTimeout)):
+        fw.connect("192.0.2.1:1", token="secret", insecure_token=True, timeout=0.1)  # noqa: S106  # a made-up one
+
+
 def test_a_file_of_certificates_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(fw.ConfigurationError, match=r"tls_ca = .*absent\.pem"):
         fw.connect("127.0.0.1:1", tls_ca=tmp_path / "absent.pem")

@@ -107,6 +107,30 @@ def test_an_edited_file_keeps_its_permissions(path: Path, mode: int) -> None:
     assert path.stat().st_mode & 0o777 == mode
 
 
+@pytest.mark.parametrize("edit", ["mint", "revoke"])
+def test_an_edit_through_a_symbolic_link_edits_the_file_behind_it(path: Path, edit: str) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    link = path.with_name("link")
+    link.symlink_to(path)
+    if edit == "mint":
+        mint(link, tenant="other", scope=Scope.USE)
+    else:
+        revoke(link, token.partition(".")[0])
+    assert link.is_symlink()
+    assert read_tokens(path) == read_tokens(link)
+    assert len(read_tokens(path)) == (2 if edit == "mint" else 0)
+
+
+def test_a_file_that_every_user_may_write_lets_nobody_in(path: Path) -> None:
+    token = mint(path, tenant="lab", scope=Scope.USE)
+    authenticator = Authenticator(path)
+    path.chmod(0o602)
+    with pytest.raises(Unauthenticated):
+        authenticator.identify(token)
+    with pytest.raises(ConfigurationError, match="chmod o-w"):
+        Authenticator(path)
+
+
 def test_an_edited_file_keeps_its_owner(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     token = mint(path, tenant="lab", scope=Scope.USE)
     given: list[tuple[int, int]] = []

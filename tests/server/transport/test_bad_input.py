@@ -9,7 +9,7 @@ import ast
 import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -95,6 +95,26 @@ def test_a_protocol_case_ends_its_session_with_a_reason_and_others_notice_nothin
             await ENDINGS[case](peer, here)
             assert await peer.goodbye() == case
             await neighbour.works(100)
+
+    run(test())
+
+
+def test_a_client_that_goes_on_writing_hears_why_its_session_ends() -> None:
+    async def go_on(peer: Peer) -> None:
+        with suppress(grpc.RpcError, asyncio.InvalidStateError):
+            for number in range(2000):
+                await peer.send(segment(NEGATE, 100 + number, 10), tensors=[bytes(60 * KIB)])
+
+    async def test() -> None:
+        async with server() as here:
+            for _ in range(15):
+                options = (("grpc.use_local_subchannel_pool", 1),)  # a connection of its own
+                async with grpc.aio.insecure_channel(f"127.0.0.1:{here.port}", options=options) as channel:
+                    peer = Peer(channel)
+                    await peer.open()
+                    writing = asyncio.create_task(go_on(peer))
+                    assert await peer.goodbye() in {"credit_overdrawn", "undecodable_frame"}
+                    await writing
 
     run(test())
 
