@@ -34,7 +34,7 @@ class Spec(NamedTuple):
 
 
 def check(shape: Sequence[object]) -> Shape:
-    """`shape` as a tuple. Raises ShapeError unless the rank, every dim and the product of the dims are in range."""
+    """`shape` as a tuple. Raises ShapeError unless the rank, the dims and the product of dims above 0 are in range."""
     if len(shape) > MAX_RANK:
         raise ShapeError(f"rank {len(shape)} exceeds the limit of {MAX_RANK}")
     for dim in shape:
@@ -43,8 +43,10 @@ def check(shape: Sequence[object]) -> Shape:
                 f"dim {shortened(dim)} of shape {shortened(tuple(shape))} is not an integer in 0..{MAX_DIM}"
             )
     dims: Shape = tuple(shape)  # type: ignore[arg-type]  # each dim was checked above
-    if prod(dims) > MAX_ELEMENTS:
-        raise ShapeError(f"shape {dims} has {prod(dims)} elements; the limit is {MAX_ELEMENTS}")
+    # Strides of an empty array are products of its dims, too, so its dims are bounded as if 0 were 1.
+    elements = prod(dim for dim in dims if dim)
+    if elements > MAX_ELEMENTS:
+        raise ShapeError(f"shape {dims} has {elements} elements, counting 0 as 1; the limit is {MAX_ELEMENTS}")
     return dims
 
 

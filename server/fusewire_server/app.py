@@ -122,7 +122,7 @@ class _Process:
             loop.call_soon_threadsafe(function)
 
         snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
-        app = create_app(snapshots, self._authenticator, control)
+        app = create_app(snapshots, self._authenticator, control, is_local=listen.http.is_loopback())
         inspection = InspectionServer(app, bind(listen.http), tls_cert=listen.tls_cert, tls_key=listen.tls_key)
         inspection.start()
         return inspection

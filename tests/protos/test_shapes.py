@@ -43,9 +43,9 @@ def test_a_dim_out_of_range_or_of_another_type_is_refused(dim: object) -> None:
         shapes.check((2, dim))
 
 
-@pytest.mark.parametrize("shape", [(2**31 - 1, 2**31 - 1), (2**20, 2**21), (2**31 - 1,) * 8, (2**21, 2**20, 0, 5)[:2]])
+@pytest.mark.parametrize("shape", [(2**31 - 1, 2**31 - 1), (2**20, 2**21), (2**31 - 1,) * 8, (2**21, 2**20, 0)])
 def test_a_product_of_dims_beyond_the_limit_is_refused(shape: Shape) -> None:
-    with pytest.raises(ShapeError, match="elements; the limit is"):
+    with pytest.raises(ShapeError, match="counting 0 as 1; the limit is"):
         shapes.check(shape)
 
 

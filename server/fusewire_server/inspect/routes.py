@@ -17,6 +17,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
+from fusewire_protos.address import read_address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope, bearer
 from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
@@ -93,11 +94,16 @@ class _Refused(Exception):
         self.problem = Problem(error=error, message=message)
 
 
-def create_app(snapshots: Snapshots, authenticator: Authenticator | None, control: Control) -> FastAPI:
-    """Returns the application. Without an authenticator the application serves everybody who can connect."""
+def create_app(
+    snapshots: Snapshots, authenticator: Authenticator | None, control: Control, *, is_local: bool = False
+) -> FastAPI:
+    """Returns the application. Without an authenticator the application serves everybody who can connect.
+
+    `is_local` says that the application listens on a loopback address only.
+    """
     app = FastAPI(
         title="Fusewire inspection",
-        dependencies=[Depends(_guard(authenticator))],
+        dependencies=[*([Depends(_refuse_foreign_names)] if is_local else []), Depends(_guard(authenticator))],
         # Off, because FastAPI's own documentation pages would answer without a token.
         docs_url=None,
         redoc_url=None,
@@ -138,6 +144,22 @@ def _check(authenticator: Authenticator | None, scope: Scope, request: Request) 
     if not principal.may(scope):
         message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
         raise _Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+
+
+async def _refuse_foreign_names(request: Request) -> None:
+    """Refuses a request that names another host than this machine, on a server that listens on loopback only.
+
+    The owner of a domain may let its name point to 127.0.0.1. Then a page of this domain could read the answers of this
+    server in the browser of a user of this machine (DNS rebinding).
+    """
+    host = request.headers.get("host", "")
+    try:
+        is_ours = read_address(host if ":" in host.rpartition("]")[2] else f"{host}:80").is_loopback()
+    except ValueError:
+        is_ours = False
+    if not is_ours:
+        message = f"the Host header is {host!r}; this server answers on localhost, 127.0.0.1 and [::1] only"
+        raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, "wrong_host", message)
 
 
 def _refuse_pages(request: Request) -> None:

@@ -15,7 +15,7 @@ from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
-from fusewire_server.sessions.validation import check_dying, first_failed, scalars_of, starts_of
+from fusewire_server.sessions.validation import check_base, check_dying, first_failed, scalars_of, starts_of
 from fusewire_server.sessions.values import check_quota, kill, mint
 
 # The specs of inputs that do not fit, by position; None for a handle that names no value.
@@ -35,6 +35,7 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
     if entry is None:
         return _take_rejected(frame, segment)
     program = entry.program
+    check_base(segment.base, program.live)
     try:
         _check_fit(frame, segment, program)
         scalars = scalars_of(program, segment.scalars)
@@ -148,6 +149,7 @@ def _take_rejected(frame: Frame, segment: Segment) -> FailedResults | None:
     if rejected is None:
         raise CaseError("unknown_program", f"program {segment.program} was never sent")
     failure, claim = rejected
+    check_base(segment.base, claim.live)
     frame.effects.failures.append(failure)
     base = segment.base
     failures = ((base + index, failure._replace(base=base, op_index=index)) for index in claim.live)

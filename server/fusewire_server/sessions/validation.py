@@ -5,7 +5,7 @@ A bad operand fails only the results that depend on it; `first_failed` finds the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from reprlib import repr as shortened
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from fusewire_protos import catalogue, shapes
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import ArgumentError, CaseError
-from fusewire_protos.frames import Scalar, repeat_period
+from fusewire_protos.frames import MAX_HANDLE, Scalar, repeat_period
 from fusewire_protos.program import Program
 
 _INTEGER_RANGE = {
@@ -53,6 +53,12 @@ def check_dying(dying: tuple[int, ...], inputs: int) -> None:
         raise CaseError(
             "undecodable_frame", f"dying positions {shortened(dying)} are not distinct positions of {inputs} inputs"
         )
+
+
+def check_base(base: int, live: Sequence[int]) -> None:
+    """Raises CaseError if a result of a segment would get a handle beyond the largest. `live` ascends."""
+    if live and base > MAX_HANDLE - live[-1]:
+        raise CaseError("undecodable_frame", f"base {base} gives results handles beyond 2^63−1")
 
 
 def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:

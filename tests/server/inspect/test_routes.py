@@ -31,11 +31,14 @@ ADMIN_ROUTES = {("POST", "/v1/device/hold"), ("POST", "/v1/device/release")}
 def application(
     authenticator: Authenticator | None = None,
     *,
+    is_local: bool = False,
     snapshot: Snapshot = SNAPSHOT,
     control: RememberingControl | None = None,
     is_busy: bool = False,
 ) -> FastAPI:
-    return create_app(FixedSnapshots(snapshot, is_busy=is_busy), authenticator, control or RememberingControl())
+    return create_app(
+        FixedSnapshots(snapshot, is_busy=is_busy), authenticator, control or RememberingControl(), is_local=is_local
+    )
 
 
 @pytest.fixture
@@ -104,6 +107,25 @@ def test_without_tokens_every_route_answers() -> None:
     client = Client(app)
     filled = [(method, path.format(session="0123456789ab", digest="bb")) for method, path in routes_of(app)]
     assert {client.request(method, path).status_code for method, path in filled} == {200}
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:7424", "127.0.0.1:7424", "127.1.2.3", "[::1]", "[::1]:7424"])
+def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
+    answer = Client(application(is_local=True)).request("GET", "/v1/stats", {"host": host})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["", "fusewire", "evil.example:7424", "localhost.evil.example", "10.0.0.1", "a b", "]:"]
+)
+def test_a_local_server_refuses_another_name(host: str) -> None:
+    for method, path in routes_of(application()):
+        refused = Client(application(is_local=True)).request(method, path, {"host": host})
+        assert (refused.status_code, refused.json()["error"]) == (421, "wrong_host")
+
+
+def test_a_server_for_other_machines_answers_to_any_name() -> None:
+    assert Client(application()).request("GET", "/v1/stats", {"host": "gpu.example"}).status_code == 200
 
 
 def test_a_refusal_is_typed_and_asks_for_a_bearer_token(guarded: Guarded) -> None:

@@ -10,7 +10,7 @@ import pytest
 from fusewire_protos import dtypes
 from fusewire_protos.credit import NO_WORK
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import INLINE_BYTES, Cancel, Entry, Fetch, Forget, Free, NewProgram
+from fusewire_protos.frames import INLINE_BYTES, MAX_HANDLE, Cancel, Entry, Fetch, Forget, Free, NewProgram
 from fusewire_protos.program_codec import encode
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
@@ -149,6 +149,7 @@ def test_a_session_that_ends_lets_go_of_its_programs() -> None:
         ([segment(NEGATE, 10, 11)], "reused_handle"),
         ([segment(PAIR, 9, 10, 11)], "reused_handle"),
         ([segment(NEGATE, 100, 10, dying=(1,))], "undecodable_frame"),
+        ([segment(PAIR, MAX_HANDLE, 10, 11)], "undecodable_frame"),
         ([upload(20)._replace(tensor=1)], "undecodable_frame"),
         ([segment(NEGATE, 100 + index, 10) for index in range(CREDIT.segments + 1)], "credit_overdrawn"),
     ],
