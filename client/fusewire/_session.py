@@ -8,6 +8,7 @@ methods named `on_…`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,8 @@ from fusewire._transport.interface import Transport
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import exception_of
 from fusewire_protos.v1 import fusewire_pb2 as wire
+
+_log = logging.getLogger("fusewire")
 
 _PARTING_S = 1.0
 _SHOWN_ID_DIGITS = 12
@@ -75,6 +78,7 @@ class Session:
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
         self.backend = ""
+        self.is_draining = False  # whether the server has said that it shuts down, and soon ends this session
         _sessions.add(self)
 
     # ---- for users ----
@@ -228,6 +232,8 @@ class Session:
             self._sender.flush_idle()
         for result in frame.results if is_new else ():  # last, because a thread that is woken competes for the GIL
             self._fetches.on_result(result)
+        if frame.draining_ms:
+            self._on_draining(frame.draining_ms)
         if frame.HasField("goodbye"):
             self._on_goodbye(frame.goodbye)
         if not frame.HasField("completed"):
@@ -295,6 +301,12 @@ class Session:
             self.backend = welcome.backend
             self._is_welcome = True
             state.changed.notify_all()
+
+    def _on_draining(self, within_ms: int) -> None:
+        with self._state.lock:
+            self.is_draining = True
+            self._state.changed.notify_all()
+        _log.warning("the server shuts down: this session ends within %g s", within_ms / 1000)
 
     def _on_goodbye(self, goodbye: wire.Goodbye) -> None:
         if goodbye.code:

@@ -90,11 +90,18 @@ def _register_demo(commands: Commands, *, is_typed: bool) -> None:
 def _register_inspection(commands: Commands) -> None:
     status = commands.add_parser("status", help="show what a server is doing")
     status.set_defaults(run=_status)
+    drain = commands.add_parser(
+        "drain",
+        help="let a server's sessions finish their work, and end the server",
+        description="The server takes no more sessions, lets those that there are finish their work for at most "
+        "limits.drain_s, and ends. A second drain ends it at once.",
+    )
+    drain.set_defaults(run=_drain)
     sessions = commands.add_parser("sessions", help="inspect the sessions of a server")
     actions = sessions.add_subparsers(required=True, metavar="ACTION")
     listing = actions.add_parser("ls", help="list the sessions")
     listing.set_defaults(run=_list_sessions)
-    for parser in (status, listing):
+    for parser in (status, drain, listing):
         parser.add_argument(
             "--http",
             default="127.0.0.1:7424",
@@ -113,6 +120,12 @@ def _status(parsed: argparse.Namespace) -> int:
     with checked_answer(parsed.http):
         text = status_text(stats)
     print(json.dumps(stats, indent=2) if parsed.json else text)
+    return DONE
+
+
+def _drain(parsed: argparse.Namespace) -> int:
+    told = inspect("/v1/drain", parsed.http, parsed.tls_ca, method="POST")
+    print(json.dumps(told) if parsed.json else f"{parsed.http} drains")
     return DONE
 
 

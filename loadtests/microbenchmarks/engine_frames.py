@@ -157,7 +157,7 @@ class Bench:
             taken_s = time.perf_counter() - began_s
             _check(engine)
         finally:
-            engine.drain()
+            engine.drain(0)
             for session in list(engine.sessions.values()):
                 engine.end(session)
             await asyncio.to_thread(engine.stop, _STOP_DEADLINE_S)

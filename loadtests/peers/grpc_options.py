@@ -23,7 +23,12 @@ SERVER_OPTIONS = (
     ("grpc.max_concurrent_streams", 256),
     ("grpc.http.overload_protection", 0),
     ("grpc.so_reuseport", 0),
+    ("grpc.http2.bdp_probe", 0),
+    ("grpc.http2.lookahead_bytes", 512 << 10),
+    ("grpc.server_handshake_timeout_ms", 5_000),
+    ("grpc.max_connection_idle_ms", 15_000),
     *_KEEPALIVE,
+    ("grpc.http2.ping_timeout_ms", 6_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
     ("grpc.http2.max_ping_strikes", 0),
 )

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import grpc
@@ -35,17 +36,19 @@ from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.planning.planner import Planner
+from fusewire_server.sessions.draining import may_end
 from fusewire_server.transport.service import SERVICE, FusewireService
 
 log = logging.getLogger("fusewire.app")
 
 KEEP_HOUSE_EVERY_S = 0.1
 COUNT_FILES_EVERY_S = 5.0
-STOP_DEADLINE_S = 5.0
-STOP_GRACE_S = 1.0  # for farewells and what is being written; it ends as soon as all calls have
+LOOK_EVERY_S = 0.05  # how often the server looks whether sessions have finished their work
+STOP_DEADLINE_S = 1.0
+STOP_GRACE_S = 0.75  # for farewells and what is being written; it ends as soon as all calls have
 # Calls of one connection at once; a client keeps the others back until some have ended.
 MOST_STREAMS = 256
-WINDOW_BYTES = 256 << 10  # of a call; its method asks for more when it reads a longer message
+WINDOW_BYTES = 512 << 10  # of a call; its method asks for more when it reads a longer message
 HANDSHAKE_MS = 5_000  # from accepting a connection to the end of its handshakes
 IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this time
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
@@ -70,6 +73,7 @@ class _Process:
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
+        self._hurry = asyncio.Event()
 
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
@@ -91,14 +95,12 @@ class _Process:
             loop.add_signal_handler(number, self._end, 0)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
-        await drain(engine, publisher, health_status)
+        await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
         await server.stop(STOP_GRACE_S)
         housekeeping.cancel()
         counting.cancel()
-        if planner is not None:
-            await planner.stop()
-        await asyncio.to_thread(engine.stop, STOP_DEADLINE_S)
-        await asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)
+        stops = [asyncio.to_thread(engine.stop, STOP_DEADLINE_S), asyncio.to_thread(inspection.stop, STOP_DEADLINE_S)]
+        await asyncio.gather(*stops, *([] if planner is None else [planner.stop()]))
         return status
 
     async def _keep_house(self, engine: Engine) -> None:
@@ -115,7 +117,7 @@ class _Process:
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
-        control = _Control(engine, asyncio.get_running_loop())
+        control = _Control(engine, lambda: self._end(0), asyncio.get_running_loop())
         loop = asyncio.get_running_loop()
 
         def call_on_loop(function: Callable[[], None]) -> None:
@@ -140,20 +142,35 @@ class _Process:
         sys.stdout.flush()
 
     def _end(self, status: int) -> None:
-        if not self._ended.done():
+        """Begins to end the process. The second call ends it now."""
+        if self._ended.done():
+            self._hurry.set()
+        else:
             self._ended.set_result(status)
 
     def _end_broken(self, error: BaseException) -> None:
         """A device in an unknown state must not go on answering."""
         log.critical("the process ends: %r", error, exc_info=error)
         self._end(1)
+        self._hurry.set()
 
 
-async def drain(engine: Engine, publisher: Publisher, status: health.aio.HealthServicer) -> None:
-    """From now on no session begins, those that there are end, and all who ask hear why."""
-    engine.drain()
+async def drain(
+    engine: Engine, publisher: Publisher, status: health.aio.HealthServicer, drain_s: float, hurry: asyncio.Event
+) -> None:
+    """Opens no more sessions, lets each go on until its work is finished, and then ends it.
+
+    Sessions that are still busy after `drain_s`, or when `hurry` is set, end all the same.
+    """
+    ends_at_ns = time.monotonic_ns() + round(drain_s * 1e9)
+    engine.drain(ends_at_ns)
     publisher.publish()
     await status.enter_graceful_shutdown()
+    while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
+        engine.dismiss(session for session in engine.sessions.values() if may_end(session, now_ns))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
+    engine.dismiss(engine.sessions.values())
 
 
 class Serving(NamedTuple):
@@ -193,8 +210,9 @@ def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
 class _Control:
     """The operator's routes run on the inspection thread; the engine lives on the loop's."""
 
-    def __init__(self, engine: Engine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, engine: Engine, drain: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
         self._engine = engine
+        self._drain = drain
         self._loop = loop
 
     def hold(self) -> None:
@@ -202,6 +220,9 @@ class _Control:
 
     def release(self) -> None:
         self._call(self._engine.unhold)
+
+    def drain(self) -> None:
+        self._call(self._drain)
 
     def _call(self, function: Callable[[], None]) -> None:
         self._loop.call_soon_threadsafe(function)

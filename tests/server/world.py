@@ -273,7 +273,6 @@ async def world(
     try:
         yield World(engine, device, broken)
     finally:
-        engine.drain()
         for session in list(engine.sessions.values()):
             engine.end(session)
         await asyncio.to_thread(engine.stop, DEADLINE_S)

@@ -22,8 +22,8 @@ _ANSWER_DEADLINE_S = 10.0
 SYSTEM_ROOTS = "system"
 
 
-def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
-    """Returns the JSON answer of the inspection at `address` (HOST:PORT).
+def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET") -> dict[str, Any]:
+    """Asks the inspection at `address` (HOST:PORT), and returns its JSON answer.
 
     If `tls_ca` names a file of trusted certificates, or is "system" for those of the system, the connection uses TLS.
     Raises Unauthenticated if the server refuses the token, ServerFault if no valid answer comes within 10 s, and
@@ -39,7 +39,7 @@ def inspect(path: str, address: str, tls_ca: str | None) -> dict[str, Any]:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
     try:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, as above
+        request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - http or https, as above
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
             told: dict[str, Any] = json.load(answer)
     except urllib.error.HTTPError as refused:
@@ -85,7 +85,9 @@ def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
         except (OSError, ValueError, KeyError, TypeError):
             message = refused.reason
     if refused.code in {401, 403}:
-        return Unauthenticated(f"{url}: {message}; set {TOKEN_VARIABLE} to a token of scope inspect")
+        return Unauthenticated(
+            f"{url}: {message}; set {TOKEN_VARIABLE} to a token of scope inspect, or admin to operate"
+        )
     return ServerFault(f"{url}: {refused.code} {message}")
 
 

@@ -25,20 +25,22 @@ class ClientFrame(_message.Message):
     def __init__(self, number: _Optional[int] = ..., acknowledged: _Optional[int] = ..., hello: _Optional[_Union[Hello, _Mapping]] = ..., programs: _Optional[bytes] = ..., bindings: _Optional[bytes] = ..., tensors: _Optional[_Iterable[bytes]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
 
 class ServerFrame(_message.Message):
-    __slots__ = ("number", "acknowledged", "welcome", "completed", "results", "goodbye")
+    __slots__ = ("number", "acknowledged", "welcome", "completed", "results", "goodbye", "draining_ms")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     ACKNOWLEDGED_FIELD_NUMBER: _ClassVar[int]
     WELCOME_FIELD_NUMBER: _ClassVar[int]
     COMPLETED_FIELD_NUMBER: _ClassVar[int]
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     GOODBYE_FIELD_NUMBER: _ClassVar[int]
+    DRAINING_MS_FIELD_NUMBER: _ClassVar[int]
     number: int
     acknowledged: int
     welcome: Welcome
     completed: Completed
     results: _containers.RepeatedCompositeFieldContainer[Result]
     goodbye: Goodbye
-    def __init__(self, number: _Optional[int] = ..., acknowledged: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ...) -> None: ...
+    draining_ms: int
+    def __init__(self, number: _Optional[int] = ..., acknowledged: _Optional[int] = ..., welcome: _Optional[_Union[Welcome, _Mapping]] = ..., completed: _Optional[_Union[Completed, _Mapping]] = ..., results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ..., goodbye: _Optional[_Union[Goodbye, _Mapping]] = ..., draining_ms: _Optional[int] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("versions", "client", "session_id", "server_instance", "epoch")

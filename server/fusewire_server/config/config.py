@@ -99,6 +99,9 @@ class Limits:
     unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
     unread_s: Annotated[Seconds, "longest time that results may wait unread"] = 10.0
     upload_stall_s: Annotated[Seconds, "longest time that an upload may bring no bytes"] = 10.0
+    drain_s: Annotated[Seconds, "longest time that sessions may finish their work after the server is told to end"] = (
+        10.0
+    )
     resume_grace_s: Annotated[Seconds, "time that a session outlives its connection"] = 30.0
 
     def __post_init__(self) -> None:

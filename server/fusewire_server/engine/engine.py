@@ -57,6 +57,7 @@ class Engine:
         self.device = device
         self.counters = Counters()
         self.is_draining = False
+        self.drain_ends_at_ns = 0
         self.is_broken = False
         self.on_broken: Callable[[BaseException], None] = _raise
         self._registry = Registry(limits, self.end)
@@ -133,6 +134,8 @@ class Engine:
 
         Raises CaseError if the session has ended or belongs to another tenant.
         """
+        if self.is_draining and session_id not in self.sessions:
+            raise CaseError("draining", "the server is shutting down")
         return self._registry.resume(session_id, instance, tenant, acknowledged)
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
@@ -153,14 +156,24 @@ class Engine:
         """
         return self._bulk_calls.carrying(session)
 
-    def drain(self) -> None:
-        """Opens no more sessions from now on, and wakes all streams. Call it before `stop`.
+    def drain(self, ends_at_ns: int) -> None:
+        """Opens no more sessions from now on, and wakes all streams, which tell their clients.
 
-        Each stream then tells its client that the server is draining, and ends.
+        `ends_at_ns` is the time on the monotonic clock at which the caller dismisses all sessions.
         """
         self.is_draining = True
+        self.drain_ends_at_ns = ends_at_ns
         for session in self.sessions.values():
             self._registry.wake(session)
+
+    def dismiss(self, sessions: Iterable[Session]) -> None:
+        """Has the stream of each session end it, and ends detached sessions at once."""
+        for session in list(sessions):
+            session.is_dismissed = True
+            if session.state is SessionState.DETACHED:
+                self.end(session)
+            else:
+                self._registry.wake(session)
 
     def end(self, session: Session) -> None:
         """Ends a session and gives back everything that it holds."""

@@ -1,4 +1,4 @@
-"""Serves the REST routes of inspection from fresh snapshots. Two routes hold and release the device.
+"""Serves the REST routes of inspection from fresh snapshots. Some routes operate the server.
 
 If tokens are configured, a request to any route needs a token. Only `/livez`, and `/readyz` without `?verbose`, need
 none, because they answer one word. A route answers with data of a snapshot that is taken after the request has come,
@@ -40,13 +40,16 @@ class Snapshots(Protocol):
 
 
 class Control(Protocol):
-    """Two operations on the device. Both return at once, may be repeated, and may be called on any thread."""
+    """Operations on the server. They return at once, and may be called on any thread."""
 
     def hold(self) -> None:
         """Stops new submissions. Submissions that have begun go on, and sessions stay open."""
 
     def release(self) -> None:
         """Lets the device take submissions again."""
+
+    def drain(self) -> None:
+        """Lets sessions finish their work, and ends the server. The second call ends it at once."""
 
 
 class Problem(BaseModel):
@@ -85,6 +88,12 @@ class Gate(BaseModel):
     """Tells whether the device is held after the request."""
 
     is_held: bool
+
+
+class Drain(BaseModel):
+    """Tells that the server has begun to end."""
+
+    is_draining: bool
 
 
 class _Refused(Exception):
@@ -248,6 +257,12 @@ def _add_operation(app: FastAPI, control: Control) -> None:
         """Lets the device take submissions again."""
         control.release()
         return Gate(is_held=False)
+
+    @app.post("/v1/drain", status_code=HTTPStatus.ACCEPTED)
+    async def drain() -> Drain:
+        """Takes no more sessions, lets those that there are finish their work, and ends the server."""
+        control.drain()
+        return Drain(is_draining=True)
 
 
 def _session_of(snapshot: Snapshot, session: str) -> SessionView:

@@ -176,14 +176,18 @@ class _BoundedProtocol(H11Protocol):
             self.data_received(data)
 
     def _make_room(self) -> None:
-        """If there are too many connections, closes the oldest idle one, or the oldest of all if none is idle.
+        """If there are too many connections, closes the oldest idle one beside this, or the oldest if none is idle.
 
         Connections that are closing do not count.
         """
-        staying = [each for each in self.connections if isinstance(each, _BoundedProtocol) and each.is_staying]
-        if len(staying) > _MOST_CONNECTIONS:
-            idle = [each for each in staying if each.is_idle]
-            min(idle or staying, key=lambda each: each._accepted_s)._accepted.abort()
+        others = [
+            each
+            for each in self.connections
+            if isinstance(each, _BoundedProtocol) and each.is_staying and each is not self
+        ]
+        if len(others) >= _MOST_CONNECTIONS:
+            idle = [each for each in others if each.is_idle]
+            min(idle or others, key=lambda each: each._accepted_s)._accepted.abort()
 
     @property
     def is_staying(self) -> bool:

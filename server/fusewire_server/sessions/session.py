@@ -199,6 +199,7 @@ class Session:
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # uploads that the device has been told and has not written
     heard_at_ns: int = 0
+    is_dismissed: bool = False  # whether its stream is to end it, because the server drains
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from typing import TypeVar
@@ -50,6 +51,7 @@ class SessionStream:
         self._sent_completed = Amount()
         self._sent_acknowledged = 0
         self._goodbye: pb.Goodbye | None = None
+        self._has_told_draining = False
 
     async def run(self) -> None:
         """Serves the connection until it is over. If the connection breaks, the session waits to be resumed."""
@@ -154,8 +156,11 @@ class SessionStream:
                 await self._send(frame)
             if not self._is_current:
                 return
-            if self._engine.is_draining and self._goodbye is None:
+            if self._session.is_dismissed and self._goodbye is None:
                 self._end(CaseError("draining", "the server is shutting down"))
+            elif self._engine.is_draining and not self._has_told_draining:
+                self._has_told_draining = True
+                await self._send(self._notice())
         await self._send(pb.ServerFrame(goodbye=self._goodbye))
 
     async def _send(self, frame: pb.ServerFrame) -> None:
@@ -209,6 +214,10 @@ class SessionStream:
         for answer in answers:
             _tell(answer, frame.results.add())
         return frame
+
+    def _notice(self) -> pb.ServerFrame:
+        left_ns = self._engine.drain_ends_at_ns - time.monotonic_ns()
+        return pb.ServerFrame(draining_ms=max(left_ns // 1_000_000, 1))
 
     def _welcome(self) -> pb.ServerFrame:
         engine, session = self._engine, self._session

@@ -119,6 +119,9 @@ class RememberingControl:
     def release(self) -> None:
         self.told.append("release")
 
+    def drain(self) -> None:
+        self.told.append("drain")
+
 
 class Client:
     """Calls an application in this thread."""

@@ -1,0 +1,18 @@
+"""Decides when a session may end while the server drains. Pure."""
+
+from __future__ import annotations
+
+from fusewire_server.sessions.session import Session
+
+# A client that waits for an answer and then goes on sends its next frame within this time.
+QUIET_NS = 250_000_000
+
+
+def may_end(session: Session, now_ns: int) -> bool:
+    """Returns whether everything that the client has begun is finished, and the client has been quiet for a while."""
+    return _is_finished(session) and now_ns - session.heard_at_ns >= QUIET_NS
+
+
+def _is_finished(session: Session) -> bool:
+    answers = session.answers
+    return session.admitted == session.completed and not (session.fetches or answers.unsent or answers.beside)
