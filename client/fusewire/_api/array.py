@@ -29,21 +29,22 @@ from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
-# Functions of NumPy that return Python objects, and read the values of their arrays for this.
+# NumPy functions that return Python objects. They need the values of their arrays, so these values are read.
 _NEEDS_VALUES = frozenset({np.allclose, np.array_equal})
 
 
 def is_array_like(value: object) -> bool:
-    """Whether an operator uploads `value`, its other operand: a buffer, a list, or an object with `__array__`.
+    """Returns whether an operator uploads `value`, the operand beside the array.
 
-    A complex number counts too, because the upload then raises an error that names the number's dtype.
+    An operator uploads a buffer, a list, or an object with `__array__`. A complex number counts too, because the upload
+    then raises an error that names the number's dtype.
     """
     is_given = isinstance(value, np.ndarray | list | tuple | memoryview | bytearray | complex)
     return is_given or hasattr(value, "__array__")
 
 
 def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], Array]:
-    """The function that records an operator if an operand is no scalar and no array of the calling thread."""
+    """Returns the function that records an operator if an operand is no Python scalar and no array of this thread."""
 
     def record_unusual(self: Array, other: Any) -> Array:
         if not isinstance(other, (Recorded, np.generic, *PYTHON_SCALARS)):
@@ -61,7 +62,7 @@ def _operator(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _comparison(name: str) -> Callable[[Array, Any], Array]:
-    """An operator that also compares with a Python integer out of the dtype's range."""
+    """Returns an operator that also compares with a Python integer out of the dtype's range."""
     op = BY_NAME[name]
     record = _operator(name)
 
@@ -76,7 +77,7 @@ def _comparison(name: str) -> Callable[[Array, Any], Array]:
 
 
 def _power_operator() -> Callable[[Array, Any], Array]:
-    """The power operator. It refuses integers to a negative power, because the result is no integer."""
+    """Returns the power operator. It refuses a negative power of integers, because the result is no integer."""
     op = BY_NAME["power"]
     slow_path = _slow_path(op)
 
@@ -88,7 +89,7 @@ def _power_operator() -> Callable[[Array, Any], Array]:
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A function that converts exponents as `canonical` does. For an integer `dtype`, a negative exponent raises."""
+    """Returns a function that converts exponents as `canonical` does, but refuses negative exponents of integers."""
     if not dtype.is_integer:
         return canonical
 
@@ -175,12 +176,12 @@ class Array(Recorded):
 
     @property
     def session(self) -> Any:
-        """The session that holds the value."""
+        """Returns the session that holds the value."""
         return self._recorder.owner
 
     @property
     def device(self) -> str:
-        """The name of the backend of the session's server."""
+        """Returns the name of the backend of the session's server."""
         backend: str = self.session.backend
         return backend
 
@@ -193,7 +194,7 @@ class Array(Recorded):
         return f"<fusewire.Array {self._spec!r}>"
 
     def __format__(self, specification: str) -> str:
-        """The text of `repr`. With a specification, the text of the Python scalar; this waits for the value."""
+        """Returns the text of `repr`. With a specification, waits for the value and formats it as a Python scalar."""
         if not specification:
             return repr(self)
         if self._spec.shape:
@@ -203,12 +204,12 @@ class Array(Recorded):
     # ---- reading: waits for the value ----
 
     def numpy(self, timeout: float | None = None) -> Value:
-        """Waits for the value. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
+        """Waits for the value and returns it. Raises WaitTimeout after `timeout` seconds; the work itself goes on."""
         value: Value = self._recorder.owner.read(self, timeout)
         return value
 
     def future(self) -> Future[Value]:
-        """A future of the value. Callbacks run in the session's I/O thread and must not wait."""
+        """Returns a future of the value. Its callbacks run in the client's I/O thread and must not wait."""
         return self._recorder.owner.fetch(self)
 
     def __await__(self) -> Generator[Any, None, Value]:
@@ -221,7 +222,7 @@ class Array(Recorded):
         return value if dtype is None else conversions.cast(value, np.dtype(dtype))
 
     def item(self) -> bool | int | float:
-        """The only element, as a Python scalar. Waits for the value."""
+        """Waits for the value, and returns its only element as a Python scalar."""
         if self.size != 1:
             raise ArgumentError(f"only an array of one element is a scalar; this one has shape {self.shape}")
         value: bool | int | float = self.numpy().item()
@@ -268,23 +269,29 @@ class Array(Recorded):
 
     @property
     def T(self) -> Array:  # noqa: N802  # the name is NumPy's and the standard's
-        """The array with its axes in reverse order."""
+        """Returns the array with its axes in reverse order."""
         return operations.transpose(self)
 
     @property
     def mT(self) -> Array:  # noqa: N802
-        """The array with its last two axes exchanged."""
+        """Returns the array with its last two axes exchanged."""
         rank = self.ndim
         if rank < 2:
             raise ArgumentError(f"a matrix transpose needs rank 2 or more, not {rank}")
         return operations.transpose(self, (*range(rank - 2), rank - 1, rank - 2))
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
-        """The array with its axes in the order of `axes`, given one by one or as a sequence; by default reversed."""
+        """Returns the array with its axes in the order of `axes`; without `axes`, in reverse order.
+
+        The axes are given one by one or as a sequence.
+        """
         return operations.transpose(self, _one_or_many(axes))
 
     def reshape(self, *shape: int | Sequence[int]) -> Array:
-        """The elements in another shape, given one by one or as a sequence. One dim may be −1 and is then computed."""
+        """Returns the elements in another shape. One dim may be −1: it is computed from the others.
+
+        The dims are given one by one or as a sequence.
+        """
         dims = _one_or_many(shape)
         return operations.reshape(self, () if dims is None else dims)
 
@@ -300,11 +307,11 @@ class Array(Recorded):
         return operations.astype(self, dtype, copy=copy)
 
     def copy(self) -> Array:
-        """A new array of the same value, so that `x[i] = v` on one does not change the other."""
+        """Returns a new array of the same value. `x[i] = v` on one of the two arrays does not change the other."""
         return operations.reshape(self, self.shape)
 
     def take(self, indices: Any, axis: int | None = None) -> Array:
-        """The elements at `indices` along `axis`. If `axis` is None, `indices` select from the flattened array."""
+        """Returns the elements at `indices` along `axis`. If `axis` is None, `indices` select from the flat array."""
         array = self._recorder.owner.array(indices)
         return operations.take(self.flatten(), array, 0) if axis is None else operations.take(self, array, axis)
 
@@ -350,11 +357,11 @@ class Array(Recorded):
         return clipped
 
     def round(self, decimals: int = 0) -> Array:
-        """The elements rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
+        """Rounds to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
         return operations.round_to(self, decimals)
 
     def dot(self, other: Any) -> Array:
-        """The same as `fusewire.dot(self, other)`."""
+        """Does the same as `fusewire.dot(self, other)`."""
         product: Array = self.__array_namespace__().dot(self, other)
         return product
 
@@ -408,7 +415,10 @@ def _cast(array: Array, dtype: Any) -> Array:
 
 
 def _one_or_many(given: tuple[Any, ...]) -> Any:
-    """`f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same; `f()` and `f(None)` give None."""
+    """Returns the arguments of a call `f(…)` as one value.
+
+    `f(1, 2)`, `f((1, 2))` and `f([1, 2])` mean the same. `f()` and `f(None)` give None.
+    """
     if len(given) == 1:
         return given[0]
     return given or None

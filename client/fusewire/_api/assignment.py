@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Recorded)
 
 
 def with_item(x: R, key: Any, value: Any, as_array: Callable[[Any], R]) -> R:
-    """The new value of `x` after `x[key] = value`. If several values go to one element, the last one stays.
+    """Returns the new value of `x` after `x[key] = value`. If several values go to one element, the last value stays.
 
     `value` is an array, or a Python or NumPy scalar. `as_array` uploads masks and indices.
     """
@@ -46,7 +46,7 @@ def _with_region(x: R, index: Index, value: Any) -> R:
 
 
 def _in_region(value: Any, shape: Shape, index: Index) -> Any:
-    """`value` reshaped for a region of an array of `shape`: without the new axes of `index`."""
+    """Removes the axes of `value` that the region of `index` in an array of `shape` does not have."""
     if not isinstance(value, Recorded):
         return value
     if index.new_axes:
@@ -55,7 +55,7 @@ def _in_region(value: Any, shape: Shape, index: Index) -> Any:
 
 
 def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], R]) -> R:
-    """The new value of `part` after the assignment. `index` gathers, and `part` is its region."""
+    """Returns the new value of `part` after an assignment. `part` is the region of `index`, and `index` gathers."""
     assert index.gather is not None
     axis, given, shape = index.gathered_axis, index.gather.indices, part._spec.shape
     is_written: Recorded
@@ -75,7 +75,7 @@ def _with_gathered(part: R, index: Index, value: Any, as_array: Callable[[Any], 
 
 
 def _is_at(index: R, length: int) -> R:
-    """Booleans, one for each place of an axis of `length`: whether `index` selects the place.
+    """Returns a boolean for each place of an axis of `length`, which tells whether `index` selects the place.
 
     `index` is one integer on the server.
     """
@@ -93,9 +93,9 @@ def _is_at(index: R, length: int) -> R:
 
 
 def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
-    """`value` reshaped to broadcast to the region of shape `part`; `value` broadcasts to the selection of `index`.
+    """Reshapes `value`, which broadcasts to the shape that `index` selects, to broadcast to the region of shape `part`.
 
-    The indices have the shape `indices`. Their axes are joined to one axis, and the new axes of `index` are removed.
+    Joins the axes of the indices, which have the shape `indices`, to one axis, and removes the new axes of `index`.
     """
     if not isinstance(value, Recorded):
         return value
@@ -107,7 +107,7 @@ def _laid_out(value: Any, index: Index, part: Shape, indices: Shape) -> Any:
 
 
 def _of_rank(value: R, target: Shape) -> R:
-    """`value` reshaped to as many axes as `target`. Raises ShapeError if `value` does not broadcast to `target`."""
+    """Reshapes `value` to the rank of `target`. Raises ShapeError if `value` does not broadcast to `target`."""
     value = _without_leading_ones(value, len(target))
     shape = value._spec.shape
     shapes.broadcast_to(shape, target)
@@ -115,7 +115,7 @@ def _of_rank(value: R, target: Shape) -> R:
 
 
 def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
-    """`value` with the axes of the indices joined to one axis. This axis stands where the gather selects."""
+    """Joins the axes of the indices in `value` to one axis, and moves this axis to where the gather selects."""
     shape, first = value._spec.shape, 0 if gather.comes_first else gather.axis
     behind = first + len(indices)
     if prod(shape[first:behind]) != 1:
@@ -129,7 +129,7 @@ def _joined(value: R, gather: indexing.Gather, indices: Shape) -> R:
 
 
 def _mask_of(key: Any) -> Any:
-    """`key` as an array of booleans, on this machine or on the server; None if `key` is no mask."""
+    """Returns `key` as an array of booleans, on this machine or on the server, or None if `key` is no mask."""
     if isinstance(key, tuple) and len(key) == 1:
         (key,) = key
     if isinstance(key, Recorded):
@@ -139,7 +139,7 @@ def _mask_of(key: Any) -> Any:
 
 
 def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R:
-    """The new value of `x` after an assignment under `mask`. The mask has the shape of `x` or of its first axes."""
+    """Returns the new value of `x` after an assignment under `mask`, which has the shape of the first axes of `x`."""
     shape, of_mask = x._spec.shape, mask._spec.shape if isinstance(mask, Recorded) else mask.shape
     if of_mask != shape[: len(of_mask)]:
         raise ArgumentError(f"a mask of shape {of_mask} does not fit {shape}: it must have the shape of the first axes")
@@ -154,7 +154,7 @@ def _with_masked(x: R, mask: Any, value: Any, as_array: Callable[[Any], R]) -> R
 
 
 def _one_for_all(value: R, shape: Shape) -> R:
-    """`value` reshaped to broadcast to `shape`: the shape of each part of `x` that a mask on the server selects."""
+    """Reshapes `value` to broadcast to `shape`, the shape of each part of `x` that a mask on the server selects."""
     value = _without_leading_ones(value, len(shape))
     try:
         shapes.broadcast_to(value._spec.shape, shape)
@@ -166,7 +166,7 @@ def _one_for_all(value: R, shape: Shape) -> R:
 
 
 def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
-    """`value` where `condition` holds, else `x`. The condition lacks the last `behind` axes of `x`."""
+    """Returns `value` where `condition` holds, else `x`. The condition lacks the last `behind` axes of `x`."""
     if behind:
         condition = reshape(condition, condition._spec.shape + (1,) * behind)
     result: R = apply(BY_NAME["where"], (condition, _in_dtype_of(x, value), x))
@@ -174,7 +174,7 @@ def _where(condition: Recorded, value: Any, x: R, *, behind: int) -> R:
 
 
 def _in_dtype_of(x: R, value: Any) -> Any:
-    """`value` cast to the dtype of `x`. A promotion of `x` could change elements that are not assigned."""
+    """Casts `value` to the dtype of `x`, because a promotion of `x` could change elements that are not assigned."""
     dtype = x._spec.dtype
     if isinstance(value, Recorded):
         return astype(value, dtype, copy=False)

@@ -1,6 +1,6 @@
 """The public functions that are made from the catalogue of ops; each function has the name of its op.
 
-`make stubs` writes their types to `catalogued.pyi`, for type checkers and editors.
+`make stubs` writes the types of these functions to `catalogued.pyi`, for type checkers and editors.
 """
 
 from fusewire._api.op_functions import functions_of

@@ -34,7 +34,7 @@ ShapeLike = int | Sequence[int]
 
 
 def array(data: Any, dtype: Any = None, *, copy: bool | None = True) -> Array:
-    """The same as `asarray`, but an array `data` is copied by default."""
+    """Does the same as `asarray`, but copies `data` by default if it is an array."""
     return asarray(data, dtype, copy=copy)
 
 
@@ -45,17 +45,17 @@ pow = power  # noqa: A001  # the standard's name
 
 
 def round(x: Any, /, decimals: int = 0) -> Array:  # noqa: A001  # the standard's name
-    """`x` rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
+    """Rounds `x` to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
     return asarray(x).round(decimals)
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:
-    """`x1` where `condition` holds, else `x2`."""
+    """Returns `x1` where `condition` holds, else `x2`."""
     return apply_to_any(BY_NAME["where"], condition, x1, x2)
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  # the standard's names
-    """`x` limited to values from `min` to `max`; None sets no bound."""
+    """Limits `x` to values from `min` to `max`. None sets no bound."""
     least, most = _bounds(x, min, max)
     if least is None and most is None:
         return asarray(x)
@@ -67,7 +67,10 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002  #
 
 
 def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
-    """The bounds of `clip`. A Python integer that limits no value of the operands' integer dtype becomes None."""
+    """Returns the bounds of `clip`.
+
+    A Python integer that limits no value of the operands' integer dtype becomes None.
+    """
     strong = [dtype_of(each.dtype) for each in (x, least, most) if isinstance(each, Array | np.ndarray | np.generic)]
     if not strong or not dtypes.promote_all(strong).is_integer:
         return least, most
@@ -78,7 +81,7 @@ def _bounds(x: Any, least: Any, most: Any) -> tuple[Any, Any]:
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
-    """`x` in another dtype. Floats become integers by truncation; floats out of range saturate, and NaN becomes 0."""
+    """Casts `x` to another dtype. Floats become integers by truncation; floats out of range saturate, NaN becomes 0."""
     return operations.astype(asarray(x), dtype, copy=copy)
 
 
@@ -86,45 +89,45 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Array:
 
 
 def sum(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:  # noqa: A001
-    """The sum along `axis`. Integers and booleans are summed in int64, halves in float32."""
+    """Returns the sum along `axis`. Integers and booleans are summed in int64, 16-bit floats in float32."""
     return asarray(x).sum(axis, dtype=dtype, keepdims=keepdims)
 
 
 def prod(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """The product along `axis`. Integers and booleans are multiplied in int64, halves in float32."""
+    """Returns the product along `axis`. Integers and booleans are multiplied in int64, 16-bit floats in float32."""
     return asarray(x).prod(axis, dtype=dtype, keepdims=keepdims)
 
 
 def mean(x: Any, /, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False) -> Array:
-    """The mean along `axis`; float64 for integers."""
+    """Returns the mean along `axis`. The mean of integers is float64."""
     return asarray(x).mean(axis, dtype=dtype, keepdims=keepdims)
 
 
 def var(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
-    """The variance along `axis`: the sum of squared distances from the mean, divided by n − `correction`.
+    """Returns the variance along `axis`: the sum of squared distances from the mean, divided by n − `correction`.
 
-    `ddof` is NumPy's name of `correction`.
+    n is the number of elements. `ddof` is NumPy's name of `correction`.
     """
     return asarray(x).var(axis, correction=correction, ddof=ddof, keepdims=keepdims)
 
 
 def std(x: Any, /, axis: Axis = None, *, correction: float = 0, ddof: float = 0, keepdims: bool = False) -> Array:
-    """The square root of `var`."""
+    """Returns the square root of `var`."""
     return asarray(x).std(axis, correction=correction, ddof=ddof, keepdims=keepdims)
 
 
 def argmin(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """The index of the first least element, int64."""
+    """Returns the index of the first least element, in int64."""
     return asarray(x).argmin(axis, keepdims=keepdims)
 
 
 def argmax(x: Any, /, axis: int | None = None, *, keepdims: bool = False) -> Array:
-    """The index of the first greatest element, int64."""
+    """Returns the index of the first greatest element, in int64."""
     return asarray(x).argmax(axis, keepdims=keepdims)
 
 
 def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1, epsilon: float = 1e-5) -> Array:
-    """(x − mean) / sqrt(var + epsilon) along `axis`, times `weight` and plus `bias` if they are given."""
+    """Returns (x − mean) / sqrt(var + epsilon) along `axis`, times `weight` and plus `bias` if they are given."""
     normal = operations.along("layer_norm", asarray(x), axis, (float(epsilon),))
     scaled = normal if weight is None else normal * weight
     return scaled if bias is None else scaled + bias
@@ -134,7 +137,7 @@ def layer_norm(x: Any, weight: Any = None, bias: Any = None, *, axis: Axis = -1,
 
 
 def dot(x1: Any, x2: Any, /) -> Array:
-    """The product of two matrices, vectors or scalars as in NumPy, for ranks up to 2."""
+    """Returns the product of two matrices, vectors or scalars as NumPy does, for ranks up to 2."""
     a, b = arrays_of(x1, x2)
     if not a.ndim or not b.ndim:
         return a * b
@@ -144,7 +147,7 @@ def dot(x1: Any, x2: Any, /) -> Array:
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
-    """The product of each element of `x1` with each element of `x2`, both flattened."""
+    """Flattens `x1` and `x2`, and returns the product of each element of `x1` with each element of `x2`."""
     a, b = arrays_of(x1, x2)
     return a.reshape(-1, 1) * b.reshape(1, -1)
 
@@ -153,7 +156,7 @@ def outer(x1: Any, x2: Any, /) -> Array:
 
 
 def reshape(x: Any, /, shape: ShapeLike) -> Array:
-    """The elements of `x` in another shape. One dim may be −1: it is computed from the others."""
+    """Returns the elements of `x` in another shape. One dim may be −1: it is computed from the others."""
     return operations.reshape(asarray(x), shape)
 
 
@@ -162,7 +165,7 @@ def ravel(x: Any, /) -> Array:
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Array:
-    """`x` with its axes in the order of `axes`; reversed if None."""
+    """Returns `x` with its axes in the order of `axes`, or in reverse order if `axes` is None."""
     return operations.transpose(asarray(x), axes)
 
 
@@ -170,7 +173,7 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any, /) -> Array:
-    """`x` with its last two axes exchanged."""
+    """Returns `x` with its last two axes exchanged."""
     return asarray(x).mT
 
 
@@ -183,12 +186,12 @@ def swapaxes(x: Any, /, axis1: int, axis2: int) -> Array:
 
 
 def squeeze(x: Any, /, axis: Axis = None) -> Array:
-    """`x` without the axes in `axis`; if None, without all axes of length 1."""
+    """Returns `x` without the axes in `axis`, or without all axes of length 1 if `axis` is None."""
     return operations.squeeze(asarray(x), axis)
 
 
 def expand_dims(x: Any, /, axis: int | Sequence[int]) -> Array:
-    """`x` with a new axis of length 1 at each place in `axis`."""
+    """Returns `x` with a new axis of length 1 at each place in `axis`."""
     return operations.expand_dims(asarray(x), axis)
 
 
@@ -197,7 +200,7 @@ def broadcast_to(x: Any, /, shape: ShapeLike) -> Array:
 
 
 def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Array:
-    """The arrays joined along `axis`. If `axis` is None, the arrays are flattened first."""
+    """Joins the arrays along `axis`. If `axis` is None, flattens the arrays first."""
     given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("concat takes at least one array")
@@ -211,7 +214,7 @@ concatenate = concat
 
 
 def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
-    """The arrays joined along a new axis."""
+    """Joins the arrays along a new axis."""
     given = arrays_of(*arrays)
     if not given:
         raise ArgumentError("stack takes at least one array")
@@ -221,7 +224,7 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Array:
 
 
 def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Array]:
-    """`x` split along `axis` into a number of equal parts, or at the given indices."""
+    """Splits `x` along `axis` into a number of equal parts, or at the given indices."""
     given = asarray(x)
     axis = axis_of(axis, given.ndim)
     length = given.shape[axis]
@@ -231,7 +234,7 @@ def split(x: Any, /, indices_or_sections: int | Sequence[int], axis: int = 0) ->
 
 
 def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
-    """The indices at which `split` divides an axis of `length`."""
+    """Returns the indices at which `split` divides an axis of `length`."""
     if isinstance(sections, Iterable):
         return sections
     parts = operator.index(sections)
@@ -242,19 +245,19 @@ def _split_points(sections: int | Sequence[int], length: int) -> Sequence[int]:
 
 
 def flip(x: Any, /, axis: Axis = None) -> Array:
-    """`x` with the order of elements reversed along `axis`, or along all axes if `axis` is None."""
+    """Reverses the order of the elements of `x` along `axis`, or along all axes if `axis` is None."""
     given = asarray(x)
     axes = axes_of(axis, given.ndim)
     return given[tuple(slice(None, None, -1 if each in axes else 1) for each in range(given.ndim))]
 
 
 def take(x: Any, /, indices: Any, axis: int | None = None) -> Array:
-    """The elements at `indices` along `axis`; an index out of range means the first or the last."""
+    """Returns the elements at `indices` along `axis`; an index out of range means the first or the last."""
     return asarray(x).take(indices, axis)
 
 
 def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
-    """`x` with a new last axis of length `classes`: a one at the index in `x`, zeros elsewhere."""
+    """Returns `x` with a new last axis of length `classes`: a one at the index in `x`, zeros elsewhere."""
     encoded: Array = apply(BY_NAME["one_hot"], (asarray(x),), (shape_of(classes)[0], dtype_of(dtype).code))
     return encoded
 
@@ -263,19 +266,19 @@ def one_hot(x: Any, classes: int, *, dtype: Any = dtypes.float32) -> Array:
 
 
 def full(shape: ShapeLike, fill_value: Any, dtype: Any = None) -> Array:
-    """An array filled with one number, by default in the number's dtype."""
+    """Returns an array filled with one number, by default in the number's dtype."""
     wanted = dtype_of(_dtype_or_type(fill_value) if dtype is None else dtype)
     value = wanted, _fitting(fill_value, wanted)
     return _create("full", (value,), (shape_of(shape), wanted.code))
 
 
 def zeros(shape: ShapeLike, dtype: Any = None) -> Array:
-    """An array of zeros, by default float64 as in NumPy."""
+    """Returns an array of zeros, by default float64 as in NumPy."""
     return full(shape, 0, dtypes.float64 if dtype is None else dtype)
 
 
 def ones(shape: ShapeLike, dtype: Any = None) -> Array:
-    """An array of ones, by default float64 as in NumPy."""
+    """Returns an array of ones, by default float64 as in NumPy."""
     return full(shape, 1, dtypes.float64 if dtype is None else dtype)
 
 
@@ -283,7 +286,7 @@ empty = zeros
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None) -> Array:
-    """An array filled with one number, with the shape of `x` and by default its dtype. `x` itself is not uploaded."""
+    """Returns an array filled with one number, in the shape of `x` and by default in its dtype. Does not upload `x`."""
     like = x if isinstance(x, Array) else np.asarray(x)
     session = x.session if isinstance(x, Array) else default_session()
     wanted = dtype_of(like.dtype if dtype is None else dtype)
@@ -303,7 +306,7 @@ empty_like = zeros_like
 
 
 def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None) -> Array:
-    """start, start + step, … below stop. By default int64 if all three are integers, else float64.
+    """Returns start, start + step, … below stop. The default dtype is int64 if all three are integers, else float64.
 
     In an integer dtype the first two elements are truncated, and their distance becomes the step, as in NumPy.
     """
@@ -324,7 +327,10 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
 
 
 def _whole_step(start: Any, step: Any, dtype: DType) -> int:
-    """The distance between the first two elements in an integer dtype. In an unsigned dtype it may wrap around."""
+    """Returns the distance between the first two elements in an integer dtype.
+
+    In an unsigned dtype a negative distance wraps around.
+    """
     distance = int(start + step) - int(start)
     least_distance = -np.iinfo(dtypes.to_numpy(dtype)).max
     if not dtype.is_signed and least_distance <= distance < 0:
@@ -333,10 +339,10 @@ def _whole_step(start: Any, step: Any, dtype: DType) -> int:
 
 
 def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, endpoint: bool = True) -> Array:
-    """`num` evenly spaced points from start to stop, by default float64.
+    """Returns `num` evenly spaced points from `start` to `stop`, by default in float64.
 
-    With `endpoint` the last point is exactly `stop`; without it the last point is one step before. For an integer dtype
-    the points are rounded down.
+    With `endpoint` the last point is exactly `stop`; without `endpoint` the last point is one step before `stop`. For
+    an integer dtype the points are rounded down.
     """
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     (count,) = shape_of(num)
@@ -350,10 +356,10 @@ def linspace(start: float, stop: float, num: int = 50, *, dtype: Any = None, end
 
 
 def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = None) -> Array:
-    """A matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
+    """Returns a matrix with ones on the k-th diagonal and zeros elsewhere, by default float64."""
     wanted = dtypes.float64 if dtype is None else dtype_of(dtype)
     height, width = shape_of((rows, rows if columns is None else columns))
-    # Every diagonal outside the matrix gives zeros, so the nearest one stands for them: attributes are bounded.
+    # Every diagonal outside the matrix gives zeros. The nearest of these is recorded, because attributes are bounded.
     diagonal = builtins.max(-height, builtins.min(operator.index(k), width))
     return _create("eye", (), (height, width, diagonal, wanted.code))
 
@@ -362,7 +368,7 @@ def eye(rows: int, columns: int | None = None, /, *, k: int = 0, dtype: Any = No
 
 
 def result_type(*operands: Any) -> DType:
-    """The common dtype of arrays, dtypes and Python scalars."""
+    """Returns the common dtype of arrays, dtypes and Python scalars."""
     strong = [
         operand.dtype if isinstance(operand, Array) else dtype_of(_dtype_in(operand))
         for operand in operands
@@ -376,7 +382,7 @@ def result_type(*operands: Any) -> DType:
 
 
 def _dtype_in(operand: Any) -> Any:
-    """The dtype of a NumPy array or scalar. Any other operand names a dtype and is returned as it is."""
+    """Returns the dtype of a NumPy array or scalar. Any other operand names a dtype and is returned as it is."""
     return operand.dtype if isinstance(operand, np.ndarray | np.generic) else operand
 
 
@@ -385,12 +391,12 @@ def _create(name: str, scalars: Sequence[tuple[DType, Scalar]], attributes: tupl
 
 
 def _dtype_or_type(value: Any) -> Any:
-    """The dtype of an array or NumPy scalar, or the type of a Python scalar."""
+    """Returns the dtype of an array or NumPy scalar, or the type of a Python scalar."""
     return value.dtype if isinstance(value, Array | np.ndarray | np.generic) else type(value)
 
 
 def _fitting(value: Any, dtype: DType) -> Scalar:
-    """A fill value as a Python scalar that fits `dtype`. A float becomes an integer as `astype` casts it."""
+    """Returns a fill value as a Python scalar that fits `dtype`. Casts a float to an integer as `astype` does."""
     plain = _as_python(value)
     if not hasattr(plain, "__float__"):
         raise TypeError(f"an array is filled with a number, not with a {type(plain).__name__}")
@@ -401,11 +407,11 @@ def _fitting(value: Any, dtype: DType) -> Scalar:
 
 
 def _whole(value: float, dtype: DType) -> int:
-    """`value` in an integer dtype, as `astype` casts it."""
+    """Casts `value` to an integer dtype as `astype` does."""
     cast: int = conversions.cast(np.asarray(value), dtypes.to_numpy(dtype)).item()
     return cast
 
 
 def _as_python(value: Any) -> Any:
-    """A scalar, or the only element of an array, as a Python scalar."""
+    """Returns a scalar, or the only element of an array, as a Python scalar."""
     return value.item() if isinstance(value, Array | np.ndarray | np.generic) else value

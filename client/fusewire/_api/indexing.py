@@ -1,7 +1,8 @@
 """Reads the key of `x[key]` as NumPy does, without side effects.
 
-Integers, slices, `...` and `None` become one region and a new shape. An array of integers in the key gathers along its
-axis. The starts of slices are not part of the region, so a loop that moves a window over an array repeats the same op.
+Integers, slices, `...` and `None` become one region (a slice along several axes) and a new shape. An array of integers
+in the key becomes a *gather*: it selects elements along its axis. The starts of slices are not part of the region, so a
+loop that moves a window over an array repeats the same op.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _STEP_OF_ONE = (1,)
 
 
 class Gather(NamedTuple):
-    """Integers that select along `axis`, an axis of the array that has the region's axes and the new axes.
+    """Integers that select along `axis`, which is an axis of the array that the region and the new shape give.
 
     If `comes_first`, the axes of the indices are the first axes of the result. As in NumPy, this happens if a slice,
     `...` or `None` stands between the indices and a single integer.
@@ -34,7 +35,7 @@ class Gather(NamedTuple):
 
 
 class Index(NamedTuple):
-    """A key as three steps: take the region (None: all), reshape to the new shape (None: no reshape), gather.
+    """A key as three steps: take the region, reshape it to the new shape, gather. A step that is None is left out.
 
     `new_axes` are the axes of the new shape that the array does not have, ascending.
     """
@@ -55,16 +56,16 @@ class Index(NamedTuple):
 
     @property
     def gathered_axis(self) -> int:
-        """The axis of the region along which the gather selects."""
+        """Returns the axis of the region along which the gather selects."""
         assert self.gather is not None
         return self.gather.axis - sum(axis < self.gather.axis for axis in self.new_axes)
 
 
 class Writes(NamedTuple):
-    """Tells for each place of one axis whether an assignment through indices writes it, and which value it writes."""
+    """Tells for each place of one axis whether an assignment through indices writes to the place, and which value."""
 
     is_written: Host  # (length,) bool
-    writer: Host  # (length,) int32, or int64 for long axes: the index of the written value; 0 where none is written
+    writer: Host  # (length,) int32, or int64 for long axes: the index of the written value; 0 if no value is written
 
 
 class _Reader:
@@ -148,7 +149,7 @@ class _Reader:
 
 
 def read_index(key: Any, shape: Shape) -> Index:
-    """The meaning of `key` for an array of `shape`. Raises IndexError or ArgumentError."""
+    """Returns the meaning of `key` for an array of `shape`. Raises IndexError or ArgumentError."""
     items = key if isinstance(key, tuple) else (key,)
     consumed = sum(item is not None and item is not Ellipsis for item in items)
     if sum(item is Ellipsis for item in items) > 1:
@@ -163,7 +164,7 @@ def read_index(key: Any, shape: Shape) -> Index:
 
 
 def read_window(key: Any, shape: Shape) -> Index | None:
-    """A fast `read_index` for a slice of the first axis with step 1, the usual key in loops; None for any other key."""
+    """Reads a part of the first axis with step 1, the usual key in loops, fast. Returns None for any other key."""
     if type(key) is not slice or key.step is not None or not shape:
         return None
     start, stop, _ = key.indices(shape[0])
@@ -173,7 +174,7 @@ def read_window(key: Any, shape: Shape) -> Index | None:
 
 
 def whole(shape: Shape) -> Region:
-    """The region of all elements of an array of `shape`. `x[...] = value` assigns to this region."""
+    """Returns the region of all elements of an array of `shape`. `x[...] = value` assigns to this region."""
     shapes.check(shape)
     axes = tuple(range(len(shape)))
     return Region(axes, shape, (1,) * len(shape), ())
@@ -192,12 +193,12 @@ def indices_of(given: Any) -> Host:
 
 
 def mask_refused() -> ArgumentError:
-    """The error for reading through a mask."""
+    """Returns the error for a mask in a place where only indices may stand."""
     return ArgumentError("the number of elements that a mask selects depends on its values; use where")
 
 
 def last_writes(indices: Host, length: int) -> Writes:
-    """The effect of an assignment through `indices` on an axis of `length`.
+    """Returns the effect of an assignment through `indices` on an axis of `length`.
 
     If several values go to one place, the last value stays. As in reading, negative indices count from the back, and
     indices out of range mean the first or the last place.
@@ -213,13 +214,13 @@ def last_writes(indices: Host, length: int) -> Writes:
 
 
 def _is_split(items: Sequence[Any]) -> bool:
-    """Whether other items stand between the integers of a key. An array of integers counts as an integer here."""
+    """Returns whether other items stand between the integers of a key. An array of integers counts as an integer."""
     places = [place for place, item in enumerate(items) if not (item is None or item is ... or type(item) is slice)]
     return bool(places) and places[-1] - places[0] >= len(places)
 
 
 def _is_integer(item: Any) -> bool:
-    """Whether `item` is an int or a NumPy integer. Raises ArgumentError for a boolean, which is a mask."""
+    """Returns whether `item` is an int or a NumPy integer. Raises ArgumentError for a boolean, which is a mask."""
     if isinstance(item, bool):
         raise ArgumentError("a boolean is a mask, not an index; use where")
     return isinstance(item, int) or (

@@ -12,7 +12,7 @@ import numpy as np
 
 from fusewire_protos import dtypes
 
-# NumPy's names of functions that differ from ours. Our names are those of the array API standard.
+# The functions that NumPy names otherwise: NumPy's name -> our name. Our names are those of the array API standard.
 _NUMPY_NAMES = {
     "absolute": "abs",
     "amax": "max",
@@ -27,8 +27,8 @@ _NUMPY_NAMES = {
     "true_divide": "divide",
 }
 
-# NumPy's names of parameters that differ from ours: first the names of operands, then the names of options. Our
-# functions take operands by position.
+# The parameters that NumPy names otherwise: first NumPy's names of operands, which our functions take by position, then
+# its names of options -> our names.
 _NUMPY_FIRST_OPERANDS = ("a", "ary", "m", "array", "arrays")
 _NUMPY_SECOND_OPERAND = "b"
 _NUMPY_OPTIONS = {"a_max": "max", "a_min": "min"}
@@ -51,7 +51,10 @@ _MADE_OF_OURS: dict[Any, Callable[..., Any]] = {
 
 @cache
 def counterpart_of(numpy_function: Any) -> Callable[..., Any] | None:
-    """Our function for `numpy_function`. None if we have none, or if NumPy's main namespace lacks `numpy_function`."""
+    """Returns our function for `numpy_function`, or None.
+
+    We have none for a function that NumPy's main namespace lacks.
+    """
     numpy_name = numpy_function.__name__
     if getattr(np, numpy_name, None) is not numpy_function:
         return None
@@ -82,6 +85,6 @@ def translate_arguments(
 
 @cache
 def _options_of(function: Callable[..., Any]) -> frozenset[str]:
-    """The names of the parameters that may be given by name."""
+    """Returns the names of the parameters that may be given by name."""
     parameters = inspect.signature(function).parameters.values()
     return frozenset(each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY)

@@ -23,7 +23,7 @@ class _Kind(NamedTuple):
 
 
 def _float_of(given: Any, rank: int) -> float:
-    """The attribute for a number; −0.0 gives 0.0. Raises TypeError for an array, because its value is on the server."""
+    """Returns the attribute for a number; −0.0 gives 0.0. Raises TypeError for an array: its value is on the server."""
     if not isinstance(given, Real):
         raise TypeError(f"a number is required, not {type(given).__name__}")
     return float(given) + 0.0
@@ -42,7 +42,7 @@ PARAMETER_KINDS = frozenset(_KINDS)  # the kinds of attributes that become param
 
 
 def parameters_of(op: Op) -> Signature:
-    """The parameters of an op's function: first arrays, then attributes, flags last."""
+    """Returns the parameters of an op's function: first the arrays, then the attributes, and flags last."""
     names = ["x"] if op.least_operands == 1 else [f"x{number + 1}" for number in range(op.least_operands)]
     arrays = [Parameter(name, Parameter.POSITIONAL_ONLY, annotation="Any") for name in names]
     attributes = sorted(map(_parameter, op.attributes), key=lambda parameter: parameter.kind)
@@ -50,7 +50,10 @@ def parameters_of(op: Op) -> Signature:
 
 
 def attributes_of(op: Op, given: Mapping[str, Any], rank: int) -> Attributes:
-    """The attributes for the arguments `given`, keyed by parameter. Raises ArgumentError, ShapeError or TypeError."""
+    """Converts the arguments `given`, keyed by parameter, to attributes.
+
+    Raises ArgumentError, ShapeError or TypeError.
+    """
     return tuple([_read(op, attribute, given[_name_of(attribute)], rank) for attribute in op.attributes])
 
 

@@ -24,7 +24,8 @@ from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
 
-# The functions of these ops take more parameters than the entry has, such as a dtype. `functions` defines them.
+# The functions of these ops take more parameters than the entry has, such as a dtype. `functions` defines these
+# functions.
 _WRITTEN_BY_HAND = frozenset(
     ("argmax", "argmin", "clip", "layer_norm", "mean", "prod", "round", "std", "sum", "take", "var", "where")
 )
@@ -34,7 +35,7 @@ _MOST_CACHED = 256  # results of `attributes_of` that are cached for one op, by 
 
 
 def functions_of(ops: tuple[Op, ...]) -> dict[str, _Function]:
-    """The functions that can be made from entries, by name."""
+    """Makes all functions that can be made from entries, and returns them by name."""
     formed = {op: _form_of(op) for op in ops if op.name not in _WRITTEN_BY_HAND}
     return {op.name: _named(form(op), op) for op, form in formed.items() if form is not None}
 
@@ -102,7 +103,7 @@ def _logsumexp(op: Op) -> _Function:
 
 
 def _with_attributes(op: Op) -> _Function:
-    """The function of an op with attributes. Users give attributes by position or by name, but flags by name only."""
+    """Makes the function of an op with attributes. Users give flags by name, and others by position or name."""
     parameters, arrays = parameters_of(op), op.least_operands
 
     def read(rank: int, /, *given: Any, **named: Any) -> Attributes:
@@ -130,7 +131,7 @@ def _with_attributes(op: Op) -> _Function:
 
 
 def _form_of(op: Op) -> _Form | None:
-    """The maker of an op's function; None if the entry is not enough to make the function."""
+    """Returns the maker of an op's function, or None if the entry is not enough to make the function."""
     kinds = tuple(attribute.kind for attribute in op.attributes)
     known = _OWN_FORMS.get(op.name) or _FORMS.get((op.most_operands, kinds))
     if known is not None:

@@ -20,7 +20,7 @@ _OPERANDS = (Array, np.generic, *PYTHON_SCALARS)  # the types that ops take with
 
 
 def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-    """`data` as an array: itself if it is an array (unless `copy`), else uploaded to the default session."""
+    """Returns `data` itself if it is an array (unless `copy`), else uploads `data` to the default session."""
     if not isinstance(data, Array):
         uploaded: Array = default_session().array(data, dtype)
         return uploaded
@@ -29,7 +29,10 @@ def asarray(data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
 
 
 def arrays_of(*given: Any) -> list[Array]:
-    """The arguments as arrays of one session: that of the first array among them, or the default session."""
+    """Returns the arguments as arrays. Uploads those that are no arrays, to the session of the first array among them.
+
+    If there is no array, uploads to the default session.
+    """
     session = next((each.session for each in given if isinstance(each, Array)), None) or default_session()
     return [each if isinstance(each, Array) else session.array(each) for each in given]
 

@@ -32,7 +32,10 @@ _PYTHON_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float64}
 
 
 def dtype_of(given: Any) -> DType:
-    """The dtype that `given` names: our own, a name, a Python type, or anything NumPy accepts. Raises DtypeError."""
+    """Returns the dtype that `given` names. Raises DtypeError.
+
+    `given` is a DType, a name, a Python type, or anything that NumPy accepts as a dtype.
+    """
     if isinstance(given, DType):
         return given
     if isinstance(given, str) and given in dtypes.BY_NAME:
@@ -47,12 +50,12 @@ def dtype_of(given: Any) -> DType:
 
 
 def axis_of(axis: SupportsIndex, rank: int) -> int:
-    """`axis`, a Python or NumPy integer, counted from the front. Raises ShapeError."""
+    """Returns `axis`, a Python or NumPy integer, as counted from the front. Raises ShapeError."""
     return shapes.normalise_axis(operator.index(axis), rank)
 
 
 def axes_of(axis: Axis, rank: int) -> Shape:
-    """The axes of a reduction: ascending, counted from the front; None means all. Raises ShapeError."""
+    """Returns the axes of a reduction, ascending and counted from the front. None means all axes. Raises ShapeError."""
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, int):
@@ -64,7 +67,7 @@ def axes_of(axis: Axis, rank: int) -> Shape:
 
 
 def integers_of(given: SupportsIndex | Iterable[SupportsIndex]) -> Sequence[SupportsIndex]:
-    """One integer or several, as a sequence. Raises TypeError."""
+    """Returns one integer or several as a sequence. Raises TypeError."""
     if isinstance(given, tuple | list):
         return given
     try:
@@ -76,14 +79,14 @@ def integers_of(given: SupportsIndex | Iterable[SupportsIndex]) -> Sequence[Supp
 
 
 def shape_of(given: SupportsIndex | Sequence[int]) -> Shape:
-    """The shape given as an integer or a sequence of integers. Raises ShapeError."""
+    """Returns the shape that an integer or a sequence of integers gives. Raises ShapeError."""
     return shapes.check([operator.index(dim) for dim in integers_of(given)])
 
 
 def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[float] = ()) -> R:
     """Records the reduction `name` over `axis`; `scalars` are the operands behind the array."""
     op, rank = BY_NAME[name], len(x._spec.shape)
-    if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # NumPy allows it for these ops only
+    if not rank and axis in (0, -1) and op.category is Category.REDUCTION:  # NumPy allows this axis for these ops
         axis = None
     attributes = (axes_of(axis, rank), bool(keepdims))
     if not scalars:
@@ -93,14 +96,17 @@ def reduce(name: str, x: R, axis: Axis, *, keepdims: bool, scalars: Sequence[flo
 
 
 def reduce_nothing(op: Op, x: R, axis: Axis, value: float, *, keepdims: bool) -> R:
-    """The result of `reduce` for an `x` without elements: `value` everywhere. The op itself refuses such operands."""
+    """Records `value` everywhere as the reduction of an `x` without elements. The op itself refuses such an `x`."""
     shape = shapes.reduce(x._spec.shape, axes_of(axis, len(x._spec.shape)), keepdims=keepdims)
     dtype = op.dtype_rule((x._spec.dtype,), ()).result
     return create(type(x), x._recorder.owner.recorder(), BY_NAME["full"], ((dtype, value),), (shape, dtype.code))
 
 
 def correction_of(correction: float, ddof: float) -> float:
-    """The number that `var` subtracts from the number of elements. Raises ArgumentError if both names are given."""
+    """Returns the number that `var` subtracts from the number of elements.
+
+    Raises ArgumentError if it is given under both names.
+    """
     if correction and ddof:
         raise ArgumentError(f"correction = {correction} and ddof = {ddof} are two names of one number; give one")
     return float(correction or ddof)
@@ -123,7 +129,7 @@ def arg_reduce(name: str, x: R, axis: int | None, *, keepdims: bool) -> R:
 
 
 def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
-    """`x` in another dtype; `x` itself if it has that dtype already and `copy` is False."""
+    """Returns `x` in another dtype, or `x` itself if it has that dtype already and `copy` is False."""
     wanted = dtype_of(dtype)
     if wanted is x._spec.dtype and not copy:
         return x
@@ -131,7 +137,7 @@ def astype(x: R, dtype: Any, *, copy: bool = True) -> R:
 
 
 def reshape(x: R, shape: int | Sequence[int]) -> R:
-    """The elements of `x` in another shape. One dim may be −1: it is computed from the others."""
+    """Returns the elements of `x` in another shape. One dim may be −1: it is computed from the others."""
     dims = [operator.index(dim) for dim in integers_of(shape)]
     if -1 in dims:
         dims = _fill_in(dims, x._spec.shape)
@@ -139,7 +145,7 @@ def reshape(x: R, shape: int | Sequence[int]) -> R:
 
 
 def transpose(x: R, axes: Sequence[int] | None = None) -> R:
-    """`x` with its axes in the order of `axes`; reversed if None."""
+    """Returns `x` with its axes in the order of `axes`, or in reverse order if `axes` is None."""
     rank = len(x._spec.shape)
     order = range(rank - 1, -1, -1) if axes is None else (axis_of(axis, rank) for axis in integers_of(axes))
     return apply_to_one(BY_NAME["transpose"], x, (tuple(order),))
@@ -167,7 +173,7 @@ def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError)
     """Records `op` with Python integers that the operands' integer dtype cannot hold, as NumPy does.
 
     A comparison has one answer for all elements. An op that computes in another dtype, such as division, converts the
-    integer to that dtype. For other ops, and for such an integer in a list, raises `overflow`.
+    integer to that dtype. Other ops raise `overflow`, and so does such an integer in a list.
     """
     if not all(isinstance(operand, (Recorded, np.generic, *PYTHON_SCALARS)) for operand in operands):
         raise overflow
@@ -181,7 +187,7 @@ def apply_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError)
 
 
 def _compare_beyond_range(op: Op, operands: Sequence[Any], overflow: OverflowError) -> Any:
-    """The answer is the same for all elements, so it is found by comparing with 0."""
+    """Records the answer. It is the same for all elements, so it is found with 0 in place of the array."""
     x = next(operand for operand in operands if isinstance(operand, Recorded))
     if not x._spec.dtype.is_integer:
         raise overflow
@@ -200,19 +206,19 @@ def check_exponent(base: Any, exponent: Any) -> None:
 
 
 def no_integer(dtype: DType, exponent: int) -> ArgumentError:
-    """The error for integers of `dtype` to a negative power."""
+    """Returns the error for integers of `dtype` to a negative power."""
     return ArgumentError(f"{dtype.name} to the power of {exponent} is no integer; cast with astype first")
 
 
 def _in_dtype(value: int, dtype: DType) -> Any:
     if dtype.is_boolean:
         return bool(value)
-    with np.errstate(over="ignore"):  # a value too large for a half becomes infinite, as in NumPy
+    with np.errstate(over="ignore"):  # a value too large for float16 becomes infinite, as in NumPy
         return dtypes.to_numpy(dtype).type(float(value))
 
 
 def _dtypes_of(operands: Sequence[Any]) -> tuple[DType, ...]:
-    """The dtypes of an op's operands. Python scalars adapt to the other operands."""
+    """Returns the dtypes of an op's operands. Python scalars adapt to the other operands."""
     strong = [_strong_dtype(operand) for operand in operands]
     beside = dtypes.promote_all(dtype for dtype in strong if dtype is not None)
     return tuple(
@@ -228,7 +234,7 @@ def _strong_dtype(operand: Any) -> DType | None:
 
 
 def round_to(x: R, decimals: SupportsIndex) -> R:
-    """`x` rounded to `decimals` places, halves to even; negative `decimals` round to tens, hundreds, …"""
+    """Rounds `x` to `decimals` places, with ties to even. Negative `decimals` round to tens, hundreds, …"""
     places = operator.index(decimals)
     dtype = x._spec.dtype
     if places == 0 or (places > 0 and not dtype.is_floating):
@@ -245,14 +251,17 @@ def broadcast_to(x: R, shape: int | Sequence[int]) -> R:
 
 
 def take(x: R, indices: Any, axis: int) -> R:
-    """The elements at `indices`. Negative ones count from the back; those out of range mean the first or the last."""
+    """Returns the elements at `indices`.
+
+    Negative indices count from the back. Indices out of range mean the first or the last element.
+    """
     axis = axis_of(axis, len(x._spec.shape))
     result: R = apply(BY_NAME["take"], (x, from_the_front(indices, x._spec.shape[axis])), (axis,))
     return result
 
 
 def from_the_front(indices: R, length: int) -> R:
-    """Indices counted from the front of an axis of `length`; negative ones in `indices` count from the back."""
+    """Returns `indices` counted from the front of an axis of `length`; negative `indices` are counted from the back."""
     if not indices._spec.dtype.is_integer:
         raise DtypeError(f"indices have dtype {indices._spec.dtype.name}, not an integer one")
     if not indices._spec.dtype.is_signed:

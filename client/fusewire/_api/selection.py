@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Recorded)
 
 
 def get_item(x: R, key: Any, as_array: Callable[[Any], R]) -> R:
-    """`x[key]`. `as_array` uploads indices, unless they already are an array of the session."""
+    """Records `x[key]`. `as_array` uploads indices, unless they already are an array of the session."""
     index = indexing.read_window(key, x._spec.shape) or indexing.read_index(key, x._spec.shape)
     if index.region is not None:
         x = region_of(x, index.region, index.starts)

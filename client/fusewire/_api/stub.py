@@ -22,7 +22,7 @@ from fusewire._api.operations import Axis
 
 
 def stub_of(functions: Mapping[str, Any]) -> str:
-    """The text of a stub file with the parameters and docstrings of these functions."""
+    """Returns the text of a stub file with the parameters and docstrings of these functions."""
     names = "".join(f'    "{name}",\n' for name in functions)
     return f"{_HEAD}__all__ = [\n{names}]\n" + "".join(map(_declaration, functions.values()))
 

@@ -11,12 +11,12 @@ If the user reads a value at the same op of each body, the cutter rotates the bo
 read cuts no body in two. Where a read stands in the body depends only on the ops, and never on their timing.
 
 A boundary is *settled* when one more body has been recorded behind it. By then the loop has assigned its variables
-anew, so the set of dead results no longer changes. A body whose end is not settled becomes a piece by itself, because
-other results of it may be live.
+anew, so the set of dead results no longer changes. A body whose end is not settled may have other live results than
+the settled bodies, so it becomes a piece by itself.
 
-A piece also ends with a run of the loop (`loop_runs`). Once all runs are known to have one length, a piece holds whole
-runs, and the number of runs is a power of two. Such a piece is settled when one more run has been recorded behind it.
-If a run was cut in two, the rest of the run is cut by bodies.
+A piece also ends where a run of the loop ends (see `loop_runs`). Once all runs are known to have one length, a piece
+holds whole runs, and the number of runs is a power of two. Such a piece is settled when one more run has been recorded
+behind it. If a run was cut in two, the rest of the run is cut by bodies.
 
 The cutter remembers bodies, so it recognises a loop that comes again by the loop's first whole body. A loop that is too
 long for a segment is cut by its inner loops, if these make up most of the loop.
@@ -45,13 +45,13 @@ HISTORY_OPS = 4096
 KNOWN_BODIES = 32
 
 _LONGEST_BODY_OPS = HISTORY_OPS // 2  # a loop is found once two bodies of it are recorded
-_READS_THAT_TURN = 2  # at one op of the body: a single read may be at the end of the loop
+_READS_THAT_TURN = 2  # so many reads at one op of the body rotate it; a single read may stand at the end of the loop
 
 
 class Reach(Enum):
     """How much of the unsent ops may be cut now."""
 
-    SETTLED = "settled"  # whole bodies at settled boundaries
+    SETTLED = "settled"  # whole bodies up to a settled boundary; outside a loop, fragments of FRAGMENT_OPS
     PAUSED = "paused"  # all but an incomplete body at the end: recording has paused
     AGED = "aged"  # all: the ops have waited for long
     EVERYTHING = "everything"  # all: the user has asked for a value
@@ -61,8 +61,8 @@ class Piece(NamedTuple):
     """The next ops to become a segment."""
 
     ops: int
-    bodies: int = 0  # whole ones; 0 in a fragment
-    run_bodies: int = 1  # bodies of a run, if the piece is of whole runs
+    bodies: int = 0  # the number of whole bodies; 0 in a fragment
+    run_bodies: int = 1  # bodies of each run, if the piece consists of whole runs; else 1
 
     @property
     def is_fragment(self) -> bool:
@@ -74,17 +74,20 @@ class Piece(NamedTuple):
 
 
 class Past(NamedTuple):
-    """The last records, sent or not, and the number of the first of these."""
+    """The last records, sent or not; `first` is the number of the first record."""
 
     records: list[Record]
     first: int
 
 
-LookBack = Callable[[int], Past]  # how many records
+LookBack = Callable[[int], Past]  # takes the number of records to return
 
 
 class Cutter:
-    """Decides for one recorder and remembers its loops. Not thread-safe. An op is given as its signature number."""
+    """Decides where the segments of one recorder end, and remembers its loops. Ops are given as signature numbers.
+
+    Not thread-safe.
+    """
 
     def __init__(self) -> None:
         self._body: Integers | None = None
@@ -92,22 +95,22 @@ class Cutter:
         self._reads: list[int] = []  # while in a loop: for the last reads, ops from the read to the next body
         self._runs = Runs()
         self._run_bodies = 1  # bodies of a run, once all runs are known to be equal
-        self._rest_bodies = 0  # bodies from the end of the lead to the next run; 0 if a run begins there, or if unknown
-        self._cut_ops = 0  # since the loop began
+        self._rest_bodies = 0  # bodies from the next body to the next run; 0 if both begin together, or if unknown
+        self._cut_ops = 0  # ops cut since the loop began
         self._known = KnownBodies(KNOWN_BODIES)
-        self._unsent: Integers = np.empty(0, np.int64)  # as last seen
-        self._sent = History.empty(HISTORY_OPS)  # as much as a search needs
-        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # of bodies too long for a segment, see _is_of_loops
+        self._unsent: Integers = np.empty(0, np.int64)  # the unsent ops at the last call of `next_piece`
+        self._sent = History.empty(HISTORY_OPS)  # the last sent ops, as many as a search for a loop needs
+        self._of_loops: OrderedDict[bytes, bool] = OrderedDict()  # a body too long for a segment -> see `_is_of_loops`
         self._barren_ops = 0  # the number of unsent ops at the last search that found no loop
 
     def ops_to_boundary(self, least_ops: int) -> int | None:
-        """How many unsent ops the next piece will have if the loop goes on; None while there is no loop."""
+        """Returns how many ops the next piece will have if the loop goes on, or None while there is no loop."""
         if self._body is None:
             return None
         return self._lead_ops or self._next_bodies(len(self._body), least_ops) * len(self._body)
 
     def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
-        """The number of unsent ops at which `next_piece` is to be called again."""
+        """Returns the number of unsent ops at which `next_piece` is to be called again."""
         boundary_ops = self.ops_to_boundary(least_ops)
         if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
@@ -115,7 +118,7 @@ class Cutter:
         return max(boundary_ops + behind_ops, unsent_ops) + 1
 
     def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
-        """False if `next_piece` would return None, or if calling it now would be too early."""
+        """Returns False if `next_piece` would return None, or if there are too few unsent ops to search for a loop."""
         if reach is not Reach.SETTLED:
             return True
         if self._body is None:
@@ -123,9 +126,11 @@ class Cutter:
         return unsent_ops > (self._lead_ops or len(self._body)) + len(self._body)
 
     def next_piece(self, unsent: Integers, reach: Reach, least_ops: int, look_back: LookBack) -> Piece | None:
-        """The first piece of `unsent`, which is not empty, to become a segment; None if all of it should wait.
+        """Returns the first ops of `unsent` that are to become a segment, or None if all unsent ops should wait.
 
-        `least_ops`: while a loop goes on, smaller pieces wait. `look_back` returns the records up to the last unsent.
+        `unsent` is not empty. While a loop goes on, pieces of fewer than `least_ops` ops wait. Outside a loop,
+        fragments wait until there are `least_ops` unsent ops. `look_back` returns the records up to the last unsent
+        one.
         """
         self._unsent = unsent
         if self._is_broken(unsent):
@@ -138,7 +143,7 @@ class Cutter:
         return self._piece_of_loop(self._body, unsent, reach, least_ops)
 
     def cut(self, piece: Piece) -> None:
-        """Notes that `piece`, the last one returned, has become a segment."""
+        """Notes that `piece`, the last piece returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
         lead_ops, rest_bodies = self._lead_ops - piece.ops, self._rest_bodies
         if self._body is not None and lead_ops < 0:
@@ -147,15 +152,15 @@ class Cutter:
                 to_run_ops %= self._run_bodies * len(self._body)
             rest_bodies, lead_ops = divmod(to_run_ops, len(self._body))
         barren_ops, cut_ops = self._barren_ops - piece.ops, self._cut_ops + piece.ops
-        # Assigned together at the end, as a signal handler may raise in between.
+        # All fields are assigned at the end, because a signal handler may raise between two statements.
         self._sent, self._lead_ops, self._rest_bodies = sent, lead_ops, rest_bodies
         self._barren_ops, self._cut_ops = barren_ops, cut_ops
 
     def end_run(self, ends: Sequence[int], ends_in_runs: Sequence[int]) -> Piece | None:
-        """A shorter piece than the last one returned, if a run ends within that; None if that may stay as it is.
+        """Returns a shorter piece if a run ends within the last piece returned, or None if that piece may stay whole.
 
-        `ends`: the ends of runs within the piece, in ops from its beginning. `ends_in_runs`: those of them that end
-        the piece even if it is of whole runs.
+        `ends` are the ends of runs within the piece, in ops from the beginning of the piece. `ends_in_runs` are the
+        ends that shorten the piece even if it consists of whole runs.
         """
         assert self._body is not None
         length = len(self._body)
@@ -174,7 +179,7 @@ class Cutter:
         return self._largest_piece(length, self._rest_bodies)
 
     def note_end(self, reach: Reach) -> None:
-        """Notes that all ops are cut. After two reads at one op of the body, bodies are rotated to end with this op."""
+        """Notes that all ops are cut. After two reads at one op of the body, rotates the body to end with this op."""
         if reach is not Reach.EVERYTHING or self._body is None:
             return
         lead = self._lead_ops
@@ -207,7 +212,7 @@ class Cutter:
         return self._largest_piece(length, ready)
 
     def _next_bodies(self, length: int, least_ops: int) -> int:
-        """The bodies of the next piece, if the loop goes on."""
+        """Returns how many bodies the next piece will have if the loop goes on."""
         rest, run_bodies = self._rest_bodies, self._run_bodies
         if rest % run_bodies:
             return _power_of_two_up_to(rest % run_bodies)
@@ -215,17 +220,17 @@ class Cutter:
         return run_bodies * (min(runs, _power_of_two_up_to(rest // run_bodies)) if rest else runs)
 
     def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
-        """`ends`: the ends of runs, in ops from the first unsent op."""
+        """Notes the ends of runs, which are given in ops from the first unsent op."""
         self._runs.note([self._cut_ops + end for end in ends])
         run_ops = self._runs.equal_ops
         self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
 
     def _settling_bodies(self) -> int:
-        """The bodies that must be recorded behind the next piece to settle its last body or run."""
+        """Returns how many bodies must be recorded behind the next piece to settle its last body or run."""
         return 1 if self._rest_bodies % self._run_bodies else self._run_bodies
 
     def _largest_piece(self, length: int, bodies: int) -> Piece:
-        """The largest piece of at most `bodies` bodies: of whole runs, or else within the run that has begun."""
+        """Returns the largest piece of at most `bodies` bodies: whole runs, or a part of the run that has begun."""
         rest, run_bodies = self._rest_bodies, self._run_bodies
         part = rest % run_bodies
         size = 1 if part or bodies < run_bodies else run_bodies
@@ -240,7 +245,7 @@ class Cutter:
         return not _begins_with(self._body, following)
 
     def _leave(self, unsent: Integers, look_back: LookBack) -> None:
-        """Leaves the loop, which has ended; if it was an inner loop, finds the outer loop that fits in a segment."""
+        """Leaves the loop, which has ended. Enters its outer loop if that fits in a segment, or else any other loop."""
         assert self._body is not None
         left, self._body = self._body, None
         self._known.drop(left)
@@ -251,7 +256,7 @@ class Cutter:
             self._enter(unsent, look_back, may_be_new=is_in_any)
 
     def _enter(self, unsent: Integers, look_back: LookBack, *, may_be_new: bool = True) -> None:
-        """Recognises a known loop, or finds a new one."""
+        """Enters a known loop that occurs in the unsent ops, or else searches for a new loop."""
         known = self._known.find_in(unsent)
         if known is not None:
             self._begin(known.body, known.place)
@@ -259,7 +264,7 @@ class Cutter:
             self._search(unsent, look_back, longest=_LONGEST_BODY_OPS)
 
     def _search(self, unsent: Integers, look_back: LookBack, *, longest: int) -> bool:
-        """Enters a new loop with a body of at most `longest` ops, if there is one. False if there is no loop at all."""
+        """Enters a new loop with a body of at most `longest` ops, if any. Returns False if there is no loop at all."""
         signatures = np.concatenate((self._sent.items, unsent))[-HISTORY_OPS:]
         period = find_period(signatures, _LONGEST_BODY_OPS)
         if period is None:
@@ -277,9 +282,9 @@ class Cutter:
         return True
 
     def _is_of_loops(self, body: Integers) -> bool:
-        """Whether inner loops make up most of a long body.
+        """Returns whether inner loops make up at least half of a long body.
 
-        The answer takes long to compute and is remembered, also for rotations of the body.
+        The answer takes long to compute, so it is remembered. It also holds for rotations of the body.
         """
         raw = body.tobytes()
         known = next((known for known in self._of_loops if _is_rotation(known, raw)), raw)
@@ -297,9 +302,9 @@ class Cutter:
 
 
 def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
-    """As much of `piece` as one program may hold: fewer bodies, else a part of a body; one op at least.
+    """Returns as much of `piece` as one program may hold: fewer bodies, or else a part of one body, at least one op.
 
-    `ends`: for each op of the piece, the number of operands of the ops up to it, its own included.
+    `ends` holds for each op of the piece the number of operands of all ops up to and including this op.
     """
     fitting = max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1)
     if fitting >= piece.ops:
@@ -318,7 +323,7 @@ def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
 
 
 def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
-    """How many unsent ops precede the first body, if one body begins `tail_ops` before the end."""
+    """Returns how many unsent ops precede the first body, if the last `tail_ops` ops begin a body."""
     usable = min(unsent_ops, period.coverage)
     if usable < tail_ops:
         return unsent_ops - tail_ops + period.length
@@ -327,7 +332,7 @@ def _lead(unsent_ops: int, period: Period, tail_ops: int) -> int:
 
 
 def _count_looped(body: Integers, signatures: Integers) -> int:
-    """How many ops at the beginning of `signatures` repeat `body`; the last body may be incomplete."""
+    """Returns how many ops at the beginning of `signatures` repeat `body`; the last body may be incomplete."""
     length = len(body)
     head = signatures[:length]
     if not _begins_with(body, head):
@@ -340,18 +345,18 @@ def _count_looped(body: Integers, signatures: Integers) -> int:
 
 
 def _begins_with(body: Integers, head: Integers) -> bool:
-    """Compares bytes: on the short arrays that are usual, NumPy's comparison takes ten times as long."""
+    """Returns whether `body` begins with `head`. Compares bytes: on short arrays NumPy takes ten times as long."""
     return head.tobytes() == body[: len(head)].tobytes()
 
 
 def _is_rotation(known: bytes, body: bytes) -> bool:
-    """Whether `body` is a rotation of `known`: both are bodies of one loop."""
+    """Returns whether `body` is a rotation of `known`, so that both are bodies of one loop."""
     return len(known) == len(body) and place_of(known, body * 2) is not None
 
 
 @cache
 def _least_repeats(length: int, least_ops: int) -> int:
-    """How many bodies of that length make the smallest segment that is sent while the loop goes on."""
+    """Returns how many bodies of `length` ops make the smallest segment that is sent while the loop goes on."""
     return min(_power_of_two_from(-(-least_ops // length)), _largest_repeats(length))
 
 

@@ -1,4 +1,4 @@
-"""The session of functions that get no array operand. `fusewire._connect` provides it; this file only asks for it."""
+"""Gives the default session to functions that get no array operand. `fusewire._connect` provides this session."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def set_provider(provider: Callable[[], Owner]) -> None:
 
 
 def default_session() -> Owner:
-    """The default session. Raises what connecting raises."""
+    """Returns the default session. Raises any error that connecting raises."""
     return _providers[0]()

@@ -1,4 +1,4 @@
-"""The last items of a growing sequence, always readable as one contiguous array."""
+"""Keeps the last items of a growing sequence, always readable as one contiguous array."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _CAPACITY = 4  # times the number of kept items; a larger buffer means that item
 
 
 class History(NamedTuple):
-    """A history does not change for its readers. Its successor writes into the same buffer, but only behind its end.
+    """A history does not change when it gets a successor, which writes into the same buffer, but only behind its end.
 
-    A history stays valid until it gets a second successor, because this writes over the items of the first successor.
+    A second successor of a history writes over the items of the first successor, which must not be used any more.
     """
 
     buffer: Integers
@@ -27,11 +27,11 @@ class History(NamedTuple):
 
     @property
     def items(self) -> Integers:
-        """The last `most` items, or fewer if there have been fewer."""
+        """Returns the last `most` items, or fewer if there have been fewer."""
         return self.buffer[max(self.end - self.most, 0) : self.end]
 
     def followed_by(self, items: Integers) -> Self:
-        """The history with `items` added at its end. It is nearly always in the same buffer."""
+        """Returns the history with `items` added at its end, nearly always in the same buffer."""
         end = self.end + len(items)
         if end > len(self.buffer):
             return self._in_new_buffer(items)

@@ -27,11 +27,11 @@ class Found(NamedTuple):
 
 
 class KnownBodies:
-    """The `most` bodies that were added last, each once."""
+    """Holds the `most` bodies that were added last, each once."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._openings: OrderedDict[bytes, int | None] = OrderedDict()  # the openings, by the bytes of their bodies
+        self._openings: OrderedDict[bytes, int | None] = OrderedDict()  # the bytes of a body -> its opening
 
     def add(self, body: Integers) -> None:
         raw = body.tobytes()
@@ -46,7 +46,7 @@ class KnownBodies:
         self._openings.pop(body.tobytes(), None)
 
     def find_in(self, signatures: Integers) -> Found | None:
-        """The known body that begins first in `signatures`. If several begin at the same op, the longest of them."""
+        """Returns the known body that begins first in `signatures`: the longest, if several begin at the same op."""
         raw, openings = signatures.tobytes(), self._openings_in(signatures)
         found = [
             (place, -len(body), body)
@@ -59,7 +59,7 @@ class KnownBodies:
         return Found(place, np.frombuffer(body, np.int64))
 
     def _openings_in(self, signatures: Integers) -> set[int]:
-        """The openings of known bodies that occur in `signatures`."""
+        """Returns the openings of known bodies that occur in `signatures`."""
         known = np.array(sorted({opening for opening in self._openings.values() if opening is not None}), np.int64)
         if not len(known) or len(signatures) < _OPENING_OPS:
             return set()
@@ -69,7 +69,7 @@ class KnownBodies:
 
 
 def place_of(body: bytes, signatures: bytes) -> int | None:
-    """The index of the first occurrence of a body. Both arguments are the bytes of int64 arrays."""
+    """Returns the index of the first occurrence of a body, or None. Both arguments are the bytes of int64 arrays."""
     at = signatures.find(body)
     while at != -1 and at % _ITEM_BYTES:
         at = signatures.find(body, at + 1)
@@ -81,6 +81,6 @@ def _opening_of(body: Integers) -> int | None:
 
 
 def _openings_of(signatures: Integers) -> Integers:
-    """For each index, the hash of the eight ops that begin there. The hash is a weighted sum modulo 2^64."""
+    """Returns for each index the hash of the eight ops that begin there. The hash is a weighted sum modulo 2^64."""
     openings: Integers = np.correlate(signatures, _WEIGHTS, "valid")
     return openings

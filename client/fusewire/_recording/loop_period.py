@@ -11,7 +11,7 @@ import numpy as np
 from fusewire._recording.signature import signature_of
 from fusewire._recording.tape import Integers, Record, flatten, places_of_signatures
 
-LEAST_COVERAGE = 64  # ops: a few equal layers within a loop's body repeat too, but over fewer ops
+LEAST_COVERAGE = 64  # ops that a loop covers at least; equal layers within a body repeat too, but cover fewer ops
 MOST_TRIES = 256
 # Distances from the last item. All distances are below half the least coverage, so the items at these distances repeat
 # in every period. The farthest item is compared first, because equal layers within a body make near items equal at many
@@ -27,9 +27,9 @@ class Period(NamedTuple):
 
 
 def find_period(items: Integers, longest: int) -> Period | None:
-    """The period of at most `longest` items that covers the longest tail of `items`.
+    """Returns the period of at most `longest` items that covers the longest tail of `items`.
 
-    If several periods cover equally long tails, the shortest of these periods.
+    If several periods cover equally long tails, returns the shortest of these periods.
     """
     if len(items) < LEAST_COVERAGE:
         return None
@@ -41,26 +41,25 @@ def find_period(items: Integers, longest: int) -> Period | None:
         place += 1
         if _repeats(items, length, max(2 * length, LEAST_COVERAGE, best.coverage + 1)):
             best = Period(length, _coverage(items, length))
-            # By the theorem of Fine and Wilf a period up to this one is a multiple of `best.length`: it covers no more.
+            # By the theorem of Fine and Wilf, a period up to the length given here is a multiple of `best.length`.
+            # Such a period covers no more than `best`, so it is skipped.
             place = bisect_right(lengths, best.coverage - best.length, lo=place)
     return best if best.length else None
 
 
 def choose_rotation(records: Sequence[Record], first: int) -> int:
-    """The index in `records`, which are two bodies of a loop, of the op with which its body shall begin.
+    """Chooses the op with which the loop's body shall begin. Returns the op's index in `records`, which are two bodies.
 
-    `first` is the number of the first record. The choice depends on the loop alone, not on where in it the records
-    begin: first the ops before which the fewest values cross from earlier ops to later ones, then products, then the
-    canonical order of signatures.
+    `first` is the number of the first record. The choice depends only on the loop, and not on the op with which the
+    records begin. It prefers ops before which the fewest values cross from earlier ops to later ops, then matrix
+    products, then ops that come first in the canonical order of signatures.
     """
     length = len(records) // 2
-    second = flatten(
-        records[length:]
-    )  # has all signatures of the loop, and names the values that it takes of the first
+    second = flatten(records[length:])  # has all signatures of the loop, and the handles taken from the first body
     places = places_of_signatures(second)
     crossing = _values_crossing(second, places, first, length)
     ranks = _ranks(second[places])
-    candidates = np.flatnonzero(crossing == crossing.min())  # in a chain of ops these are all
+    candidates = np.flatnonzero(crossing == crossing.min())  # in a chain of ops, all ops of the body
     firsts = ranks[candidates]
     beginnings: list[int] = candidates[firsts == firsts.min()].tolist()
     ranked = 2 * ranks.astype(">u4").tobytes()  # big-endian, so that bytes compare as the numbers do
@@ -68,7 +67,7 @@ def choose_rotation(records: Sequence[Record], first: int) -> int:
 
 
 def ops_in_loops(body: Integers, longest: int) -> int:
-    """How many ops of `body` belong to inner loops whose bodies have at most `longest` ops."""
+    """Returns how many ops of `body` belong to inner loops whose bodies have at most `longest` ops."""
     is_in_loop = np.zeros(len(body), bool)
     for end in range(LEAST_COVERAGE, len(body) + 1, LEAST_COVERAGE // 2):
         found = find_period(body[:end], longest)
@@ -78,7 +77,10 @@ def ops_in_loops(body: Integers, longest: int) -> int:
 
 
 def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
-    """Candidate periods, ascending: distances from the last item to equal items, preceded by equal items."""
+    """Returns possible periods, ascending.
+
+    They are the distances from the last item to equal items before which the items at `_PROBES` are equal too.
+    """
     last = len(items) - 1
     first = max(last - min(longest, len(items) // 2), *_PROBES)
     places = np.flatnonzero(items[first:last] == items[last]) + first
@@ -89,7 +91,7 @@ def _lengths_worth_a_try(items: Integers, longest: int) -> list[int]:
 
 
 def _repeats(items: Integers, length: int, coverage: int) -> bool:
-    """Whether the last `coverage` items repeat every `length`. As bytes, so that comparing stops at a difference."""
+    """Returns whether the last `coverage` items repeat after `length`. Compares bytes, which stops at a difference."""
     tail = items[-coverage:]
     return tail[length:].tobytes() == tail[:-length].tobytes()
 
@@ -101,7 +103,7 @@ def _coverage(items: Integers, length: int) -> int:
 
 
 def _ranks(signatures: Integers) -> Integers:
-    """The rank of each of `signatures` in the canonical order, which is the same in every process."""
+    """Returns the rank of each of `signatures` in the canonical order, which is the same in every process."""
     ordered = sorted(set(signatures.tolist()), key=lambda number: signature_of(number).canonical)
     rank = np.empty(max(ordered) + 1, np.int64)
     rank[ordered] = np.arange(len(ordered))
@@ -109,10 +111,10 @@ def _ranks(signatures: Integers) -> Integers:
 
 
 def _values_crossing(second: Integers, places: Integers, first: int, length: int) -> Integers:
-    """For each op of the body, how many values made before it are used by it or behind it.
+    """Returns for each op of the body how many values that are made before the op are used by this op or later ops.
 
-    `second` holds the records of the second of two bodies, which begin at `places`. `first` is the number of the first
-    op of the first body.
+    `second` holds the flattened records of the second of two bodies, and `places` the index at which each record
+    begins. `first` is the number of the first op of the first body.
     """
     lifetimes = _lifetimes(second, places, first, length)
     sources = np.flatnonzero(lifetimes)
@@ -123,7 +125,7 @@ def _values_crossing(second: Integers, places: Integers, first: int, length: int
 
 
 def _lifetimes(second: Integers, places: Integers, first: int, length: int) -> Integers:
-    """How many ops after it is made each value of the body is last used, seen from the second body; 0 if never."""
+    """Returns for each value of the body how many ops lie from its own op to its last use in the second body, or 0."""
     is_signature = np.zeros(len(second), bool)
     is_signature[places] = True
     user = np.cumsum(is_signature) + (length - 1)

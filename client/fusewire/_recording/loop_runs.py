@@ -2,10 +2,10 @@
 
 If a function loops 20 times and is called again and again, its ops look like one endless loop, and each call is a *run*
 of 20 bodies. Signatures do not show where a run ends. But a run ends before a body that takes a value which the body
-before did not make. A run also ends behind a body of which the user keeps a result that the user drops from most
-bodies. Pieces that end with a run have few different structures, and the server stores only the results that the user
-keeps. Runs that are short and of unequal lengths would give too short pieces. Pieces are then cut as if there were no
-runs.
+before did not make. A run also ends behind a body if the user keeps a result of this body that the user drops from
+most other bodies. Pieces that end with a run have few different structures, and the server stores only the results that
+the user keeps. If runs are short and of unequal lengths, pieces that end with a run would be too short. Pieces are then
+cut as if there were no runs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from fusewire._recording.segments import INSIDE, OUTSIDE, Flags
 from fusewire._recording.tape import Integers
 
-_KNOWN_ENDS = 5  # of runs: as many as a prediction of the next run needs
-_SHORT_RUN_OPS = 128  # cutting shorter runs into bodies costs more than running a new program op by op
+_KNOWN_ENDS = 5  # how many ends of runs must be known to predict the next end
+_SHORT_RUN_OPS = 128  # to cut shorter runs into pieces costs more than to run a new program op by op
 
 
 class Kept(NamedTuple):
@@ -33,17 +33,18 @@ class Kept(NamedTuple):
     """
 
     of_most: tuple[int, ...]  # op indices within a part, ascending
-    of_few: tuple[int, ...]  # op indices of the others, ascending
-    parts_of_few: tuple[int, ...]  # indices of the parts of which such a one is kept, ascending, without the last
+    of_few: tuple[int, ...]  # op indices of the other kept results, ascending
+    parts_of_few: tuple[int, ...]  # indices of the parts with a result in `of_few`, ascending, without the last part
 
 
 _NOTHING_KEPT = Kept((), (), ())
 
 
 def kept_of(kept: Sequence[int], part_ops: int, parts: int) -> Kept:
-    """Sorts `kept`, op indices in a piece of `parts` equal parts, by how many parts they are kept of.
+    """Sorts the kept results of a piece of `parts` equal parts by the number of parts of which they are kept.
 
-    A result kept of the last part alone does not count: the user's variable holds it until the next part is recorded.
+    `kept` are op indices in the piece. A result that is kept only of the last part does not count, because the user's
+    variable holds it until the next part is recorded.
     """
     if not kept:
         return _NOTHING_KEPT
@@ -56,9 +57,9 @@ def kept_of(kept: Sequence[int], part_ops: int, parts: int) -> Kept:
 
 
 def run_ends(key: bytes, bodies: int, kept: Kept) -> tuple[int, ...]:
-    """The ends of runs within a piece, in ops from its beginning, ascending, without the end of the piece.
+    """Returns the ends of runs within a piece, in ops from the beginning of the piece, ascending.
 
-    `key` is that of the piece's structure.
+    The end of the piece is not among them. `key` is the key of the piece's structure.
     """
     anew = _beginning_anew(key, bodies)
     if not kept.parts_of_few:
@@ -69,11 +70,11 @@ def run_ends(key: bytes, bodies: int, kept: Kept) -> tuple[int, ...]:
 
 @lru_cache(maxsize=64)
 def _beginning_anew(key: bytes, bodies: int) -> tuple[int, ...]:
-    """The ops of a structure with which a run begins.
+    """Returns the indices of the ops of a structure with which a run begins.
 
-    Mostly this is the first op of a body: the body takes another value where the body before it takes what its
-    predecessor made. If that other value was made by the same body, the run begins within the body. The second body
-    of a piece never begins a run here: the first takes values from outside the piece in any case.
+    Mostly such an op is the first op of a body. This body takes another value where the body before takes a value that
+    its own predecessor made. If the body itself made that other value, the run begins within the body. The second body
+    of a piece never begins a run here, because the first body takes values from outside the piece in any case.
     """
     cells = np.frombuffer(key, np.int64).reshape(bodies, -1)
     body_ops = _ops_in(cells[0])
@@ -96,23 +97,26 @@ def _is_signature(cells: Integers) -> Flags:
 
 
 class Runs:
-    """The lengths of a loop's runs, from the ends that are known so far."""
+    """Finds the lengths of a loop's runs from the ends that are known so far."""
 
     def __init__(self) -> None:
         self._ends = deque([0], _KNOWN_ENDS)  # in ops since the loop began
 
     def note(self, ends: Iterable[int]) -> None:
-        """`ends`: in ops since the loop began, ascending; they may repeat earlier ones."""
+        """Notes the ends of runs, in ops since the loop began, ascending. Some of them may have been noted before."""
         self._ends.extend([end for end in ends if end > self._ends[-1]])
 
     @property
     def equal_ops(self) -> int | None:
-        """How many ops each run has; None until enough ends are known. A divisor, as some ends are not seen."""
+        """Returns how many ops each run has, or None until enough ends are known.
+
+        Some ends are not seen, so this is the greatest common divisor of the distances between known ends.
+        """
         return gcd(*[end - begin for begin, end in pairwise(self._ends)]) if self._are_known else None
 
     @property
     def are_short(self) -> bool:
-        """Whether the last runs had fewer than 128 ops on average."""
+        """Returns whether the last runs had fewer than 128 ops on average."""
         return self._are_known and self._ends[-1] - self._ends[0] < _SHORT_RUN_OPS * (_KNOWN_ENDS - 1)
 
     @property

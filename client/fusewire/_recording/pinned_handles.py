@@ -1,4 +1,4 @@
-"""Pins a handle that an op of another thread takes: its death is not reported before that op is sent.
+"""Pins a handle that an op of another thread takes, so that its death is not reported before that op is sent.
 
 The array object alone does not keep its handle alive: `x[i] = v` may give it another handle at any time. So the op
 keeps a pin. The pin is listed by the recorder that minted the handle, which checks its pins before it reports deaths.
@@ -6,11 +6,11 @@ keeps a pin. The pin is listed by the recorder that minted the handle, which che
 
 from __future__ import annotations
 
-PinnedHandles = dict[int, int]  # of one recorder: the pinned handle by the identity of its pin
+PinnedHandles = dict[int, int]  # of one recorder: the identity of a pin -> the pinned handle
 
 
 class HandlePin:
-    """Listed while it exists. Adding and removing are one dict operation each: safe on any thread without a lock."""
+    """Is listed while it exists. One dict operation adds or removes it, which is safe on any thread without a lock."""
 
     __slots__ = ("_pins",)
 
@@ -19,7 +19,7 @@ class HandlePin:
         pins[id(self)] = handle
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105  # `suppress` is an object, of a kind that a signal handler may raise within
+        try:  # noqa: SIM105  # `suppress` runs Python code, in which a signal handler may raise
             self._pins.pop(id(self), None)
         except AttributeError:
             pass  # a signal handler raised before the pin was listed

@@ -1,9 +1,9 @@
-"""Recording an op: from operands to a record on the tape and an object for the result.
+"""Records an op: appends a record to the tape, and makes an object for the result.
 
 `binary` and `unary` make the functions that operators call. The fast path of such a function applies no shape or dtype
 rule. Dict look-ups find the signature by the specs of the operands, one list operation appends the record, and one
 comparison with the recorder's checkpoint tells whether the recorder has more to do. Unusual operands (an array of
-another thread, an upload, an unusual scalar) take a slow path, which ends in `apply`.
+another thread, data to be uploaded, a NumPy scalar) take a slow path, which ends in `apply`.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def binary(  # noqa: C901  # the fast path is one function: a further call would
     is_reflected: bool = False,
     checked: Callable[[DType, Canonical], Canonical] | None = None,
 ) -> Callable[[R, Any], R]:
-    """The function that records `op` of two operands. If `is_reflected`, its first argument is the right operand.
+    """Returns the function that records `op` of two operands. If `is_reflected`, `self` is the right operand.
 
     `checked` is given for an op that refuses some Python scalars. It takes a dtype and the function that converts
-    scalars to this dtype. It returns a function that converts scalars too, but refuses those that the op refuses.
+    scalars to this dtype. It returns a function that does the same, but raises for scalars that the op refuses.
     """
     # Keyed by the spec of `self`, then by the spec or type of `other`. Two look-ups take half the time of one
     # look-up of a pair.
@@ -110,7 +110,7 @@ def binary(  # noqa: C901  # the fast path is one function: a further call would
 
 
 def unary(op: Op, attributes: Attributes = ()) -> Callable[[R], R]:
-    """The function that records `op` of one array, with these attributes."""
+    """Returns the function that records `op` of one array, with these attributes."""
     known: dict[ArraySpec, tuple[int, ArraySpec]] = {}
 
     def record_unary(self: R) -> R:
@@ -155,7 +155,7 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
         return record(type(lead), recorder, signature, handles, [*values, *starts])
     finally:
         if pins:
-            # The last op of the tape is the op just recorded or a later one, and a later op is sent no earlier.
+            # The last op of the tape is the op just recorded, or a later op, which is not sent earlier.
             recorder.keep(pins, recorder.tape.end - 1)
 
 
@@ -179,7 +179,7 @@ def create(
 def record(
     kind: type[R], recorder: Recorder, signature: Signature, handles: Sequence[int], values: Sequence[Scalar]
 ) -> R:
-    """Appends one record. Called in the recorder's own thread."""
+    """Appends one record, and returns an object for its result. Called in the recorder's own thread."""
     tape = recorder.tape
     if values:
         handles = (*handles, *_keep_values(tape, values))
@@ -192,7 +192,7 @@ def record(
 
 
 def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
-    """A new object of class `kind` for a handle."""
+    """Makes a new object of class `kind` for a handle."""
     result = _new(kind)
     result._handle = handle
     result._spec = spec
@@ -201,7 +201,7 @@ def adopt(kind: type[R], recorder: Recorder, handle: int, spec: ArraySpec) -> R:
 
 
 def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
-    """Appends values to the tape; returns the operands that refer to them."""
+    """Appends values to the tape. Returns the operands that refer to these values."""
     operands = []
     for value in values:
         tape.values.append(value)
@@ -210,9 +210,9 @@ def _keep_values(tape: Tape, values: Sequence[Scalar]) -> list[int]:
 
 
 def canonical_of(dtype: DType) -> Canonical:
-    """The function that converts a Python scalar to the value of `dtype` that is sent.
+    """Returns the function that converts a Python scalar to the value of `dtype` that is sent.
 
-    It raises OverflowError if the scalar is out of range for `dtype`.
+    This function raises OverflowError if the scalar is out of range for `dtype`.
     """
     if dtype.is_floating:
         return float
@@ -250,7 +250,7 @@ def _learn_weak(
     dtype = dtypes.of_scalar(kind(), spec.dtype)
     signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     computed = signature.result.dtype
-    if dtype.is_integer and computed.is_floating:  # as in a division: then the integer need not fit `dtype`
+    if dtype.is_integer and computed.is_floating:  # as in a division, where the integer need not fit `dtype`
         dtype = computed
         signature = _signature_beside(op, spec, dtype, is_reflected=is_reflected)
     canonical = canonical_of(dtype)
@@ -275,7 +275,7 @@ def _operand_specs(op: Op, operands: Sequence[Operand]) -> tuple[OperandSpec, ..
 
 
 def _dtype_beside(op: Op, operands: Sequence[Operand]) -> DType:
-    """The dtype that Python scalars among the operands adapt to."""
+    """Returns the dtype to which Python scalars among the operands adapt."""
     if op.name == "where":
         operands = operands[1:]
     elif op.name == "assign_slice":
@@ -299,7 +299,7 @@ def _as_python(operand: Scalar | np.generic) -> Any:
 
 
 def _admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
-    """The handle of an operand. If another thread made the operand, pins the handle and sends the op that made it."""
+    """Returns an operand's handle. If another thread made the operand, pins the handle and sends the operand's op."""
     while True:
         producer, handle = array._recorder, array._handle
         if producer is recorder:

@@ -1,11 +1,11 @@
-"""A recorder: holds the ops that one thread records in one session until they are cut into segments.
+"""Holds the ops that one thread records in one session until they are cut into segments.
 
 Which thread may use which field:
 
     tape                          the owning thread appends and replaces, without a lock; any thread reads
-    buried                        finalisers of any thread append; the holder of the lock takes
+    buried                        finalisers of any thread append; the holder of the lock removes
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
-    _kept                         the owning thread adds, any thread drops what is sent: each one dict operation
+    _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
     all others                    the holder of the lock, which is taken once a segment, never for an op
 
@@ -61,39 +61,39 @@ class Owner(Protocol):
 
     @property
     def is_credit_free(self) -> bool:
-        """Whether nothing of the session is in flight."""
+        """Returns whether nothing of the session is in flight."""
 
     @property
     def limits(self) -> wire.Limits:
-        """The server's limits for this session."""
+        """Returns the server's limits for this session."""
 
     def recorder(self) -> Recorder:
-        """The calling thread's recorder."""
+        """Returns the calling thread's recorder."""
 
     def array(self, data: Any, dtype: Any = None) -> Any:
         """Uploads `data`; may wait for credit."""
 
     def fetch(self, array: Any) -> Future[npt.NDArray[Any]]:
-        """A future of the value; may wait for credit."""
+        """Returns a future of the value; may wait for credit."""
 
     def read(self, array: Any, timeout: float | None) -> npt.NDArray[Any]:
-        """Waits for the value. Raises WaitTimeout."""
+        """Waits for the value and returns it. Raises WaitTimeout."""
 
     def check_open(self) -> None:
-        """Raises the reason of the session's end, if it has ended."""
+        """Raises the error that ended the session, if the session has ended."""
 
     def note_unsent(self) -> None:
         """Notes that ops have begun to wait."""
 
     def flush_settled(self, recorder: Recorder) -> bool:
-        """Sends settled pieces; may wait for credit. False if there is no credit and the caller must not wait."""
+        """Sends settled pieces; may wait for credit. Returns False if there is none and the caller must not wait."""
 
     def publish(self, recorder: Recorder, handle: int) -> None:
-        """Sends the op that makes `handle` if it is unsent; may wait for credit."""
+        """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
 
 
 class Draft(NamedTuple):
-    """A segment that is not committed. Drafting changes no state, so a draft may be dropped and made again."""
+    """A segment that is not committed. A draft may be dropped and made again, because its ops still count as unsent."""
 
     piece: Piece
     first: int
@@ -104,14 +104,14 @@ class Draft(NamedTuple):
 
 
 class _Unsent(NamedTuple):
-    """The unsent records as flat integers, up to the op with number `end`."""
+    """The unsent records as flat integers, up to the op before number `end`."""
 
     records: Integers
-    end: int  # the number of the op behind
+    end: int  # the number of the op behind the last record
 
 
 class Recorder:
-    """Created by its session for the thread with the identifier `thread`. `index`: from 1, unique in the session."""
+    """Records for the thread with the identifier `thread`. `index` is 1 or more, and unique in the session."""
 
     __slots__ = (
         "_cutter",
@@ -143,7 +143,7 @@ class Recorder:
         self.thread = thread
         self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
         self.first = index * HANDLES_PER_RECORDER + 1
-        self.sent = self.first  # all ops below are in segments
+        self.sent = self.first  # all ops with smaller numbers are in segments
         self.tape = Tape(self.first - 1, [], 0, [])
         self.buried: list[int] = []
         self.bury: Callable[[int], None] = self.buried.append
@@ -156,7 +156,7 @@ class Recorder:
         self._cutter = Cutter()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
-        self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # pins by the op that needs them, until it is sent
+        self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
         self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
@@ -164,7 +164,10 @@ class Recorder:
     # ---- the recording thread ----
 
     def on_checkpoint(self, number: int) -> None:
-        """Called with the number of the op just recorded, once that is `checkpoint` or more."""
+        """Checks that the session is open, notes the source line of the op just recorded, and sends what is settled.
+
+        `number` is the number of this op. The method is called if `number` is `checkpoint` or more.
+        """
         self.owner.check_open()
         self._source_lines.note(number, user_source_line())
         if number < self._mark:
@@ -175,24 +178,24 @@ class Recorder:
         is_refused = number >= self._next_look and not self.owner.flush_settled(self)
         with self.lock:
             self._trim()
-            # To search all unsent ops at every op would take quadratic time.
+            # If nothing could be sent, looks again at twice as many unsent ops. A look at each op takes quadratic time.
             self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
 
     def keep(self, pins: list[HandlePin], number: int) -> None:
         """Keeps pins of other recorders' handles until op `number` is sent."""
         self._kept[number, id(pins)] = pins
-        if number < self.sent:  # then no later commit may come that would drop the pins
+        if number < self.sent:  # then there may be no later commit to drop the pins
             self._drop_sent_pins()
 
     def mint_upload(self) -> int:
-        """A new handle for an upload. Called in the recording thread only."""
+        """Returns a new handle for an upload. Called in the recording thread only."""
         self._next_upload += 1
         return self._next_upload - 1
 
     # ---- any thread ----
 
     def pin(self, handle: int) -> HandlePin:
-        """Pins `handle`, minted here and alive: its death is not reported while the pin exists."""
+        """Pins `handle`, a live handle that was minted here. Its death is not reported while the pin exists."""
         return HandlePin(self.pinned, handle)
 
     @property
@@ -204,22 +207,22 @@ class Recorder:
         return self.tape.end > self.sent
 
     def is_unsent(self, handle: int) -> bool:
-        """Whether `handle`, minted here, is the result of an op that is in no segment yet."""
+        """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
         return self.sent <= handle < self.tape.end
 
     def source_line(self, number: int) -> str:
-        """The line of the user's code that recorded op `number`, as text; empty if it is not known."""
+        """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
         found = self._source_lines.find(number)
         return "" if found is None else str(found)
 
     def end(self) -> None:
-        """Makes every further op of the recording thread check whether the session is open, which raises."""
+        """Makes every further op of the recording thread check whether the session is open. The check raises."""
         self.checkpoint = 0
 
     # ---- under the lock ----
 
     def draft(self, reach: Reach) -> Draft | None:
-        """The next segment, or None if the unsent ops should wait."""
+        """Drafts the next segment. Returns None if the unsent ops should wait."""
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
@@ -243,7 +246,10 @@ class Recorder:
         return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
 
     def commit(self, draft: Draft) -> None:
-        """Notes that `draft` is sent. The lock has been held since it was made. May be called again if interrupted."""
+        """Notes that `draft` is sent. The lock has been held since `draft` was made.
+
+        May be called again after an interruption.
+        """
         self._dead = draft.liveness.waiting
         self._unsent = self._unsent._replace(records=draft.later)
         if self.sent == draft.first:
@@ -254,7 +260,7 @@ class Recorder:
         self._set_marks()
 
     def take_frees(self) -> list[int]:
-        """Dead handles that no unsent op takes; from now on they count as reported."""
+        """Returns the dead handles that no unsent op takes. From now on they count as reported."""
         self._take_buried(len(self.buried))
         if not len(self._dead):
             return []
@@ -263,7 +269,7 @@ class Recorder:
         return liveness.freed
 
     def due(self, now_ns: int) -> Reach | None:
-        """How much may be cut because of the age of the unsent ops; None if they are too young."""
+        """Returns how much may be cut because of the age of the unsent ops, or None if they are too young."""
         if not self.has_unsent:
             return None
         if self._waiting_since_ns is None:
@@ -274,14 +280,14 @@ class Recorder:
         return Reach.PAUSED if age_ns < _AGE_WITHIN_BODY_NS else Reach.AGED
 
     def ripens_in_ns(self, now_ns: int) -> int:
-        """How many ns until the unsent ops are old enough to be cut: at most the millisecond that ops may wait."""
+        """Returns in how many ns the unsent ops are old enough to be cut: at most the millisecond that ops may wait."""
         if not self.has_unsent or self._waiting_since_ns is None:
             return _AGE_NS
         return self._waiting_since_ns + _AGE_NS - now_ns
 
     @property
     def _least_ops(self) -> int:
-        """The smallest segment worth sending while a loop runs: small if the device idles, else large."""
+        """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
     def _draw(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
@@ -291,7 +297,7 @@ class Recorder:
         return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
 
     def _ending_with_a_run(self, draft: Draft) -> Piece | None:
-        """A shorter piece, if a run of the loop ends within this one and the piece is to end with it; else None."""
+        """Returns a shorter piece if a run that ends within the draft's piece is to end the piece, else None."""
         piece = draft.piece
         if piece.bodies < 2:
             return None
@@ -301,7 +307,7 @@ class Recorder:
         return self._cutter.end_run(ends, in_runs)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """`piece`, or a shorter one if it exceeds the ops or the operands that one program may have."""
+        """Returns `piece`, or a shorter piece if `piece` exceeds the ops or the operands that one program may have."""
         most_ops, most_operands = self.owner.limits.program_ops, self.owner.limits.program_operands
         if piece.ops <= most_ops and _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
             return piece
@@ -309,7 +315,7 @@ class Recorder:
         return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
-        """The structure of a piece. Pieces with the same signatures mostly have the same structure, which is kept."""
+        """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
         key, ops = signatures.tobytes(), len(signatures)
         known = self._patterns.pop(key, None)
         structure = None if known is None else known.match(flat, first, ops)
@@ -331,7 +337,7 @@ class Recorder:
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
     def _without_pinned(self, dead: list[int]) -> list[int]:
-        """The dead handles that are not pinned for an op of another thread; the pinned ones are put back."""
+        """Returns the dead handles that are not pinned for an op of another thread. Puts the pinned handles back."""
         pinned = set(self.pinned.copy().values())
         self.buried.extend([handle for handle in dead if handle in pinned])
         return [handle for handle in dead if handle not in pinned]
@@ -342,7 +348,7 @@ class Recorder:
                 self._kept.pop(key, None)
 
     def _hear(self) -> _Unsent:
-        """Adds the records since the last call to the unsent ones."""
+        """Adds the records since the last call to the unsent records, and returns all of these."""
         tape, (known, heard) = self.tape, self._unsent
         end = tape.end
         if end > heard:
@@ -361,7 +367,7 @@ class Recorder:
             self.tape = trimmed
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
-        """Sets the op at which the recording thread looks next: the first of a segment, or one that settles a piece."""
+        """Sets the op at which `on_checkpoint` acts next: the first op of a segment, or one that settles a piece."""
         sent, end, least_ops = self.sent, self.tape.end, self._least_ops
         boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
         look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
@@ -372,21 +378,21 @@ class Recorder:
 
 
 def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Integers]:
-    """The integers of the first `ops` records, and those of the others."""
+    """Returns the integers of the first `ops` records, and the integers of the other records."""
     end = _end_of(flat, places, ops)
     return flat[:end], flat[end:]
 
 
 def _end_of(flat: Integers, places: Integers, ops: int) -> int:
-    """How many integers the first `ops` records take."""
+    """Returns how many integers the first `ops` records take."""
     return int(places[ops]) if ops < len(places) else len(flat)
 
 
 def _spread(draft: Draft, signatures: Integers) -> Liveness:
-    """The liveness as if the user kept of each body, or run, the results that are kept of most of them.
+    """Returns the liveness as if the user kept of each body or run the results that the user keeps of most of them.
 
     So the pieces of a loop have the same live results, and are one program. Results that are kept of few bodies are
-    included if they are small in all. These occur where runs are too short to end pieces.
+    included if all of these are small together. Such results occur where runs are too short to end pieces.
     """
     piece, liveness = draft.piece, draft.liveness
     if piece.runs < 2 or not liveness.kept:
@@ -399,9 +405,9 @@ def _spread(draft: Draft, signatures: Integers) -> Liveness:
 
 
 def _is_interrupting() -> bool:
-    """Whether this code has interrupted the recording of another op of this thread, which still uses the tape.
+    """Returns whether this code has interrupted this thread in recording another op, which still uses the tape.
 
-    A finaliser or a signal handler that records ops does so.
+    A finaliser or a signal handler that records ops interrupts so.
     """
     users = 0
     callee = sys._getframe(1)
@@ -412,11 +418,11 @@ def _is_interrupting() -> bool:
 
 
 def _is_recording(frame: FrameType) -> bool:
-    # Users have functions named `record` too.
+    # The module is compared too, because users may have functions named `record`.
     return frame.f_code.co_name in _RECORDING and frame.f_globals.get("__name__") == _RECORDING_MODULE
 
 
 def _is_slow_path(callee: FrameType) -> bool:
-    """Whether the function that was called records the op in place of its caller, which no longer uses the tape."""
+    """Returns whether `callee` records the op in place of its caller, which then no longer uses the tape."""
     module = str(callee.f_globals.get("__name__"))
     return module.startswith(_PACKAGE) and callee.f_code.co_name != "on_checkpoint"

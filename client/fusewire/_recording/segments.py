@@ -15,25 +15,25 @@ import numpy.typing as npt
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 
-# The integers of a structure. Signature numbers lie below INSIDE.
-INSIDE = FIRST_HANDLE  # + the index of the op that made the operand
-OUTSIDE = 2 * FIRST_HANDLE  # + the index of the input
-VALUE = -1  # for every scalar and slice start
-_FEW = 16  # handles: up to so many are found faster one by one
+# The integers of a structure are signature numbers, which lie below INSIDE, and operands:
+INSIDE = FIRST_HANDLE  # plus the index of the op of the piece that made the operand
+OUTSIDE = 2 * FIRST_HANDLE  # plus the index of the input
+VALUE = -1  # every scalar and slice start
+_FEW = 16  # up to this number, handles are found faster one by one
 _NO_HANDLES: Integers = np.empty(0, np.int64)
 
 Flags = npt.NDArray[np.bool_]
 
 
 class Structure(NamedTuple):
-    """The ops of a piece without the numbers that change from use to use: equal for every piece of the same form."""
+    """The ops of a piece. Pieces that differ only in their handles and values have equal keys."""
 
     key: bytes  # equal for equal structures within this process
-    inputs: list[int]  # handles, numbered by first use
+    inputs: list[int]  # the handles of the piece's inputs, in the order of their first uses
 
 
 class Pattern:
-    """A known structure, and a fast test of whether a piece has it, in array operations on all ops at once.
+    """A known structure. Tests fast whether a piece has this structure, by array operations on all ops at once.
 
     Each integer of such a piece is a sum of two terms. The first term is the same in all pieces of the structure. The
     second term differs from piece to piece: it is zero, the number of the first op, the first value, or an input. Many
@@ -45,7 +45,7 @@ class Pattern:
         self._terms: _Terms | None = None
 
     def match(self, flat: Integers, first: int, ops: int) -> Structure | None:
-        """This structure with the inputs of the piece; None if the piece has another, or the fast test cannot tell."""
+        """Returns this structure with the inputs of the piece, or None if the piece may have another structure."""
         if flat.nbytes != len(self._key):
             return None
         if self._terms is None:
@@ -97,7 +97,7 @@ class Liveness(NamedTuple):
 
 
 def structure_of(flat: Integers, first: int, ops: int) -> Structure:
-    """The structure of the piece that begins with op number `first`; `flat` holds its records."""
+    """Returns the structure of the piece that begins with op number `first`; `flat` holds its records."""
     relative = flat - first
     is_handle = flat >= FIRST_HANDLE
     is_inside = is_handle & (relative >= 0) & (relative < ops)
@@ -112,9 +112,10 @@ def structure_of(flat: Integers, first: int, ops: int) -> Structure:
 
 
 def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, later: Integers) -> Liveness:
-    """The liveness of the piece of `ops` ops that begins with op number `first`.
+    """Returns the liveness of the piece of `ops` ops that begins with op number `first`.
 
-    `dead`: all handles of the recorder known to be dead and not yet reported. `later`: the records behind the piece.
+    `dead` are all handles of the recorder known to be dead and not yet reported. `later` are the records behind the
+    piece.
     """
     is_dead, elsewhere = _part(dead, first, ops)
     live = kept = _places(~is_dead)
@@ -132,10 +133,10 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
 
 
 def spread_over_parts(liveness: Liveness, first: int, places: Sequence[int], parts: Sequence[int]) -> Liveness:
-    """The liveness with the results at `places` of each part live, and freed at once where the user does not hold them.
+    """Returns the liveness in which the results at `places` of each part are live. Frees at once those that were not.
 
-    Which parts the user keeps them of may differ from piece to piece; spread, the pieces are all of one program.
-    `parts`: the op index with which each begins.
+    The parts of which the user keeps such a result may differ from piece to piece. If the result is live in every part,
+    all these pieces are one program. `parts` holds the op index with which each part begins.
     """
     spread = {start + place for start in parts for place in places}
     dropped = sorted(spread.difference(liveness.live))
@@ -169,8 +170,8 @@ def _sort_out(dead: list[int], inputs: Sequence[int], later: Integers) -> _Old:
 
 
 def _common(handles: list[int], others: Integers) -> set[int]:
-    """The handles that are among `others`. A set of the others, which are many, is made for many handles only."""
-    if not len(others):  # all that is recorded is sent, as for a value that is read: NumPy would still take its time
+    """Returns the handles that are among `others`. Makes a set of `others`, which are many, only for many handles."""
+    if not len(others):  # no op follows, as when a value is read; NumPy would take time for this too
         return set()
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
@@ -178,18 +179,18 @@ def _common(handles: list[int], others: Integers) -> set[int]:
 
 
 def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:
-    """For each op of a piece whether its result is among `handles`, and the handles that are no results of it."""
+    """Returns for each op of a piece whether its result is among `handles`, and the handles of other values."""
     is_among = np.zeros(ops, bool)
     if not len(handles):
         return is_among, handles
     relative = handles - first
-    is_here = relative.view(np.uint64) < ops  # a negative one is large without its sign
+    is_here = relative.view(np.uint64) < ops  # read as unsigned, a negative integer is large
     is_among[relative[is_here]] = True
     return is_among, handles[~is_here]
 
 
 def _places(flags: Flags) -> tuple[int, ...]:
-    """The indices of the set flags."""
+    """Returns the indices of the set flags."""
     return tuple(flags.nonzero()[0].tolist())
 
 
@@ -198,5 +199,5 @@ def _as_handles(handles: list[int]) -> Integers:
 
 
 def _first_upload(number: int) -> int:
-    """The handle of the first upload of the recorder that minted handle `number`."""
+    """Returns the handle of the first upload of the recorder that minted handle `number`."""
     return number // HANDLES_PER_RECORDER * HANDLES_PER_RECORDER + FIRST_UPLOAD

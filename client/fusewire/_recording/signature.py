@@ -1,9 +1,9 @@
-"""Signatures: an op with the specs of its operands and result, interned so that equal signatures are one object.
+"""A signature is an op with the specs of its operands and its result. Equal signatures are one object.
 
-Recording an op that was recorded before on operands of the same specs finds its signature in a dict and runs no rule.
-Signatures are numbered. A recorded op holds the number of its signature, and loops are found by comparing lists of
-these numbers. The registry grows by one entry for each op and operand specs that the process records, and drops none:
-any recorder's tape may hold the number.
+If an op was recorded before on operands of the same specs, its signature is found in a dict, and no shape or dtype rule
+is applied. Signatures are numbered. A recorded op holds the number of its signature, and loops are found by comparing
+lists of these numbers. The registry gets one entry for each op and operand specs that the process records. It drops no
+entry, because any recorder's tape may hold the number.
 
 The limit on an array's bytes belongs to a session and is part of the key of a spec. So a signature that is found here
 was checked against the limit of the session that asks, and sessions of different limits share no signature.
@@ -25,7 +25,7 @@ from fusewire_protos.shapes import Shape, Spec
 
 
 class ArraySpec:
-    """The spec of an array in sessions with one limit, interned: equal ones are one object, which makes a fast key."""
+    """The spec of an array in sessions with one limit. Equal specs are one object, which makes a fast key."""
 
     __slots__ = ("dtype", "limit_bytes", "shape", "spec")
 
@@ -48,34 +48,34 @@ class Signature(NamedTuple):
     number: int
     op: Op
     operands: tuple[OperandSpec, ...]
-    specs: tuple[Spec, ...]  # of the operands, of scalars too
+    specs: tuple[Spec, ...]  # of all operands, also of scalars
     attributes: Attributes
     result: ArraySpec
-    scalars: tuple[DType, ...]  # of the scalars among the operands
-    cells: tuple[int, ...]  # the index in a record of each operand; arrays precede scalars there
+    scalars: tuple[DType, ...]  # the dtypes of the scalars among the operands
+    cells: tuple[int, ...]  # the index of each operand among the operands of a record, where arrays precede scalars
     starts: int  # how many slice starts a record takes
-    canonical: tuple[object, ...]  # an order among signatures that is the same in every process
+    canonical: tuple[object, ...]  # a sort key; it gives the same order in every process
 
 
 _specs: dict[tuple[Spec, int], ArraySpec] = {}
 _signatures: dict[int, Signature] = {}  # by number
 _by_parts: dict[tuple[Op, tuple[OperandSpec, ...], Attributes], Signature] = {}
-# Of ops without array operands. The key ends with the limit in bytes, which elsewhere comes with the operands.
+# Signatures of ops without array operands. The key ends with the limit in bytes, which array operands would bring.
 _creations: dict[tuple[Op, tuple[DType, ...], Attributes, int], Signature] = {}
 _next_number = count()
 
 
 def intern_spec(spec: Spec, limit_bytes: int) -> ArraySpec:
-    """The one ArraySpec of `spec` in sessions whose arrays may have `limit_bytes`."""
+    """Returns the one ArraySpec of `spec` in sessions whose arrays may have `limit_bytes`."""
     key = (spec, limit_bytes)
     known = _specs.get(key)
     return known if known is not None else _specs.setdefault(key, ArraySpec(spec, limit_bytes))
 
 
 def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attributes) -> Signature:
-    """The one signature of these parts. At least one operand is an array.
+    """Returns the one signature of these parts. At least one operand is an array.
 
-    Raises ShapeError, DtypeError or ArgumentError if they do not fit, QuotaExceeded if the result is too large.
+    Raises ShapeError, DtypeError or ArgumentError if the parts do not fit, QuotaExceeded if the result is too large.
     """
     key = (op, operands, attributes)
     known = _by_parts.get(key)
@@ -86,7 +86,7 @@ def intern_signature(op: Op, operands: tuple[OperandSpec, ...], attributes: Attr
 
 
 def intern_creation(op: Op, scalars: tuple[DType, ...], attributes: Attributes, limit_bytes: int) -> Signature:
-    """As `intern_signature`, for an op without array operands, in sessions whose arrays may have `limit_bytes`."""
+    """Does the same as `intern_signature` for an op without array operands. Arrays may have `limit_bytes`."""
     key = (op, scalars, attributes, limit_bytes)
     known = _creations.get(key)
     if known is not None:

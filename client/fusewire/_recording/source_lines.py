@@ -1,4 +1,4 @@
-"""The lines of the user's code that recorded the ops. They stay in the client, which adds them to error messages."""
+"""Keeps the lines of the user's code that recorded the ops. They stay in the client, for its error messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KEPT = 1 << 16
 
 
 class SourceLine(NamedTuple):
-    """A line of the user's code. `is_exact` is False if the line recorded an op before the one looked up."""
+    """A line of the user's code. `is_exact` is False if the line recorded an op before the op that was looked up."""
 
     file: str
     line: int
@@ -40,9 +40,9 @@ class SourceLines:
             del self._lines[: _KEPT // 2]
 
     def find(self, number: int) -> SourceLine | None:
-        """The line that recorded op `number`.
+        """Returns the line that recorded op `number`.
 
-        If it is not known, the line of the last earlier op whose line is known. If there is none, None.
+        If this line is not known, returns the line of the last earlier op whose line is known, or None.
         """
         index = bisect_right(self._numbers, number) - 1
         if index < 0:
@@ -51,7 +51,7 @@ class SourceLines:
 
 
 def user_source_line() -> SourceLine:
-    """The innermost line on this thread's stack that lies outside the client's own modules."""
+    """Returns the innermost line on this thread's stack that lies outside the client's own modules."""
     frame = sys._getframe(1)  # the documented way to get the frames of the callers
     while _is_internal(frame) and frame.f_back is not None:
         frame = frame.f_back
@@ -59,6 +59,6 @@ def user_source_line() -> SourceLine:
 
 
 def _is_internal(frame: FrameType) -> bool:
-    """Whether the frame runs the client's own code. The examples do not count: they use the client as a user does."""
+    """Returns whether the frame runs the client's own code. The examples count as users' code."""
     module = str(frame.f_globals.get("__name__", ""))
     return module == _PACKAGE or module.startswith(f"{_PACKAGE}._")

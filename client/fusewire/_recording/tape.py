@@ -32,23 +32,23 @@ class Tape:
     __slots__ = ("origin", "records", "value_origin", "values")
 
     def __init__(self, origin: int, records: list[Record], value_origin: int, values: list[Scalar]) -> None:
-        self.origin = origin  # one less than the number of the first record: a new one gets origin + len(records)
+        self.origin = origin  # the number of the first record, less 1; the last record has number origin + len(records)
         self.records = records
         self.value_origin = value_origin  # the index of the first value
         self.values = values
 
     @property
     def end(self) -> int:
-        """The number of the next op."""
+        """Returns the number of the next op."""
         return self.origin + len(self.records) + 1
 
     def between(self, first: int, end: int) -> list[Record]:
-        """The records of the ops numbered first..end−1."""
+        """Returns the records of the ops numbered first..end−1."""
         offset = self.origin + 1
         return self.records[first - offset : end - offset]
 
     def values_of(self, operands: Integers) -> list[Scalar]:
-        """The values that the negative integers among `operands` refer to, in order."""
+        """Returns the values that the negative integers among `operands` refer to, in order."""
         values = self.values
         if not values:
             return []
@@ -56,7 +56,7 @@ class Tape:
         return [values[shift - operand] for operand in operands[operands < 0].tolist()]
 
     def without(self, records: int, *, unsent: int) -> Tape:
-        """This tape without its first `records`, and without the values of ops numbered below `unsent`."""
+        """Returns this tape without its first `records` records, and without the values of the ops before `unsent`."""
         operands = chain.from_iterable(self.between(unsent, self.end))
         end_value = self.value_origin + len(self.values)
         first_value = min((-1 - operand for operand in operands if operand < 0), default=end_value)
@@ -65,11 +65,11 @@ class Tape:
 
 
 def flatten(records: Sequence[Record]) -> Integers:
-    """The integers of all records, concatenated."""
+    """Returns the integers of all records, concatenated."""
     return np.fromiter(chain.from_iterable(records), np.int64)
 
 
 def places_of_signatures(flat: Integers) -> Integers:
-    """The index of the first integer of each record in flattened records."""
+    """Returns the index of the first integer of each record in flattened records."""
     is_signature = flat.view(np.uint64) < FIRST_HANDLE  # read as unsigned, a negative integer is large
     return is_signature.nonzero()[0]

@@ -1,4 +1,4 @@
-"""The recorders of one session: one for each thread that has recorded in it."""
+"""Holds the recorders of one session: one for each thread that has recorded in the session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fusewire_protos.frames import HANDLES_PER_RECORDER
 
 
 class ThreadRecorders:
-    """Grows only. A thread that gets the identifier of an ended thread gets the recorder of that thread."""
+    """Drops no recorder. A thread that gets the identifier of an ended thread gets the recorder of that thread."""
 
     def __init__(self, owner: Owner, *, is_debugging: bool) -> None:
         self._owner = owner
@@ -19,7 +19,7 @@ class ThreadRecorders:
         self._by_thread: dict[int, Recorder] = {}
 
     def own(self) -> Recorder:
-        """The recorder of the calling thread, made at its first call."""
+        """Returns the recorder of the calling thread, and makes it at the thread's first call."""
         recorder = self._by_thread.get(get_ident())
         return recorder if recorder is not None else self._add(get_ident())
 
@@ -28,27 +28,27 @@ class ThreadRecorders:
 
     @property
     def have_unsent(self) -> bool:
-        """Whether any recorder has ops that are in no segment yet."""
+        """Returns whether any recorder has ops that are in no segment yet."""
         return any(recorder.has_unsent for recorder in self.all())
 
     def source_line(self, number: int) -> str:
-        """The line of the user's code that recorded op `number`, as text; empty if it is not known."""
+        """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
         index = number // HANDLES_PER_RECORDER
         found = (recorder for recorder in self.all() if recorder.first // HANDLES_PER_RECORDER == index)
         return next((recorder.source_line(number) for recorder in found), "")
 
     def end(self) -> None:
-        """Makes every further op check whether the session is open, which raises."""
+        """Makes every further op check whether the session is open. The check raises."""
         for recorder in self.all():
             recorder.end()
 
     def renew_locks(self) -> None:
-        """In a forked child, where a lock that another thread of the parent held stays locked."""
+        """Makes new locks in a forked child, where a lock that another thread of the parent held stays locked."""
         for recorder in self.all():
             recorder.lock = RLock()
 
     def _add(self, thread: int) -> Recorder:
-        """Each statement is atomic, because a finaliser that interrupts may add the recorder of this thread itself."""
+        """Adds a recorder, unless a finaliser that has interrupted this code has added one for this thread already."""
         self._owner.check_open()
         recorder = Recorder(self._owner, next(self._indexes), thread, is_debugging=self._is_debugging)
         return self._by_thread.setdefault(thread, recorder)

@@ -13,7 +13,7 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 
 
 class RecordingTransport:
-    """Carries everything by another transport. The recording begins when the transport is opened."""
+    """Passes all calls on to another transport. The recording begins when the transport is opened."""
 
     def __init__(self, inner: Transport, writer: RecordWriter, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._inner = inner
@@ -57,7 +57,7 @@ class RecordingTransport:
 
 
 class _RecordedPeer:
-    """The session, as its transport sees it. The I/O thread calls all methods."""
+    """Stands between the inner transport and the session, and records. The I/O thread calls all methods."""
 
     def __init__(self, peer: Peer, writer: RecordWriter, at_ns: Callable[[], int]) -> None:
         self._peer = peer
@@ -101,7 +101,7 @@ class _RecordedPeer:
 
     def _record_sent(self, frame: wire.ClientFrame) -> None:
         if not frame.number:
-            return  # a heartbeat, of which a replay makes its own
+            return  # a heartbeat; a replay sends its own heartbeats
         if not self._writer.keeps_values:
             tensors = len(frame.tensors)
             del frame.tensors[:]

@@ -1,4 +1,4 @@
-"""The file of a recording: its records, how they are written, and how they are read.
+"""Defines the file of a recording: its records, and how they are written and read.
 
 `docs/recordings.md` describes the format for people. A file is a sequence of msgpack arrays: a header, then records in
 the order in which they happened, then an end. A file without an end was cut short.
@@ -18,31 +18,31 @@ from fusewire._errors import ConfigurationError
 from fusewire_protos.credit import Amount
 
 SCHEMA, VERSION = "fusewire-recording", 1
-_LONGEST_BYTES = (1 << 31) - 1  # of one record; a server takes arrays of 1 GiB
+_LONGEST_BYTES = (1 << 31) - 1  # of one record; a server takes arrays of up to 1 GiB by default
 _MOST_FIELDS = 8
 _FRAME, _UPLOAD, _RESULT, _END = range(4)
 
 
-Outcome = bytes | bool  # of a fetch: its value, or whether there was a value and no failure
+Outcome = bytes | bool  # of a fetch: its value, or True for a value that is not kept, or False for a failure
 
 
 class Header(NamedTuple):
-    """The begin of a recording."""
+    """The beginning of a recording."""
 
     client: str  # name and version of the client library that recorded
     keeps_values: bool
 
 
 class SentFrame(NamedTuple):
-    """A frame of the client. `completed` is what the server had completed when the frame was sent, in all."""
+    """A frame of the client. `completed` is all that the server had completed when the frame was sent."""
 
     at_ns: int  # since the session began, as in all records
     completed: Amount
-    raw: bytes  # a `ClientFrame`; without values its tensors are empty
+    raw: bytes  # a `ClientFrame`; its tensors are empty if values are not kept
 
 
 class LargeUpload(NamedTuple):
-    """The bytes of an upload that travelled beside the stream. There are such records only if values are kept."""
+    """The bytes of an upload that were sent outside the stream. There are such records only if values are kept."""
 
     at_ns: int
     handle: int
@@ -50,7 +50,7 @@ class LargeUpload(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The answer of a fetch. `value` is its bytes if values are kept, and False for a failure."""
+    """The answer of a fetch. `value` is the bytes of the value, True if they are not kept, or False for a failure."""
 
     at_ns: int
     fetch: int
@@ -94,7 +94,7 @@ class RecordWriter:
 
 
 class Recording:
-    """A recording that is read record by record. A context manager that closes the file."""
+    """Reads a recording record by record. As a context manager, closes the file."""
 
     def __init__(self, path: Path) -> None:
         """Opens the file and reads its header.
@@ -130,7 +130,7 @@ class Recording:
         self._read_header()
 
     def records(self) -> Iterator[Record]:
-        """All records in order. Raises ConfigurationError at a malformed record, or if the file was cut short."""
+        """Yields all records in order. Raises ConfigurationError if a record is malformed or the file was cut short."""
         while True:
             offset = self._unpacker.tell()
             fields = self._next_fields("it was cut short")
@@ -165,7 +165,7 @@ class Recording:
             fields = self._unpacker.unpack()
         except msgpack.OutOfData:
             raise self._wrong(at_end) from None
-        except (ValueError, msgpack.UnpackException):  # among them: too long, too deep, text that is not UTF-8
+        except (ValueError, msgpack.UnpackException):  # also for what is too long, too deep or not UTF-8
             raise self._wrong(f"no record can be read at byte {self._unpacker.tell()}") from None
         return fields if type(fields) is list else []
 
@@ -174,7 +174,7 @@ class Recording:
 
 
 def _record(fields: list[Any]) -> Record:
-    """The record with these fields. Raises ValueError if they are none."""
+    """Returns the record with these fields. Raises ValueError if the fields are no record."""
     kind, *rest = fields
     if kind == _FRAME and _are(rest, int, int, int, int, bytes):
         at_ns, ops, size_bytes, segments, raw = rest

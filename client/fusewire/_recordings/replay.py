@@ -1,4 +1,4 @@
-"""Sends what a recording holds in a session of its own, and compares the answers with those of the recording.
+"""Sends the frames of a recording in a new session, and compares the answers with the recorded answers.
 
 A frame is sent when its time has come and the server has completed as much as it had when the frame was recorded. So a
 replay keeps to the credit that the recorded session had. Values that the recording does not hold are drawn at random.
@@ -27,14 +27,14 @@ from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _HEARTBEAT_S = 1.0
-_LEAST_INTEGER, _MOST_INTEGER = 0, 8  # of drawn integers, so that they can be indices of small arrays
+_LEAST_INTEGER, _MOST_INTEGER = 0, 8  # drawn integers are 0 to 7, so that they can be indices of small arrays
 
 
 class Replayed(NamedTuple):
     """What a replay has done.
 
-    `answered` holds, for each answered fetch, the times at which it was to be sent and at which its answer came, in ns
-    of the monotonic clock.
+    `answered` holds for each answered fetch the time at which the fetch was to be sent, and the time at which its
+    answer came, in ns of the monotonic clock.
     """
 
     segments: int
@@ -54,9 +54,9 @@ class Replay:
         self._speed = speed
         self._seed = seed
         # Used by the calling thread only.
-        self._declared: set[int] = set()  # handles of large uploads whose bytes have not been seen yet
-        self._values: dict[int, bytes] = {}  # bytes of large uploads that are not declared yet
-        self._recorded: dict[int, Outcome] = {}  # recorded answers, by fetch; a value is its digest
+        self._declared: set[int] = set()  # handles of large uploads whose bytes have not been read from the file yet
+        self._values: dict[int, bytes] = {}  # bytes of large uploads that no sent frame has declared yet
+        self._recorded: dict[int, Outcome] = {}  # fetch -> its recorded answer; a digest stands for a value
         self._segments = 0
         self._changed = threading.Condition()
         # Guarded by the condition.
@@ -66,8 +66,8 @@ class Replay:
         self._owes_heartbeat = False
         self._completed = Amount()
         self._lost: FusewireError | None = None
-        self._intended_ns: dict[int, int] = {}  # by fetch without an answer
-        self._answers: dict[int, Outcome] = {}  # as above
+        self._intended_ns: dict[int, int] = {}  # fetch without an answer -> when it was to be sent
+        self._answers: dict[int, Outcome] = {}  # fetch -> its answer in this replay; a digest stands for a value
         self._answered: list[tuple[int, int]] = []
 
     def run(self, timeout_s: float) -> Replayed:
@@ -102,7 +102,7 @@ class Replay:
             self._send(record, self._due(record, began_ns, ends_at_s))
 
     def _due(self, record: SentFrame, began_ns: int, ends_at_s: float) -> int:
-        """Waits until a frame may be sent. Returns the time at which it was to be sent."""
+        """Waits until a frame may be sent. Returns the time at which the frame was to be sent."""
         intended_ns = began_ns + (0 if isinf(self._speed) else round(record.at_ns / self._speed))
         self._wait_until(intended_ns, ends_at_s)
         self._wait(lambda: _covers(self._completed, record.completed), ends_at_s)
@@ -123,7 +123,7 @@ class Replay:
                 self._upload_beside(each.entry)
 
     def _outgoing(self, frame: wire.ClientFrame) -> Iterator[Outgoing]:
-        """The entries of a recorded frame. Each new program goes with the first segment that uses it."""
+        """Yields the entries of a recorded frame. Each new program goes with the first segment that uses it."""
         try:
             new = decode_programs(frame.programs) if frame.programs else []
             entries = decode_entries(frame.bindings)
@@ -145,7 +145,7 @@ class Replay:
         return Outgoing(entry, tensor=self._drawn(entry.handle, entry.spec).tobytes() if kept is None else kept)
 
     def _upload_beside(self, upload: Upload) -> None:
-        """Sends the bytes of a declared upload: drawn ones at once, kept ones as soon as they have been read."""
+        """Sends the bytes of a declared upload: drawn bytes at once, kept bytes as soon as they have been read."""
         if self._recording.header.keeps_values:
             self._declared.add(upload.handle)
             self._upload_values()
@@ -163,7 +163,7 @@ class Replay:
         self._transport.upload(self._stream.session_id, handle, chunks)
 
     def _drawn(self, handle: int, spec: Spec) -> Any:
-        """Random values of a spec; they depend on the seed and the handle only."""
+        """Draws random values of a spec. They depend only on the seed and the handle."""
         random = np.random.default_rng((self._seed, handle))
         dtype = dtypes.to_numpy(spec.dtype)
         if spec.dtype.is_boolean:
@@ -194,7 +194,7 @@ class Replay:
         for fetch, recorded in self._recorded.items():
             answer = self._answers.get(fetch)
             if answer is None:
-                continue  # it was abandoned
+                continue  # the fetch was abandoned
             compared += isinstance(recorded, bytes)
             is_same = answer == recorded if isinstance(recorded, bytes) else (answer is not False) == recorded
             if not is_same:
@@ -268,12 +268,12 @@ class Replay:
 
 
 def digest(value: bytes | bytearray | memoryview) -> bytes:
-    """16 bytes that differ if a bit of the value differs."""
+    """Returns 16 bytes that differ if a bit of the value differs."""
     return hashlib.blake2b(value, digest_size=16).digest()
 
 
 def _covers(completed: Amount, recorded: Amount) -> bool:
-    """Whether at least as much is completed as was completed in the recording."""
+    """Returns whether the server has completed at least as much as it had in the recording."""
     return (
         completed.ops >= recorded.ops and completed.bytes >= recorded.bytes and completed.segments >= recorded.segments
     )
