@@ -16,7 +16,7 @@ _BLOCK = 1 << 16  # elements that are cast at once
 
 @np.errstate(all="ignore")  # values out of range have a defined result
 def cast(values: Host, dtype: np.dtype[Any]) -> Host:
-    """Returns `values` as an array of `dtype`. Copies, in C order, only if dtype or order differs.
+    """Returns `values` as an array of `dtype` in C order. Copies only if dtype, byte order or memory order differs.
 
     The cast is NumPy's with two exceptions. If a float is cast to an integer dtype and is out of its range, the result
     is the nearest integer in the range, and NaN becomes 0; C leaves these results undefined. If floats are cast to

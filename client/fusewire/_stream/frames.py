@@ -3,8 +3,8 @@
 The client numbers its frames 1, 2, 3, … and keeps each frame until the server has acknowledged the frame. If the
 connection is lost, the protocol allows a new connection for the same session. The server begins a connection with a
 welcome, which acknowledges the frames that it has received. The other frames must then be sent again, in order. A
-server that was restarted is another server instance and does not know the session. `Session` does not reconnect yet:
-it ends when its connection is lost.
+server that was restarted is another server instance and does not know the session. `Session` does not reconnect: it
+ends when its connection is lost.
 
 The server's numbered frames carry results. The client acknowledges these frames, and drops a frame that arrives twice.
 
