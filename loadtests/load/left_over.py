@@ -17,8 +17,8 @@ _LONGEST_GRACE_S = 60.0
 class Held(NamedTuple):
     """What a server holds at one time.
 
-    The first three fields come from the server's inspection, and are None without inspection. The other fields come from
-    the operating system, and are None if the load test did not start the server itself.
+    The first three fields come from the server's inspection, and are None without inspection. The other fields come
+    from the operating system, and are None if the load test did not start the server itself.
     """
 
     sessions: int | None
@@ -70,7 +70,7 @@ def wait_for_sessions_to_end(server: ServerUnderLoad, before: Held) -> None:
 
 
 def left_over(server: ServerUnderLoad, before: Held) -> LeftOver:
-    """Waits, at most 2 s, until the server has given back everything. Returns what it held before and holds now."""
+    """Waits, at most 2 s, until the server has given back everything. Returns what it held before and now."""
     began_s = time.monotonic()
     after = held_by(server)
     while not _is_back(before, after) and time.monotonic() < began_s + _SETTLES_WITHIN_S:

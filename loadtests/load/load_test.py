@@ -1,4 +1,4 @@
-"""Runs a whole load test: the sessions, a disturber, a peer and the verification. Finds what the server holds then.
+"""Runs a whole load test: the sessions, a disturber, a peer and the verification. Then finds what the server holds.
 
 A disturber is one more session, which disturbs the measured sessions. A peer is another array library that runs the
 same programs.
@@ -68,7 +68,7 @@ class LoadTest:
     def run(self) -> LoadResult:
         """Runs the load test. Raises NotMeasured or FusewireError if there is no result.
 
-        All worker processes have ended when it returns or raises.
+        All worker processes have ended when this method returns or raises.
         """
         if self._options.scenario.sessions_vanish:
             return self._run_vanishing()

@@ -23,7 +23,7 @@ class Pace(NamedTuple):
     sessions: int
 
     def intended_ns(self, step: int, began_ns: int, now_ns: int) -> int:
-        """Returns the intended begin of a step of a load that began at `began_ns`. In a closed loop this is now."""
+        """Returns the intended begin of a step of a load that began at `began_ns`, or `now_ns` in a closed loop."""
         if self.rate_per_s is None:
             return now_ns
         position = step * self.sessions + self.session

@@ -33,7 +33,7 @@ class RunnerReport(NamedTuple):
 
 
 class SessionRunner:
-    """Runs the steps of one session in a thread of its own. Another thread owns the runner and calls public methods.
+    """Runs the steps of one session in a thread of its own. Another thread owns the runner and calls its methods.
 
     The runner's thread appends to `_steps`, and the owner takes steps out. Both operations of a deque are atomic.
     """

@@ -30,7 +30,7 @@ def verify_alone(worker: Worker, reports: Sequence[RunnerReport], deadline_s: fl
 def first_difference(digests: bytes, alone: bytes) -> int | None:
     """Returns the number, from 1, of the first value whose digests differ, or None if all digests are equal.
 
-    A value that only one side has differs.
+    If only one side has a value, this value counts as different.
     """
     if digests == alone:
         return None

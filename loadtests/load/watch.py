@@ -9,7 +9,7 @@ import psutil
 
 
 class MemorySample(NamedTuple):
-    """The resident memory `at_s` seconds after the load began. `server_bytes` is None without a known server."""
+    """The resident memory `at_s` seconds after the load began. `server_bytes` is None if its process is unknown."""
 
     at_s: float
     server_bytes: int | None

@@ -1,6 +1,6 @@
-"""Runs in a worker process: runs sessions of a load in Fusewire, or the same programs in another array library, a peer.
+"""Runs sessions of a load in a worker process, or the same programs in a peer, which is another array library.
 
-The load test commands the worker process over a pipe.
+The worker process obeys commands that the load test sends over a pipe.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def usage(ops: int) -> Usage:
 
 
 def harness_step_s() -> float:
-    """Measures the processor time that the load test's own code takes for a step. The program of a step is empty."""
+    """Measures the processor time that the load test's own code takes for a step, with an empty program."""
 
     def idle_program() -> Steps:
         yield from repeat(None)
