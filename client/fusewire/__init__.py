@@ -6,8 +6,8 @@
         x = session.array(data)
         print(fw.tanh(x @ x.T).sum().numpy())
 
-Ops are recorded, and sent in the background. Only reading a value waits for it. Names are those of NumPy and of the
-array API standard.
+Ops are recorded, and sent in the background. Only a call that reads a value waits for the server. Names are those of
+NumPy and of the array API standard.
 """
 
 from math import e, inf, nan, pi

@@ -1,7 +1,7 @@
-"""Opens sessions, and keeps the default session, which functions without an array operand use.
+"""Opens sessions, and finds the default session, which functions without an array operand use.
 
-The default session is the open session that was connected last. If there is none, one is connected to FUSEWIRE_TARGET
-with the token in FUSEWIRE_TOKEN, and by TLS if FUSEWIRE_TLS_CA is set.
+The default session is the open session that was connected last. If no session is open, a new session is connected to
+the address in FUSEWIRE_TARGET with the token in FUSEWIRE_TOKEN, and by TLS if FUSEWIRE_TLS_CA is set.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `token` is by default the value of FUSEWIRE_TOKEN.
     `tls_ca` is a PEM file of certificates to trust, or "system" for those that the system trusts. With it the
     connection uses TLS. It is by default the value of FUSEWIRE_TLS_CA.
-    `credentials`, from `grpc.ssl_channel_credentials`, set up TLS in any other way. Pass one of `tls_ca` and
-    `credentials` only.
+    `credentials`, from `grpc.ssl_channel_credentials`, set up TLS in any other way. Pass only one of `tls_ca` and
+    `credentials`.
     `insecure_token` lets the token travel unencrypted to another machine. Without it a token is sent in clear only to
     this machine: to a loopback address or a Unix socket.
-    `debug` records the line of the user's code for each op, and errors name it. Recording gets slower.
-    `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are kept. The values of arrays
-    that are uploaded or read are kept only with `record_values`; otherwise a replay draws them at random.
+    `debug` records the line of your code for each op, and errors name this line. Recording gets slower.
+    `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
+    arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random.
 
-    Raises SessionLost if the server cannot be reached, Unauthenticated, ConfigurationError for a wrong argument,
-    WaitTimeout after `timeout` seconds, or SessionClosed in a process that was forked from a connected one. Start such
-    processes by the spawn method.
+    Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
+    ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
+    that was forked after its parent had connected; start such a process by the spawn method instead.
     """
     transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token)
     if record is not None:
@@ -86,19 +86,19 @@ def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
     seed: int = 0,
     timeout: float = REPLAY_TIMEOUT_S,
 ) -> Replayed:
-    """Sends what a session has recorded, in a session of its own, and compares the answers with the recorded ones.
+    """Opens a session, sends in it what a recorded session sent, and compares the answers with the recorded answers.
 
-    `target`, `token`, `tls_ca` and `insecure_token` are those of `connect`. `speed` 2 sends twice as fast as recorded,
-    `float("inf")` as fast as the server completes. Values that were not recorded are drawn at random by `seed`: floats
-    normally distributed, integers from 0 to 7.
+    `target`, `token`, `tls_ca` and `insecure_token` are those of `connect`. If `speed` is 2, frames are sent twice as
+    fast as they were recorded; if it is `float("inf")`, as fast as the server completes the work. Uploaded values that
+    were not recorded are drawn at random, seeded by `seed`: floats normally distributed, integers from 0 to 7.
 
-    Raises ConfigurationError if the file is no recording, was cut short or has another version; SessionLost,
-    Unauthenticated, and WaitTimeout after `timeout` seconds.
+    Raises ConfigurationError if the file is no recording, was cut short or has another version; WaitTimeout after
+    `timeout` seconds; and SessionLost and Unauthenticated as `connect` does.
     """
     if not speed > 0:
         raise ConfigurationError(f"speed = {speed!r}: expected a number above 0")
     with Recording(Path(recording)) as opened:
-        opened.check()  # so that nothing is sent of a recording that is not whole
+        opened.check()  # before anything is sent, because the recording may have been cut short
         transport = transport_to(target, token, tls_ca, None, insecure_token=insecure_token)
         return Replay(transport, opened, speed=speed, seed=seed, client=_CLIENT).run(timeout)
 
@@ -111,7 +111,7 @@ def transport_to(
     *,
     insecure_token: bool = False,
 ) -> GrpcTransport:
-    """A transport to a server; arguments and errors are those of `connect`."""
+    """Makes a transport to a server. The arguments and errors are those of `connect`."""
     if tls_ca is not None and credentials is not None:
         raise ConfigurationError("tls_ca and credentials both set up TLS; pass one of them")
     if credentials is None and (trusted := tls_ca or os.environ.get(TLS_CA_VARIABLE)):
@@ -128,13 +128,13 @@ def open_session(transport: Transport, *, debug: bool = False, timeout: float = 
     session.open(timeout)
     _connected.append(session)
     for ended in [each for each in _connected.copy() if not each.is_open]:
-        with suppress(ValueError):  # another thread has removed it
+        with suppress(ValueError):  # another thread has already removed this session
             _connected.remove(ended)
     return session
 
 
 def default_session() -> Session:
-    """The open session that was connected last; if there is none, a new one on FUSEWIRE_TARGET."""
+    """Returns the open session that was connected last. If no session is open, connects one to FUSEWIRE_TARGET."""
     opened = _opened_last()
     if opened is not None:
         return opened
@@ -143,7 +143,7 @@ def default_session() -> Session:
 
 
 def _target(given: object) -> str:
-    """The address to connect to. Raises ConfigurationError for one that gRPC would understand in another way."""
+    """Returns the address to connect to. Raises ConfigurationError for an address that gRPC could misunderstand."""
     name, target = ("target", given) if given else (TARGET_VARIABLE, os.environ.get(TARGET_VARIABLE))
     if not target:
         raise ConfigurationError(f"no target: pass one to connect, or set {TARGET_VARIABLE}")

@@ -16,10 +16,11 @@ _BLOCK = 1 << 16  # elements that are cast at once
 
 @np.errstate(all="ignore")  # values out of range have a defined result
 def cast(values: Host, dtype: np.dtype[Any]) -> Host:
-    """`values` as `dtype`; a copy is in C order, and no copy is made if `values` has that dtype.
+    """Returns `values` as an array of `dtype` in C order. Copies only if dtype, byte order or memory order differs.
 
-    The cast is NumPy's with two exceptions. A float that becomes an integer saturates where C leaves the result
-    undefined, and NaN becomes 0. In a float that becomes another float every NaN becomes the one computed NaN.
+    The cast is NumPy's with two exceptions. If a float is cast to an integer dtype and is out of its range, the result
+    is the nearest integer in the range, and NaN becomes 0; C leaves these results undefined. If floats are cast to
+    another float dtype, every NaN becomes the NaN of `fusewire_protos.nans`.
     """
     if is_floating(values.dtype) and dtype.kind in "iu":
         return _saturated(values, dtype)
@@ -30,12 +31,12 @@ def cast(values: Host, dtype: np.dtype[Any]) -> Host:
 
 
 def is_floating(dtype: np.dtype[Any]) -> bool:
-    """Whether `dtype` is a float of NumPy's or bfloat16, whose kind in NumPy is not "f"."""
+    """Whether `dtype` is one of NumPy's floats, or bfloat16. NumPy's `kind` of bfloat16 is not "f"."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:
-    """Casts block by block, so that temporary arrays stay in the processor's cache."""
+    """Casts floats to integers, block by block, so that temporary arrays stay in the processor's cache."""
     floats = np.ascontiguousarray(values).reshape(-1)
     integers: Host = np.empty(values.shape, dtype)
     filled = integers.reshape(-1)
@@ -45,7 +46,7 @@ def _saturated(values: Host, dtype: np.dtype[Any]) -> Host:
 
 
 def _saturated_block(values: Host, dtype: np.dtype[Any]) -> Host:
-    """Compares with powers of two, which every float dtype wider than a half holds exactly."""
+    """Casts one block. The limits compared with are 0 or powers of two, which float32 and float64 hold exactly."""
     wide = values.astype(np.float32) if values.dtype.itemsize == 2 else values
     limits = np.iinfo(dtype)
     is_below, is_beyond = wide < float(limits.min), wide >= float(limits.max) + 1

@@ -1,6 +1,6 @@
-"""A session: the methods for users, for recorders and for the transport, and its life from welcome to end.
+"""Defines the session: its methods for users, for recorders and for the transport, and its life from welcome to end.
 
-It connects its parts. `session_state` is shared by all of them, `sender` and `upload_sender` fill the stream, `fetches`
+A session is made of parts. All parts share `session_state`. `sender` and `upload_sender` fill the stream, `fetches`
 waits for answers, and `session_timer` does the periodic work. The I/O thread calls `hello`, `next_frame` and the
 methods named `on_…`.
 """
@@ -58,14 +58,17 @@ class SessionStats:
     fragments: int  # segments that are not whole bodies of a loop
     programs: tuple[str, ...]  # digests of the last 1,024 distinct programs, sorted, without fragments
     fragment_programs: tuple[str, ...]  # digests of the last 1,024 distinct fragments, sorted
-    cuts: Mapping[str, int]  # the number of segments by the `Trigger` that cut them
+    cuts: Mapping[str, int]  # value of a `Trigger` -> number of the segments that were cut for this reason
     sent_bytes: int  # in frames, without large uploads
     in_flight: Amount
     unacknowledged_frames: int
 
 
 class Session:
-    """A connection to a server, and the arrays there. Made by `fusewire.connect`; a context manager that closes it."""
+    """A connection to a server, and the arrays on this server. `fusewire.connect` makes a session.
+
+    A session is a context manager, which closes the session when the block ends.
+    """
 
     def __init__(self, transport: Transport, *, debug: bool, client: str) -> None:
         self._state = SessionState(transport, client)
@@ -86,9 +89,9 @@ class Session:
     def array(self, data: Any, dtype: Any = None) -> Array:
         """Uploads an object with the buffer protocol or `__array__`, a scalar, or nested lists.
 
-        Returns when the bytes are copied; changing the source afterwards does not change the array. May wait for
-        credit. Raises DtypeError for an unsupported dtype, OverflowError for a Python integer that `dtype` cannot hold,
-        QuotaExceeded for more than limits.array_bytes.
+        Returns when the bytes are copied, so changing `data` afterwards does not change the array. May wait for credit.
+        Raises DtypeError for an unsupported dtype, OverflowError for a Python integer that `dtype` cannot hold, and
+        QuotaExceeded for an array of more than limits.array_bytes.
         """
         if isinstance(data, Recorded):
             return self._own(data, dtype)
@@ -106,7 +109,7 @@ class Session:
         return array
 
     def fetch(self, array: Recorded) -> Future[Value]:
-        """A future of the value. May wait for credit."""
+        """Returns a future of the value. May wait for credit."""
         self._check_own(array)
         return self._fetches.future(array)
 
@@ -116,10 +119,10 @@ class Session:
         return self._fetches.read(array, timeout)
 
     def cancel(self) -> None:
-        """Cancels all work that the device has not begun. Reading a value that depends on it raises Cancelled.
+        """Cancels all work that the device has not begun. Reading a value that depends on this work raises Cancelled.
 
-        May wait for credit. Ops that other threads record before it returns may be cancelled too. In the callback of a
-        future it cannot wait: ops that have no credit yet are not cancelled then.
+        May wait for credit. Ops that other threads record before this call returns may be cancelled too. A call in the
+        callback of a future cannot wait, so it does not cancel ops for which there is no credit yet.
         """
         self.check_open()
         self._sender.give_up()
@@ -160,8 +163,8 @@ class Session:
         return self._state.ended is None
 
     def close(self) -> None:
-        """Ends the session and frees its values. Ops that are not sent are dropped, as they can no longer be read."""
-        if self._begin_to_close() and self._is_welcome:  # without a welcome no goodbye is sent
+        """Ends the session and frees its values. Drops unsent ops, because their values can no longer be read."""
+        if self._begin_to_close() and self._is_welcome:  # before the welcome, no goodbye is sent
             self._state.transport.wait_closed(_PARTING_S)
 
     def __enter__(self) -> Self:
@@ -187,7 +190,7 @@ class Session:
         return self._state.limits
 
     def recorder(self) -> Recorder:
-        """The calling thread's recorder."""
+        """Returns the calling thread's recorder."""
         return self._thread_recorders.own()
 
     def check_open(self) -> None:
@@ -230,7 +233,7 @@ class Session:
             is_idle = frame.HasField("completed") and self._complete(frame.completed)
         if is_idle:
             self._sender.flush_idle()
-        for result in frame.results if is_new else ():  # last, because a thread that is woken competes for the GIL
+        for result in frame.results if is_new else ():  # last, because results wake threads, which compete for the GIL
             self._fetches.on_result(result)
         if frame.draining_ms:
             self._on_draining(frame.draining_ms)
@@ -252,14 +255,14 @@ class Session:
     def on_lost(self, error: FusewireError) -> None:
         self._end(error)
 
-    # ---- its life ----
+    # ---- the session's life ----
 
     def open(self, timeout_s: float) -> None:
-        """Connects. Raises the reason why there is no session, or WaitTimeout."""
+        """Connects, and waits for the welcome. Raises the reason why there is no session, or WaitTimeout."""
         state, deadline_s = self._state, deadline_after(timeout_s)
         state.transport.open(self)
         try:
-            with state.lock:  # entering the lock itself is atomic for signals; entering the condition is not
+            with state.lock:  # a signal cannot interrupt entering the lock, but can interrupt entering the condition
                 is_answered = state.changed.wait_for(
                     lambda: self._is_welcome or state.ended is not None, left_s(deadline_s)
                 )
@@ -271,7 +274,7 @@ class Session:
         self.check_open()
 
     def _begin_to_close(self) -> bool:
-        """Ends the session and sends a goodbye. False if the session has ended before."""
+        """Ends the session and sends a goodbye. Returns False if the session had already ended."""
         state = self._state
         with state.lock:
             was_open = state.ended is None
@@ -296,7 +299,8 @@ class Session:
             state.stream.on_welcome(frame)
             state.credit = Credit(Amount(welcome.credit.ops, welcome.credit.bytes, welcome.credit.segments))
             state.limits = welcome.limits
-            # Half of the limit. The rest is for a frame's new programs, registered before its entries forget any.
+            # We keep half of the limit. The server registers all new programs of a frame before it forgets any, so the
+            # other half leaves room for the new programs.
             self._sender.programs = Programs(max(welcome.limits.programs // 2, 1))
             self.backend = welcome.backend
             self._is_welcome = True
@@ -315,7 +319,7 @@ class Session:
             self._end(SessionClosed(goodbye.text or "the server ended the session"))
 
     def _complete(self, completed: wire.Completed) -> bool:
-        """Takes back credit; called under the lock. True if nothing is in flight now."""
+        """Takes back credit. Returns True if nothing is in flight now. The caller holds the state's lock."""
         credit = self._state.credit
         credit.complete(Amount(completed.ops, completed.bytes, completed.segments))
         self._state.changed.notify_all()
@@ -354,7 +358,7 @@ def _decoded(raw: bytes) -> wire.ServerFrame:
 
 
 def _not_cancelled(waiters: list[Future[None]]) -> Iterator[Future[None]]:
-    """The futures that are not cancelled, each marked so that it can no longer be cancelled."""
+    """Yields the futures that are not cancelled. Marks each of them, so that it can no longer be cancelled."""
     return (waiter for waiter in waiters if waiter.set_running_or_notify_cancel())
 
 
@@ -362,7 +366,7 @@ _sessions: WeakSet[Session] = WeakSet()
 
 
 def close_all() -> None:
-    """Closes all sessions at exit, together and within one deadline."""
+    """Closes all sessions when Python exits. Waits for all goodbyes together, within one deadline."""
     closing = [session for session in tuple(_sessions) if session._begin_to_close()]
     deadline_s = time.monotonic() + _PARTING_S
     for session in closing:

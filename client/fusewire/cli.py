@@ -1,8 +1,8 @@
-"""The `fusewire` command: the client's own commands, and those that other packages add as entry points.
+"""Runs the `fusewire` command. Its subcommands come from the client, and from entry points of other packages.
 
-A command is an argument parser with a function as its default `run`. The function takes the parsed arguments and
-returns the exit status: 0 done, 1 failed, 2 wrong arguments or settings. Each command imports its slow modules itself,
-so that `fusewire --help` is fast.
+A subcommand is an argument parser whose default `run` is a function. The function takes the parsed arguments and
+returns the exit status: 0 done, 1 failed, 2 wrong arguments or settings. Each subcommand imports its slow modules
+itself, so that `fusewire --help` is fast.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXTRA_OF_PACKAGE = {"matplotlib": "demo", "rich": "cli"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit status."""
+    """Runs the subcommand that the arguments name. Returns the exit status."""
     typed = sys.argv[1:] if arguments is None else arguments
     try:
         parsed = _parser(typed).parse_args(typed)

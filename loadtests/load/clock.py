@@ -1,4 +1,4 @@
-"""The clock that sessions run by. Tests replace it."""
+"""Provides the clock by which sessions begin and time their steps. Tests replace this clock."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from time import monotonic_ns, sleep
 from typing import NamedTuple
 
-_LONG_NS = 100_000_000
+_LONG_NS = 100_000_000  # a wait of at most this length is a plain sleep, which does not notice `stops`
 
 
 class Clock(NamedTuple):
-    """`sleep_until(time, stops)` sleeps until a time, and returns False if `stops` is set meanwhile."""
+    """`sleep_until(time, stops)` sleeps until a time and returns True. It returns False early if `stops` is set."""
 
     now_ns: Callable[[], int]
     sleep_until: Callable[[int, threading.Event], bool]

@@ -15,7 +15,11 @@ _LONGEST_GRACE_S = 60.0
 
 
 class Held(NamedTuple):
-    """What a server holds. A field is None without inspection, or, in the second line, if the server runs elsewhere."""
+    """What a server holds at one time.
+
+    The first three fields come from the server's inspection, and are None without inspection. The other fields come
+    from the operating system, and are None if the load test did not start the server itself.
+    """
 
     sessions: int | None
     live_bytes: int | None
@@ -26,20 +30,20 @@ class Held(NamedTuple):
 
 
 class LeftOver(NamedTuple):
-    """What a server held before a load, and after the last session had ended and 2 s had passed at most."""
+    """What a server held before a load, and what it holds at most 2 s after the last session has ended."""
 
     before: Held
     after: Held
-    within_s: float  # the time until everything was given back, or the deadline
+    within_s: float  # the time until everything was given back; about 2 s if something was not given back
 
     @property
     def is_clean(self) -> bool:
-        """Whether all counts are back; memory is reported and not judged, because allocators keep pages."""
+        """Whether no count is higher than before. Resident memory is not judged, because allocators keep pages."""
         return _is_back(self.before, self.after)
 
 
 def held_by(server: ServerUnderLoad) -> Held:
-    """What the server holds now, as it published last."""
+    """Returns what the server holds now. The server counts its tasks at most once a second."""
     stats = {} if server.service is None else server.service.stats()
     process = None if server.pid is None else psutil.Process(server.pid)
     return Held(
@@ -53,7 +57,10 @@ def held_by(server: ServerUnderLoad) -> Held:
 
 
 def wait_for_sessions_to_end(server: ServerUnderLoad, before: Held) -> None:
-    """Waits until the server has no more sessions than before: those that vanished live on for a grace period."""
+    """Waits, at most a minute, until the server has no more sessions than before.
+
+    A server keeps a session that has vanished for a grace period.
+    """
     ends_at_s = time.monotonic() + _LONGEST_GRACE_S
     while time.monotonic() < ends_at_s:
         sessions = held_by(server).sessions
@@ -63,7 +70,7 @@ def wait_for_sessions_to_end(server: ServerUnderLoad, before: Held) -> None:
 
 
 def left_over(server: ServerUnderLoad, before: Held) -> LeftOver:
-    """Waits until everything is given back, for 2 s at most."""
+    """Waits, at most 2 s, until the server has given back everything. Returns what it held before and now."""
     began_s = time.monotonic()
     after = held_by(server)
     while not _is_back(before, after) and time.monotonic() < began_s + _SETTLES_WITHIN_S:

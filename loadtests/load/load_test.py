@@ -1,4 +1,8 @@
-"""A whole load test: sessions, a disturber, a peer, verification, and what the server still holds at the end."""
+"""Runs a whole load test: the sessions, a disturber, a peer and the verification. Then finds what the server holds.
+
+A disturber is one more session, which disturbs the measured sessions. A peer is another array library that runs the
+same programs.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +37,11 @@ Value = npt.NDArray[Any] | None
 
 
 class Load(NamedTuple):
-    """A load on Fusewire."""
+    """What was measured while sessions of Fusewire put load on the server."""
 
     run: Run
-    sessions: Mapping[str, int]  # the number of each session, by the id that inspection shows
-    harness_step_s: float  # processor time that the harness itself takes for a step
+    sessions: Mapping[str, int]  # id that inspection shows -> number of the session
+    harness_step_s: float  # processor time that the load test's own code takes for a step
 
 
 class LoadResult(NamedTuple):
@@ -51,7 +55,7 @@ class LoadResult(NamedTuple):
 
 
 class LoadTest:
-    """A load test. `serve` is what its worker processes run; tests plant faults there."""
+    """A load test. `serve` is the function that the worker processes run. Tests pass functions with faults."""
 
     def __init__(
         self, options: Options, server: ServerUnderLoad, tell: Tell, serve: Callable[..., None] = worker.serve
@@ -62,7 +66,10 @@ class LoadTest:
         self._serve = serve
 
     def run(self) -> LoadResult:
-        """Runs the load test. Raises NotMeasured or FusewireError if there is no result. No process is left then."""
+        """Runs the load test. Raises NotMeasured or FusewireError if there is no result.
+
+        All worker processes have ended when this method returns or raises.
+        """
         if self._options.scenario.sessions_vanish:
             return self._run_vanishing()
         before = held_by(self._server)
@@ -98,7 +105,7 @@ class LoadTest:
         return LoadResult(Load(run, {}, 0.0), None, None, verification, left_over(self._server, before))
 
     def _run_peer(self) -> Run | None:
-        """The same sessions in the same number of processes, with another library in the place of Fusewire."""
+        """Runs the same sessions in the same number of processes, with another library instead of Fusewire."""
         peer = self._options.peer
         if peer is None:
             return None
@@ -127,7 +134,7 @@ class LoadTest:
             disturber.tell("begin", monotonic_ns())
             yield
             if psutil.Process(disturber.pid).status() == psutil.STATUS_STOPPED:
-                disturber.kill()  # its process answers nothing
+                disturber.kill()  # a stopped process answers no command
                 return
             disturber.answer()
             for report in disturber.ask("end"):
@@ -136,7 +143,7 @@ class LoadTest:
             disturber.ask("close")
 
     def _check_first_steps(self, values: Sequence[Sequence[Value]], name: str) -> None:
-        """Raises WrongResult unless the first value that each session has read is close to NumPy's."""
+        """Raises WrongResult unless the first value that each session read is close to the value of NumPy."""
         for session, value in zip(self._numbers(), chain.from_iterable(values), strict=True):
             xp = library.numpy()
             array = next(self._options.scenario.program(xp, Data(self._options.seed, session)))
@@ -144,7 +151,7 @@ class LoadTest:
                 raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
 
     def _numbers(self) -> Iterator[int]:
-        """The numbers of all sessions, in the order of the processes."""
+        """Returns the numbers of all sessions, in the order of the processes."""
         return chain.from_iterable(self._options.shares())
 
     def _fleet(self, name: str) -> Fleet:

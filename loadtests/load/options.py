@@ -1,4 +1,4 @@
-"""What a load test is asked to do."""
+"""Defines the options of a load test."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from loadtests.scenarios.scenario import Scenario
 
 
 class Options(NamedTuple):
-    """The options of a load test. `seconds` is the time that is measured: three windows together."""
+    """The options of a load test. `seconds` is the length of the measured time, which is divided in three windows."""
 
     scenario: Scenario
     sessions: int
     processes: int
     seconds: float = 6.0
-    rate_per_s: float | None = None  # of all sessions together; None is a closed loop
+    rate_per_s: float | None = None  # steps a second in all sessions together; None for a closed loop (see `pace`)
     verifies: bool = False
-    peer: str | None = None  # the name of a library
+    peer: str | None = None  # the name of another array library that is measured too
     seed: int = 0
 
     @property
@@ -25,5 +25,5 @@ class Options(NamedTuple):
         return self.seconds / MEASURED_WINDOWS
 
     def shares(self) -> tuple[tuple[int, ...], ...]:
-        """The numbers of the sessions of each process."""
+        """Returns, for each process, the numbers of its sessions."""
         return tuple(tuple(range(first, self.sessions, self.processes)) for first in range(self.processes))

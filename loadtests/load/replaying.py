@@ -1,4 +1,4 @@
-"""Replays a recording as load: in several sessions at the same time, each of which sends everything once."""
+"""Replays a recording as load: several sessions run at the same time, and each sends the whole recording once."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _DEADLINE_S = 3600.0
 
 
 class _Replays(NamedTuple):
-    """The replays of one worker process, by session: what was replayed, or why it failed."""
+    """The results of one worker process. `by_session` maps a session's number to its replay, or to why this failed."""
 
     by_session: dict[int, fw.Replayed | str]
     usage: Usage
 
 
 def scenario_of(path: Path) -> Scenario:
-    """The scenario of a recording, which stands in the result."""
+    """Returns the scenario that the result names for a replay. Its program is never run."""
     return Scenario(
         name="replay",
         what=f"sends what the recording {path.name} holds; a step is the answer of a fetch",
@@ -51,7 +51,7 @@ def scenario_of(path: Path) -> Scenario:
 
 
 def run_replays(path: Path, speed: float, options: Options, server: ServerUnderLoad, tell: Tell) -> LoadResult:
-    """Replays a recording in all sessions. Raises LoadFailed if a worker process or every replay fails."""
+    """Replays a recording in all sessions. Raises LoadFailed if a worker process fails, or if all replays fail."""
     before = held_by(server)
     arguments = [(path, speed, options.seed, server.access, share) for share in options.shares()]
     with Fleet(_serve, arguments) as fleet:
@@ -77,7 +77,7 @@ def run_replays(path: Path, speed: float, options: Options, server: ServerUnderL
 def _serve(
     connection: Connection, path: Path, speed: float, seed: int, access: Access, sessions: tuple[int, ...]
 ) -> None:
-    """The worker process: replays in one thread for each session."""
+    """Runs in a worker process. Replays the recording in one thread for each session."""
     ignore_interrupts()
 
     def replay_one(session: int) -> fw.Replayed | str:
@@ -115,7 +115,7 @@ def _report(session: int, found: fw.Replayed | str) -> RunnerReport:
 
 
 def _verification(replays: Mapping[int, fw.Replayed | str]) -> Verification | None:
-    """The comparison with kept values; None if the recording keeps none."""
+    """Returns the comparison of the answers with the recorded values; None if the recording holds no values."""
     done = {session: found for session, found in replays.items() if isinstance(found, fw.Replayed)}
     differences = [f"session {session}: {told}" for session, found in done.items() for told in found.differences]
     compared = sum(found.compared for found in done.values())

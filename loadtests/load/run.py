@@ -23,12 +23,12 @@ Tell = Callable[[str, int, int], None]  # shows progress: what is being done, wi
 
 
 class Edge(NamedTuple):
-    """What was read between two windows."""
+    """What was read at the begin or the end of a window."""
 
     at_ns: int
-    usage: tuple[Usage, ...]  # of each worker process
-    stats: Mapping[str, Any] | None  # of the server, if its inspection is known
-    sessions: Sequence[Mapping[str, Any]]
+    usage: tuple[Usage, ...]  # one for each worker process
+    stats: Mapping[str, Any] | None  # the server's statistics, if its inspection is known
+    sessions: Sequence[Mapping[str, Any]]  # the sessions as inspection describes them
 
     @property
     def ops(self) -> int:
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 
     @property
     def first(self) -> Edge:
-        """The begin of what is measured."""
+        """The edge at which the measured windows begin."""
         return self.edges[max(len(self.edges) - 1 - MEASURED_WINDOWS, 0)]
 
     @property
@@ -75,14 +75,17 @@ class _Load:
         fleet.ask("begin", self.began_ns)
 
     def wait_until(self, at_ns: int) -> None:
-        """Waits until a time. Meanwhile reads memory, and takes steps so that these do not fill the clients' memory."""
+        """Waits until a time. Meanwhile samples memory, and fetches the steps that the worker processes have noted.
+
+        The steps are fetched early, so that they do not fill the memory of the worker processes.
+        """
         while (left_s := (at_ns - time.monotonic_ns()) / 1e9) > 0:
             self._take()
             self.memory.append(self._watch.sample((time.monotonic_ns() - self.began_ns) / 1e9))
             time.sleep(min(left_s, _WATCH_EVERY_S))
 
     def edge(self) -> Edge:
-        """Takes the steps so far, and reads the counts of both sides."""
+        """Fetches the steps done so far, and reads the counts of the worker processes and of the server."""
         at_ns = time.monotonic_ns()
         self._take()
         stats = None if self._service is None else self._service.stats()
@@ -110,9 +113,9 @@ class _Load:
 
 
 def run_load(fleet: Fleet, options: Options, service: Service | None, watch: MemoryWatch, tell: Tell) -> Run:
-    """Runs the sessions of a fleet, which have done their first step, until the load has settled.
+    """Runs the sessions of a fleet until the load has settled, or for the most windows that a load may take.
 
-    Raises LoadFailed if all sessions have failed.
+    The sessions must have done their first step. Raises LoadFailed if all sessions have failed.
     """
     load = _Load(fleet, options.sessions, service, watch)
     if service is not None and options.scenario.needs_plans:
@@ -138,7 +141,7 @@ def _check(errors: Mapping[int, str], sessions: int) -> None:
 
 
 def _wait_for_plans(load: _Load, service: Service, least_s: float) -> None:
-    """Lets the load run for some time, and on until the server plans no program, for a minute at most."""
+    """Lets the load run for `least_s` seconds, and then on, at most a minute, until the server plans no program."""
     load.wait_until(time.monotonic_ns() + round(least_s * 1e9))
     ends_at_ns = time.monotonic_ns() + round(_PLANNING_DEADLINE_S * 1e9)
     while service.is_planning() and time.monotonic_ns() < ends_at_ns:

@@ -1,4 +1,4 @@
-"""The steps that sessions have done, as arrays, and what can be computed from them. Pure."""
+"""Holds the steps that sessions have done, as arrays, and summarises the steps in windows of time. Pure."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Integers = npt.NDArray[np.int64]
 
 
 class Samples(NamedTuple):
-    """Steps in any order, one element of each array a step. Times are of the monotonic clock of the machine."""
+    """Steps in any order. Each array has one element for each step. Times are those of the monotonic clock."""
 
     session: Integers
-    intended_ns: Integers  # the step's begin, in an open loop the intended one
+    intended_ns: Integers  # the time when the step began; in an open loop, when it should have begun
     recorded_ns: Integers  # the time when all ops of the step were recorded
     ended_ns: Integers  # the time when the value was read
 
@@ -41,22 +41,22 @@ class Samples(NamedTuple):
 
 
 def of_steps(steps: Sequence[tuple[int, int, int, int]]) -> Samples:
-    """The samples of steps, each (session, intended begin, recorded, ended)."""
+    """Makes samples of steps. A step is given as its session and its times: intended begin, recorded, ended."""
     table = np.array(steps, np.int64).reshape(len(steps), 4)
     return Samples(*(np.ascontiguousarray(column) for column in table.T))
 
 
 def joined(parts: Sequence[Samples]) -> Samples:
-    """All steps of several samples; none if there are no samples."""
+    """Returns the steps of all parts as one `Samples`."""
     if not parts:
         return of_steps([])
     return Samples(*(np.concatenate(columns) for columns in zip(*(part._columns() for part in parts), strict=True)))
 
 
 class Window(NamedTuple):
-    """A span of time, and the steps that ended in it. Latencies are None if no step ended."""
+    """A span of time, and a summary of the steps that ended in this span. Latencies are None if no step ended."""
 
-    began_s: float  # since the load began
+    began_s: float  # counted from the begin of the load
     length_s: float
     steps: int
     p50_s: float | None
@@ -69,7 +69,7 @@ class Window(NamedTuple):
 
 
 def window(samples: Samples, load_began_ns: int, began_ns: int, ended_ns: int) -> Window:
-    """The summary of the steps that ended within a span of time."""
+    """Summarises the steps that ended within a span of time."""
     began_s, length_s = (began_ns - load_began_ns) / 1e9, (ended_ns - began_ns) / 1e9
     inside = samples.ended_within(began_ns, ended_ns)
     if not len(inside):
@@ -79,6 +79,6 @@ def window(samples: Samples, load_began_ns: int, began_ns: int, ended_ns: int) -
 
 
 def windows(samples: Samples, load_began_ns: int, began_ns: int, ended_ns: int, count: int) -> tuple[Window, ...]:
-    """The summaries of `count` spans of equal length between two times."""
+    """Divides the time between two times into `count` windows of equal length, and summarises the steps of each."""
     edges = [began_ns + (ended_ns - began_ns) * part // count for part in range(count + 1)]
     return tuple(window(samples, load_began_ns, *span) for span in pairwise(edges))

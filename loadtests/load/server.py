@@ -1,4 +1,4 @@
-"""The server under load: one that the load test starts, or one that is given."""
+"""Describes the server under load. The load test starts this server, or somebody else runs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Access(NamedTuple):
 
 
 class ServerUnderLoad(NamedTuple):
-    """A server. `service` is its inspection, if the address is known; `pid` its process, if it runs here."""
+    """A server. `service` is None if the address of its inspection is unknown; `pid` is None if we did not start it."""
 
     access: Access
     service: Service | None
@@ -30,12 +30,12 @@ class ServerUnderLoad(NamedTuple):
 
 @contextmanager
 def own_server(backend: str) -> Iterator[ServerUnderLoad]:
-    """Starts a server with default settings and an empty cache of kernels; stops it at the end."""
+    """Starts a server with default settings and an empty cache of kernels, and stops it at the end of the block."""
     with TemporaryDirectory() as folder, serve_subprocess(backend, environment={CACHE_VARIABLE: folder}) as server:
         yield ServerUnderLoad(Access(server.grpc), Service(server.grpc, server.http), server.pid)
 
 
 def given_server(access: Access, http: str | None) -> ServerUnderLoad:
-    """A server that somebody else runs. `http` is the address of its inspection."""
+    """Describes a server that somebody else runs. `http` is the address of its inspection."""
     service = None if http is None else Service(access.target, http, token=access.token, tls_ca=access.tls_ca)
     return ServerUnderLoad(access, service, None)

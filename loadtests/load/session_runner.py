@@ -24,7 +24,7 @@ Value = npt.NDArray[Any] | None
 
 
 class RunnerReport(NamedTuple):
-    """What a session did in all. `digests` holds 8 bytes for each value that it read, if digests are taken."""
+    """What a session has done since it began. `digests` holds 8 bytes for each value read, if digests are taken."""
 
     session: int
     steps: int
@@ -33,9 +33,9 @@ class RunnerReport(NamedTuple):
 
 
 class SessionRunner:
-    """The thread of one session. Another thread owns the runner, and calls all its methods without an underscore.
+    """Runs the steps of one session in a thread of its own. Another thread owns the runner and calls its methods.
 
-    The runner's thread appends to `_steps` and its owner takes from it; both are atomic operations of a deque.
+    The runner's thread appends to `_steps`, and the owner takes steps out. Both operations of a deque are atomic.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class SessionRunner:
         self._pace = pace
         self._clock = clock
         self._digests = bytearray() if takes_digests else None
-        self._value: Value = None  # of the last step, sent into the program
+        self._value: Value = None  # the value that the last step read, which is sent into the program
         self._steps: deque[tuple[int, int, int, int]] = deque()
         self._done = 0
         self.session = pace.session
@@ -55,27 +55,27 @@ class SessionRunner:
         self._thread: threading.Thread | None = None
 
     def first_step(self) -> Value:
-        """Makes the operands and runs one step, on the calling thread. Returns the value that was read."""
+        """Makes the operands and runs one step in the calling thread. Returns the value that the step read."""
         array = self._program.send(None)
         self._value = None if array is None else self._read(array)
         self._note(self._value)
         return self._value
 
     def start(self, began_ns: int) -> None:
-        """Begins to run steps, of a load that began at `began_ns`."""
+        """Starts the thread, which begins to run steps. The load began at `began_ns`."""
         self._thread = threading.Thread(target=self._run, args=(began_ns,), daemon=True)
         self._thread.start()
 
     def take(self) -> Samples:
-        """The steps since the last call."""
+        """Returns the steps done since the last call of `take`."""
         return of_steps([self._steps.popleft() for _ in range(len(self._steps))])
 
     def stop(self) -> None:
-        """Lets the step under way end and begins no other."""
+        """Makes the thread end after the step that is under way."""
         self._stops.set()
 
     def wait_for_end(self, timeout_s: float) -> None:
-        """Waits for the end of the thread. If the step under way does not end in time, that is the session's error."""
+        """Waits for the end of the thread. If the step under way does not end in time, notes this as an error."""
         assert self._thread is not None
         self._thread.join(max(timeout_s, 0.0))
         if self._thread.is_alive():
@@ -90,9 +90,9 @@ class SessionRunner:
         except Exception as error:  # noqa: BLE001 - reported as the session's error, whatever it is
             self.error = f"{type(error).__name__}: {error}"
 
-    # Hot path of the harness: this loop takes processor time beside the client that is measured.
+    # This loop must be fast, because it takes processor time in the same process as the measured client.
     def run_steps(self, began_ns: int, most_steps: int = sys.maxsize) -> None:
-        """Runs steps on the calling thread until `stop`, at most `most_steps`."""
+        """Runs steps in the calling thread until `stop` is called, but at most `most_steps` steps."""
         program, read, stops = self._program.send, self._read, self._stops
         intended_ns_of, session, is_open = self._pace.intended_ns, self.session, self._pace.rate_per_s is not None
         now, sleep_until = self._clock
@@ -116,7 +116,7 @@ class SessionRunner:
 
 
 def digest_of(value: npt.NDArray[Any]) -> bytes:
-    """8 bytes that differ if a bit of the value, its shape or its dtype differs."""
+    """Returns 8 bytes, which differ between values that differ in a bit, in shape or in dtype."""
     contents = np.ascontiguousarray(value)
     spec = f"{contents.dtype.str}{contents.shape}".encode()
     return hashlib.blake2b(contents.tobytes(), digest_size=DIGEST_BYTES, key=spec[:64]).digest()

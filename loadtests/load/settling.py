@@ -1,4 +1,4 @@
-"""Decides when a load has settled: three windows in a row that differ by at most 10 %. Pure."""
+"""Decides when a load has settled: when three windows in a row differ from their mean by at most 10 %. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOLERANCE = 0.1
 
 
 def has_settled(windows: Sequence[Window]) -> bool:
-    """Whether rate and median latency of the last three windows are each within 10 % of their mean."""
+    """Whether the rates of the last three windows are within 10 % of their mean, and so are the median latencies."""
     last = windows[-MEASURED_WINDOWS:]
     if len(last) < MEASURED_WINDOWS:
         return False

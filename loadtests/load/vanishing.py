@@ -1,6 +1,7 @@
-"""Runs sessions that connect, do one step and vanish with their process, one process after another.
+"""Runs sessions that connect, do one step and vanish, because their process is killed. Processes follow one another.
 
-A session's latency is the time from its call of `connect` until it has read the value of its step.
+A session's latency is the time from its call of `connect` until it has read the value of its step. The server keeps a
+vanished session for a grace period.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ OpenWorker = Callable[[tuple[int, ...]], Worker]  # a process for the sessions w
 
 
 def baseline(options: Options, server: ServerUnderLoad, open_worker: OpenWorker) -> Held:
-    """What the server holds after some first sessions have vanished and their grace periods have passed.
+    """Runs 20 first sessions, and returns what the server holds once they have vanished and are forgotten.
 
-    The first sessions start what a server starts only once, such as the planner's processes.
+    The first sessions make the server start what it starts only once, such as the planner's processes.
     """
     before = held_by(server)
     with open_worker(tuple(range(options.sessions, options.sessions + _FIRST_SESSIONS))) as worker:
@@ -37,7 +38,7 @@ def baseline(options: Options, server: ServerUnderLoad, open_worker: OpenWorker)
 
 
 def run_vanishing(options: Options, server: ServerUnderLoad, open_worker: OpenWorker, tell: Tell) -> Run:
-    """Runs all sessions. Their grace periods have not passed at the end."""
+    """Runs all sessions. Does not wait until the grace periods of the last sessions have passed."""
     began_ns = time.monotonic_ns()
     edges = [_edge(server, ())]
     lives: list[Lives] = []

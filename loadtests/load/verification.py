@@ -10,14 +10,14 @@ from loadtests.measuring.workers import Worker
 
 
 class Verification(NamedTuple):
-    """The values that were compared, and a sentence for each session with a difference."""
+    """How many values were compared, and a sentence for each session (or replayed answer) with a difference."""
 
     values: int
     differences: tuple[str, ...]
 
 
 def verify_alone(worker: Worker, reports: Sequence[RunnerReport], deadline_s: float) -> Verification:
-    """Runs the steps of each session once more, one session at a time, and compares all values that were read."""
+    """Runs the steps of each session once more, one session at a time. Compares the values read in both runs."""
     differences = []
     for report in reports:
         worker.tell("run_alone", report.session, report.steps)
@@ -28,7 +28,10 @@ def verify_alone(worker: Worker, reports: Sequence[RunnerReport], deadline_s: fl
 
 
 def first_difference(digests: bytes, alone: bytes) -> int | None:
-    """The number of the first value, from 1, whose digests differ or that only one side has; None if all are equal."""
+    """Returns the number, from 1, of the first value whose digests differ, or None if all digests are equal.
+
+    If only one side has a value, this value counts as different.
+    """
     if digests == alone:
         return None
     for start in range(0, max(len(digests), len(alone)), DIGEST_BYTES):

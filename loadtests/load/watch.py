@@ -9,7 +9,7 @@ import psutil
 
 
 class MemorySample(NamedTuple):
-    """Resident memory at a time since the load began. `server_bytes` is None if the server runs elsewhere."""
+    """The resident memory `at_s` seconds after the load began. `server_bytes` is None if its process is unknown."""
 
     at_s: float
     server_bytes: int | None
@@ -24,7 +24,7 @@ class MemoryWatch:
         self._clients = [psutil.Process(pid) for pid in client_pids]
 
     def sample(self, at_s: float) -> MemorySample:
-        """The memory now. A process that has ended counts as 0 bytes."""
+        """Reads the memory now. A process that has ended counts as 0 bytes."""
         server_bytes = None if self._server is None else _resident_bytes(self._server)
         return MemorySample(at_s, server_bytes, sum(map(_resident_bytes, self._clients)))
 
@@ -37,9 +37,9 @@ def _resident_bytes(process: psutil.Process) -> int:
 
 
 def growth_bytes_per_s(samples: Sequence[tuple[float, int]]) -> float | None:
-    """The slope of memory over time: the median of the slopes between all pairs (Theil and Sen); None below 2 samples.
+    """Returns the slope of memory over time: the median of the slopes between all pairs of samples (Theil and Sen).
 
-    A single jump does not change the slope; a leak does.
+    A leak changes this slope, and a single jump does not. Returns None for fewer than two samples.
     """
     slopes = sorted(
         (later - earlier) / (at - since)

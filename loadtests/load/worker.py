@@ -1,6 +1,6 @@
-"""A process that runs sessions of a load, or the same programs in a peer library, on command.
+"""Runs sessions of a load in a worker process, or the same programs in a peer, which is another array library.
 
-The load test sends the commands over a pipe.
+The worker process obeys commands that the load test sends over a pipe.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Assignment(NamedTuple):
     library: str
     access: Access | None  # None in a peer library
     sessions: tuple[int, ...]
-    all_sessions: int  # in all processes
+    all_sessions: int  # the number of sessions in all processes together
     seed: int
     rate_per_s: float | None = None
     takes_digests: bool = False
@@ -47,14 +47,14 @@ class Assignment(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Steps, and the errors of sessions that have failed, by session."""
+    """The steps done since the last command `take`, and session -> error of each session that has failed."""
 
     samples: Samples
     errors: Mapping[int, str]
 
 
 class Usage(NamedTuple):
-    """The resources that a worker process uses, and the ops that its sessions have recorded."""
+    """The resources that a worker process has used, and the number of ops that its sessions have recorded."""
 
     processor_s: float
     resident_bytes: int
@@ -62,7 +62,10 @@ class Usage(NamedTuple):
 
 
 class Lives(NamedTuple):
-    """Sessions that have run one step each. A step's begin is that of connecting; it is recorded when connected."""
+    """The results of sessions that ran one step each.
+
+    A step begins when its session begins to connect, and counts as recorded when the session is connected.
+    """
 
     samples: Samples
     reports: tuple[RunnerReport, ...]
@@ -70,7 +73,7 @@ class Lives(NamedTuple):
 
 
 def serve(connection: Connection, assignment: Assignment) -> None:
-    """The worker process. It ends when the load test closes the pipe or is killed."""
+    """Runs the worker process, which ends when the load test closes the pipe or is killed."""
     ignore_interrupts()
     worker = _WorkerSessions(assignment)
     commands: tuple[Callable[..., object], ...] = (
@@ -86,23 +89,24 @@ def serve(connection: Connection, assignment: Assignment) -> None:
         harness_step_s,
     )
     answer_commands(connection, {command.__name__: command for command in commands})
-    os._exit(0)  # without a goodbye of its sessions: the load test was killed, or wants them to vanish
+    # Open sessions send no goodbye here, because the load test was killed, or wants its sessions to vanish.
+    os._exit(0)
 
 
 def ignore_interrupts() -> None:
-    """Leaves interrupts of the terminal to the load test, which then ends its processes."""
+    """Ignores Ctrl-C, because the load test handles it and then ends its worker processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def usage(ops: int) -> Usage:
-    """What this process uses now."""
+    """Returns what this process has used so far. `ops` is the number of recorded ops."""
     process = psutil.Process()
     times = process.cpu_times()
     return Usage(times.user + times.system, process.memory_info().rss, ops)
 
 
 def harness_step_s() -> float:
-    """The processor time that the harness itself takes for a step, measured with a program that does nothing."""
+    """Measures the processor time that the load test's own code takes for a step, with an empty program."""
 
     def idle_program() -> Steps:
         yield from repeat(None)
@@ -124,7 +128,7 @@ class _WorkerSessions:
         self._runners: list[SessionRunner] = []
 
     def open(self) -> tuple[str, ...]:
-        """Connects all sessions. Returns their ids, as inspection shows them; none in a peer library."""
+        """Connects all sessions. Returns their ids, as inspection shows them; in a peer library there are no ids."""
         for number in self._assignment.sessions:
             self._open(number)
         return tuple(session.id for session in self._sessions)
@@ -141,16 +145,16 @@ class _WorkerSessions:
         return Lives(of_steps(steps), tuple(runner.report() for runner in self._runners), self.usage())
 
     def first_steps(self) -> list[npt.NDArray[Any] | None]:
-        """Runs one step in each session, one after another. Returns what was read."""
+        """Runs one step in each session, one session after another. Returns the values that were read."""
         return [runner.first_step() for runner in self._runners]
 
     def begin(self, began_ns: int) -> None:
-        """Lets all sessions run steps. The load began at `began_ns`."""
+        """Starts the threads of all sessions, which run steps. The load began at `began_ns`."""
         for runner in self._runners:
             runner.start(began_ns)
 
     def take(self) -> Taken:
-        """The steps of all sessions since the last call."""
+        """Returns the steps that all sessions have done since the last call."""
         errors = {runner.session: runner.error for runner in self._runners if runner.error is not None}
         return Taken(joined([runner.take() for runner in self._runners]), errors)
 
@@ -158,7 +162,7 @@ class _WorkerSessions:
         return usage(sum(session.stats.ops_recorded for session in self._sessions))
 
     def end(self) -> tuple[RunnerReport, ...]:
-        """Lets the steps under way end, and reports. The sessions stay open."""
+        """Waits until the steps under way have ended, and returns the reports. The sessions stay open."""
         for runner in self._runners:
             runner.stop()
         ends_at_s = monotonic() + END_DEADLINE_S
@@ -173,7 +177,7 @@ class _WorkerSessions:
             session.close()
 
     def run_alone(self, session: int, steps: int) -> bytes:
-        """Runs the steps of one session in a new session, and ends that. Returns the digests of the values."""
+        """Runs the steps of one session again, in a new session. Returns the digests of the values that were read."""
         with self._connect() as opened:
             runner = self._runner(library.fusewire(opened), session, takes_digests=True)
             runner.run_steps(0, steps)

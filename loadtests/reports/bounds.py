@@ -1,11 +1,11 @@
-"""Bounds that the numbers of a load test must keep, such as `p99_s=0.01`. Pure."""
+"""Checks bounds that the numbers of a load test must keep, such as `p99_s=0.01`. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-# A number must not exceed the bound of one of these, and must reach the bound of one of the others.
+# A field in AT_MOST must not exceed its bound. A field in AT_LEAST must reach its bound.
 AT_MOST = (
     *("p50_s", "p90_s", "p99_s", "p999_s", "max_s", "mean_s", "errors", "harness_share", "p99_to_undisturbed"),
     *("server_growth_bytes_per_s", "clients_growth_bytes_per_s", "p99_to_p50"),
@@ -14,13 +14,13 @@ AT_LEAST = ("steps_per_s", "ops_per_s", "rows_per_launch", "rows_per_ready", "fa
 
 
 class Bound(NamedTuple):
-    """A bound on a field of the document."""
+    """A bound on a field of the JSON document of a load test."""
 
     field: str
     number: float
 
     def failure_in(self, document: Mapping[str, Any]) -> str | None:
-        """A sentence that says how the document exceeds the bound; None if it keeps the bound."""
+        """Returns a sentence that says how the document breaks the bound, or None if it keeps the bound."""
         number = document[self.field]
         if number is None:
             return f"{self.field} was not measured, and its bound is {self.number:g}"
@@ -32,7 +32,7 @@ class Bound(NamedTuple):
 
 
 def read_bound(text: str) -> Bound:
-    """The bound in NAME=NUMBER. Raises ValueError for another form or a name that cannot be bounded."""
+    """Reads a bound written as NAME=NUMBER. Raises ValueError for another form or for a name without bounds."""
     field, _, number = text.partition("=")
     if field not in AT_MOST + AT_LEAST:
         raise ValueError(f"{field!r} cannot be bounded; known are {', '.join(sorted(AT_MOST + AT_LEAST))}")
@@ -40,6 +40,6 @@ def read_bound(text: str) -> Bound:
 
 
 def failures(bounds: Sequence[Bound], document: Mapping[str, Any]) -> list[str]:
-    """A sentence for each bound that the document exceeds."""
+    """Returns a sentence for each bound that the document breaks."""
     found = (bound.failure_in(document) for bound in bounds)
     return [failure for failure in found if failure is not None]

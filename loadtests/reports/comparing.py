@@ -1,8 +1,10 @@
-"""Compares the documents of two load tests: ratios with intervals that tell noise from a difference.
+"""Compares the JSON documents of two load tests. Computes ratios, and how certain each ratio is.
 
-A load test is divided in intervals of time. The ratio is that of the medians over the intervals. Its interval holds the
-middle 95 % of the ratios that come out if the intervals of time of each side are drawn again at random, with
-replacement (the percentile bootstrap: Efron, 1979). If the interval includes 1, the two sides cannot be told apart.
+The timeline of a document divides the load test into intervals of time. The ratio of a field is its median over the
+intervals of the second document, divided by its median over the intervals of the first document. To find how certain
+the ratio is, the intervals of each document are drawn again at random, with replacement, and the ratio is computed from
+the drawn intervals, 10,000 times (the percentile bootstrap: Efron, 1979). The range from `low` to `high` holds the
+middle 95 % of these ratios. If this range includes 1, the documents show no difference beyond noise.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class Ratio(NamedTuple):
-    """The second document's number divided by that of the first, with the 95 % interval."""
+    """The second document's median of a field divided by the first document's, and the 95 % range of this ratio."""
 
     field: str
     first: float
@@ -35,7 +37,7 @@ class Ratio(NamedTuple):
 
 
 def compare(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Ratio]:
-    """The ratios of rate and latencies of the measured intervals. Raises ValueError if one side has no intervals."""
+    """Returns the ratios of rate and latencies. Raises ValueError if a document has no measured intervals."""
     ratios = []
     for field in _COMPARED:
         ours, theirs = _measured(first, field), _measured(second, field)
@@ -55,7 +57,7 @@ def _measured(document: Mapping[str, Any], field: str) -> Numbers:
 
 
 def _ratio(field: str, first: Numbers, second: Numbers) -> Ratio:
-    random = np.random.default_rng(0)  # the same documents give the same interval
+    random = np.random.default_rng(0)  # a fixed seed, so that the same documents give the same range
     drawn = [np.median(random.choice(side, (_DRAWS, len(side))), axis=1) for side in (first, second)]
     low, high = np.percentile(drawn[1] / drawn[0], [2.5, 97.5])
     medians = float(np.median(first)), float(np.median(second))
@@ -63,7 +65,7 @@ def _ratio(field: str, first: Numbers, second: Numbers) -> Ratio:
 
 
 def table(ratios: list[Ratio]) -> str:
-    """One line for each ratio."""
+    """Returns a table as text, with one line for each ratio."""
     lines = [f"{'':14}{'first':>14}{'second':>14}{'ratio':>9}   95 % interval"]
     for each in ratios:
         mark = "differs" if each.differs else "no difference found"

@@ -1,6 +1,6 @@
 """Builds the JSON document of a load test. `loadtests/README.md` describes every field.
 
-A change that a reader of the document could stumble over raises `VERSION`.
+Increase `VERSION` with every change that could break a program which reads the document.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from loadtests.reports.latencies import latencies_of
 SCHEMA, VERSION = "fusewire-load-test", 1
 _INTERVALS_A_WINDOW = 10
 _PHASES = ("decode", "queue", "plan", "compile", "device_thread", "device", "copy_out")
-_KEPT_SHARE = 0.95  # of the steps of an open loop that must have been done for its rate to be kept
+_KEPT_SHARE = 0.95  # an open loop keeps its rate if it does at least this share of the intended steps
 
 Document = dict[str, Any]
 
 
 def document_of(options: Options, result: LoadResult, server: Document, machine: Mapping[str, Any]) -> Document:
-    """The document of a load test: plain data."""
+    """Returns the document of a load test as plain data."""
     load = result.load
     document: Document = {
         "schema": SCHEMA,
@@ -72,7 +72,7 @@ def _asked(options: Options) -> Document:
 
 
 def _speed(run: Run) -> Document:
-    """Rates and latencies of the last three windows.
+    """Returns rates and latencies of the last three windows, which are the measured windows.
 
     A step counts for the rate if it ended within these windows, and for the latencies if it was under way within them.
     So a stall at the end counts too.
@@ -98,7 +98,7 @@ def _speed(run: Run) -> Document:
 
 
 def _peer(options: Options, ours: Run, peer: Run) -> Document:
-    """The peer's speed. Its ops are those of as many steps in Fusewire, because the program's text is the same."""
+    """Returns the peer's speed. A step counts as many ops as a step in Fusewire, because the program is the same."""
     steps = sum(report.steps for report in ours.reports)
     speed = _speed(peer)
     speed["ops_per_s"] = speed["steps_per_s"] * ours.last.ops / steps
@@ -110,7 +110,10 @@ def _mean_s(times_ns: Any) -> float | None:
 
 
 def _rows(run: Run) -> Document:
-    """Rows a launch, and rows a session that was ready. None if the server's inspection is not known."""
+    """Returns the mean rows of a submission, and the share of ready sessions whose rows were in a submission.
+
+    The numbers are None if the server's inspection is not known.
+    """
     if run.first.stats is None or run.last.stats is None:
         return {"rows_per_launch": None, "rows_per_ready": None, "rows_histogram": None}
     histograms = [edge["rows_per_launch"]["buckets"] for edge in (run.first.stats, run.last.stats)]
@@ -126,7 +129,7 @@ def _rows(run: Run) -> Document:
 
 
 def _launches_since(before: Sequence[Document], after: Sequence[Document]) -> list[Document]:
-    """The launches between two readings of a histogram, by the rows that they had at most."""
+    """Returns, for each bucket of a histogram of rows, how many launches were added between two readings."""
     known = {bucket["at_most"]: bucket["count"] for bucket in before}
     counts = ((bucket["at_most"], bucket["count"] - known.get(bucket["at_most"], 0)) for bucket in after)
     return [{"at_most": at_most, "count": count} for at_most, count in counts if count]
@@ -149,7 +152,7 @@ def _verified(result: LoadResult) -> Document:
 
 
 def _cost(load: Load) -> Document:
-    """Processor time of the client processes, and the share of it that is the harness's own."""
+    """Returns the processor time of the client processes, and the share of it that the load test's own code took."""
     run = load.run
     processor_s = run.last.processor_s - run.first.processor_s
     steps = len(run.samples.ended_within(run.first.at_ns, run.last.at_ns))
@@ -182,7 +185,7 @@ def _left_over(result: LoadResult) -> Document:
 
 
 def _by_session(load: Load) -> list[Document]:
-    """The work of each session within the measured windows."""
+    """Returns what each session did within the measured windows."""
     run = load.run
     measured = run.samples.ended_within(run.first.at_ns, run.last.at_ns)
     before = {told["session"]: told["device_ns"] for told in run.first.sessions}
@@ -207,13 +210,13 @@ def _by_session(load: Load) -> list[Document]:
 
 
 def fairness(shares: Sequence[float]) -> float | None:
-    """The index of Jain, Chiu and Hawe: 1 if all shares are equal, 1/n if one of n has everything."""
+    """Returns the index of Jain, Chiu and Hawe: 1 if all n shares are equal, 1/n if one share is everything."""
     squares = float(np.square(shares, dtype=np.float64).sum())
     return float(np.sum(shares)) ** 2 / (len(shares) * squares) if squares else None
 
 
 def _phases(run: Run) -> Document | None:
-    """Count and mean time of each phase of the server within the measured windows."""
+    """Returns count and mean time of each phase of the server within the measured windows."""
     if run.first.stats is None or run.last.stats is None:
         return None
     phases = {}
@@ -226,7 +229,7 @@ def _phases(run: Run) -> Document | None:
 
 
 def _timeline(run: Run, options: Options) -> list[Document]:
-    """Ten intervals a window, from the first window on."""
+    """Divides the whole load, warm-up included, into ten intervals for each window. Returns their summaries."""
     first_ns, measured_ns, last_ns = run.edges[0].at_ns, run.first.at_ns, run.last.at_ns
     spans = (first_ns, measured_ns, len(run.windows) - MEASURED_WINDOWS), (measured_ns, last_ns, MEASURED_WINDOWS)
     return [
@@ -243,7 +246,7 @@ def _ratio(document: Document, other: str, field: str) -> float | None:
 
 
 def _problems(document: Document) -> list[str]:
-    """Sentences that say why the load test has failed; none if it has not."""
+    """Returns sentences that say why the load test has failed; an empty list if it has not failed."""
     problems = [f"{document['errors']} of {document['sessions']} sessions failed"] if document["errors"] else []
     problems += [f"{difference}" for difference in document["differences"]]
     rate = document["rate_per_s"]

@@ -1,4 +1,4 @@
-"""Formats the figures as a table and as JSON."""
+"""Formats the figures of the microbenchmarks as a table, and as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEXT_COLUMNS = {0, 3, 6}
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """One line for each figure, with its notes below."""
+    """Returns a table as text, with one line for each figure and the figure's notes below this line."""
     rows = [_cells(figure) for figure in figures]
     widths = [max(len(row[column]) for row in (_HEADINGS, *rows)) for column in range(len(_HEADINGS))]
     lines = [_line(_HEADINGS, widths), "  ".join("─" * width for width in widths)]
@@ -27,7 +27,7 @@ def table(figures: Sequence[Figure]) -> str:
 def document(
     backend: str, machine: Mapping[str, object], figures: Sequence[Figure], failures: Mapping[str, str]
 ) -> dict[str, Any]:
-    """All measurements as plain data for JSON. `failures` maps each figure that failed to its error."""
+    """Returns all measurements as plain data for JSON. `failures` maps each figure that failed to its error."""
     return {
         "backend": backend,
         "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -71,7 +71,7 @@ def _limit(figure: Figure) -> str:
 
 
 def _number(number: float) -> str:
-    """The number without an exponent, with two decimals below 10, one below 100, and none from there on."""
+    """Formats a number without an exponent: with two decimals below 10, one below 100, otherwise none."""
     if abs(number) >= 100:
         return f"{number:,.0f}"
     return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"

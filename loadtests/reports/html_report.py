@@ -1,4 +1,4 @@
-"""Writes the HTML report of a load test: one file that needs no other, for the screen and for paper."""
+"""Writes the HTML report of a load test: a single file, for the screen and for paper."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ svg { width: 100%; height: auto; }
 
 
 def html_of(document: Mapping[str, Any]) -> str:
-    """The page of a document."""
+    """Returns the HTML page that shows a document."""
     timeline, histogram, shares = plots_of(document)
     problems = "".join(f'<span class="failed">{escape(problem)}</span><br>' for problem in document["problems"])
     return _PAGE.substitute(

@@ -1,4 +1,4 @@
-"""Percentiles of latencies from an HDR histogram, which keeps three digits of each value. Pure."""
+"""Computes percentiles of latencies from an HDR histogram, which keeps three digits of each value. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Latencies(NamedTuple):
 
 
 def latencies_of(latency_ns: Integers) -> Latencies | None:
-    """The percentiles of some steps' latencies; None if there are no steps. More than an hour counts as an hour."""
+    """Returns the percentiles of latencies, or None if there are none. More than an hour counts as an hour."""
     if not len(latency_ns):
         return None
     histogram = HdrHistogram(_LEAST_NS, _MOST_NS, _DIGITS)

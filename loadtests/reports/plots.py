@@ -22,7 +22,7 @@ Draw = Callable[[Figure, Mapping[str, Any]], None]
 
 
 def plots_of(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """Latency over time, the histogram of latencies, and rows a launch with the sessions' shares, each as SVG."""
+    """Returns three SVG plots: latency over time, a histogram of latencies, and rows a launch with session shares."""
     return tuple(_svg(draw, document) for draw in (_draw_timeline, _draw_histogram, _draw_shares))
 
 
@@ -78,8 +78,8 @@ def _draw_shares(figure: Figure, document: Mapping[str, Any]) -> None:
 
 
 def recorded_ms(histogram: HdrHistogram) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The recorded latencies in ms, ascending, and how often each was recorded."""
-    # The iterator gives one object again and again, with other contents.
+    """Returns the recorded latencies in ms, ascending, and how often each was recorded."""
+    # The iterator yields the same object each time and changes its contents, so the numbers are copied at once.
     pairs = [
         (item.value_iterated_to / 1e6, item.count_added_in_this_iter_step) for item in histogram.get_recorded_iterator()
     ]
@@ -88,7 +88,7 @@ def recorded_ms(histogram: HdrHistogram) -> tuple[npt.NDArray[np.float64], npt.N
 
 
 def _write_plain(axis: Axis) -> None:
-    """Writes the numbers at the ticks of a logarithmic axis without powers."""
+    """Makes a logarithmic axis show plain numbers at its ticks instead of powers of ten."""
     axis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     axis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
 

@@ -1,4 +1,4 @@
-"""The lines that a load test prints at its end."""
+"""Writes the lines that a load test prints at its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def summary(document: Mapping[str, Any]) -> str:
-    """The result in a few lines, and a line for each problem."""
+    """Returns the result in a few lines of text, and a line for each problem."""
     loop = "closed loop" if document["rate_per_s"] is None else f"open loop at {document['rate_per_s']:g} steps/s"
     lines = [
         f"{document['scenario']}: {document['sessions']} sessions in {document['processes']} processes, {loop}",

@@ -1,8 +1,8 @@
 """Encodes recorded structures as programs, and binds values to a program.
 
-A structure is a piece of a tape without the numbers that change from use to use. A value is a scalar or the start of a
-slice. Encoding runs no Python code for each op: Python code computes the facts of each signature once, and NumPy copies
-them to all ops that have the signature.
+A piece is a run of recorded ops that is sent as one segment. A structure is a piece without the numbers that change
+from use to use. In this file a value is a scalar or the start of a slice. Encoding runs no Python code for each op:
+Python code computes the facts of each signature once, and NumPy copies them to all ops that have the signature.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _ops(cells: Integers) -> _Ops:
 
 
 def _by_first_use(numbers: Integers) -> Integers:
-    """Each number once, in the order of first occurrence."""
+    """Returns each number once, in the order of first occurrence."""
     first_uses = np.full(int(numbers.max(initial=-1)) + 1, len(numbers))
     np.minimum.at(first_uses, numbers, np.arange(len(numbers)))
     used = (first_uses < len(numbers)).nonzero()[0]
@@ -100,14 +100,14 @@ def _by_first_use(numbers: Integers) -> Integers:
 
 
 def _ranks(order: Integers) -> Integers:
-    """An array that maps each number in `order` to the index of the number in `order`."""
+    """Returns an array that maps each number in `order` to the index of this number in `order`."""
     ranks = np.empty(int(order.max(initial=-1)) + 1, np.int64)
     ranks[order] = np.arange(len(order))
     return ranks
 
 
 def _is_start(ops: _Ops) -> list[bool]:
-    """For each value in op order: whether the value is a slice start. An op has its scalars first, then its starts."""
+    """Returns, for each value in op order, whether it is a slice start. An op's scalars come before its starts."""
     counts = np.array([(len(signature.scalars), signature.starts) for signature in ops.signatures], np.int64)
     flags: list[bool] = np.tile((False, True), len(ops.numbers)).repeat(counts[ops.numbers].ravel()).tolist()
     return flags
@@ -136,7 +136,7 @@ def _table(signatures: list[Signature]) -> _Table:
 
 
 def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Parts:
-    """The parts of the program."""
+    """Returns the parts of the program, which `pack` encodes."""
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
     outside = (operands >= OUTSIDE).nonzero()[0]
@@ -158,10 +158,9 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
 
 
 def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Integers]:
-    """The cells of all operands, and the index of each operand's spec in `table.specs`.
+    """Returns the cells of all operands, and the index of each operand's spec in `table.specs`.
 
-    The operands stand in op order. The operands of one op keep their order in the op. A cell is an integer of the
-    structure.
+    A cell is an integer of the structure. The operands stand in op order, and those of one op keep their order.
     """
     counts = table.counts[ops.numbers]
     ends = np.add.accumulate(counts)
@@ -172,7 +171,7 @@ def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Inte
 
 
 def _listed(table: _Table, order: list[int], spec_numbers: list[int]) -> tuple[list[Any], list[Any]]:
-    """The list of specs and the list of signatures, in the form that `pack` encodes."""
+    """Returns the list of specs and the list of signatures, in the form that `pack` encodes."""
     specs = [table.specs[place] for place in order]
     listed_specs = [[spec.dtype.code, *spec.shape] for spec in specs]
     listed_signatures = [

@@ -1,4 +1,4 @@
-"""The table of fetches: which receiver waits for which value. The table hands each answer to its receiver.
+"""Keeps the table of fetches: which receiver waits for which value. Hands each answer to its receiver.
 
 A fetch is answered by a result, by a cancellation or by the end of the session. The code that takes a fetch out of the
 table also answers it, so no fetch is answered twice.
@@ -49,7 +49,7 @@ class Fetches:
     # ---- users' threads ----
 
     def future(self, array: Recorded) -> Future[Value]:
-        """A future of the value. May wait for credit."""
+        """Returns a future of the value. May wait for credit."""
         future = FutureValue(lambda: self._abandon(awaited.fetch))
         awaited = self._fetch(array, future, None)
         return future
@@ -103,7 +103,7 @@ class Fetches:
         return awaited
 
     def _abandon(self, fetch: int) -> bool:
-        """Forgets a fetch; False if it has been answered."""
+        """Forgets a fetch. Returns False if the fetch has been answered."""
         return self._give_up(fetch) is not None
 
     # ---- the I/O thread ----
@@ -150,7 +150,7 @@ class Fetches:
             self._state.transport.download(self._state.stream.session_id, result.fetch, result.beside_bytes)
 
     def _give_up(self, fetch: int) -> _Awaited | None:
-        """Takes an open fetch out of the table and tells the server; None if it has been answered."""
+        """Takes an open fetch out of the table and tells the server. Returns None if the fetch has been answered."""
         awaited = self._take(fetch)
         if awaited is not None:
             self._state.post(Outgoing(Abandon(fetch)))
@@ -162,7 +162,7 @@ class Fetches:
             return self._awaited.pop(fetch, None)
 
     def _exception(self, failure: wire.Failure) -> FusewireError:
-        """The exception for a failure, with the line of the user's code that recorded the op."""
+        """Returns the exception for a failure. It names the line of the user's code that recorded the op, if known."""
         source_line = self._thread_recorders.source_line(failure.base + failure.op_index)
         return exception_of(failure.code, f"{failure.text} ({source_line})" if source_line else failure.text)
 

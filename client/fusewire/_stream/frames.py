@@ -1,9 +1,10 @@
-"""The frames of one session, without the connection that carries them: numbering, acknowledgement, resumption.
+"""Makes and reads the frames of one session: numbers them, acknowledges them, and resumes a session.
 
-The client numbers its frames 1, 2, 3, … and keeps each frame until the server has acknowledged the frame. A lost
-connection may be followed by a new connection. The server begins the new connection with a welcome, which acknowledges
-the frames that the server has received. The client then sends the other frames again, in order. A server that was
-restarted is another server instance and does not know the session.
+The client numbers its frames 1, 2, 3, … and keeps each frame until the server has acknowledged the frame. If the
+connection is lost, the protocol allows a new connection for the same session. The server begins a connection with a
+welcome, which acknowledges the frames that it has received. The other frames must then be sent again, in order. A
+server that was restarted is another server instance and does not know the session. `Session` does not reconnect: it
+ends when its connection is lost.
 
 The server's numbered frames carry results. The client acknowledges these frames, and drops a frame that arrives twice.
 
@@ -27,7 +28,7 @@ _NUMBER_BYTES = 9  # the most bytes that one encoded number takes
 
 
 class Outgoing(NamedTuple):
-    """An entry that waits for a frame, and the new program or the tensor that is sent with this entry."""
+    """An entry that waits for a frame, with the new program or the uploaded bytes (`tensor`) that it brings along."""
 
     entry: Entry
     program: NewProgram | None = None
@@ -70,7 +71,7 @@ class ClientStream:
         self._waiting.extend(entries)
 
     def hello(self) -> bytes:
-        """The first frame of a connection, for a new session or to resume one."""
+        """Returns the first frame of a connection. It asks for a new session, or to resume this session."""
         hello = wire.Hello(
             versions=[PROTOCOL_VERSION],
             client=self._client,
@@ -81,11 +82,11 @@ class ClientStream:
         return wire.ClientFrame(acknowledged=self._received, hello=hello).SerializeToString()
 
     def goodbye(self) -> bytes:
-        """The last frame of a session that the client closes."""
+        """Returns the last frame of a session that the client closes."""
         return wire.ClientFrame(acknowledged=self._received, goodbye=wire.Goodbye()).SerializeToString()
 
     def next_frame(self) -> bytes | None:
-        """The next numbered frame, or None if nothing waits."""
+        """Makes the next numbered frame of entries that wait. Returns None if no entry waits."""
         if not self._waiting:
             return None
         taken = self._take()
@@ -97,7 +98,7 @@ class ClientStream:
         return raw
 
     def heartbeat(self) -> bytes:
-        """A frame without a number that only acknowledges the server's frames."""
+        """Returns a frame without a number, which only acknowledges the server's frames."""
         self._acknowledged = self._received
         return wire.ClientFrame(acknowledged=self._received).SerializeToString()
 
@@ -151,14 +152,14 @@ class ClientStream:
 
 
 def _numbers_in(entry: Entry) -> int:
-    """How many numbers the entry lists."""
+    """Counts the numbers that the entry lists."""
     if isinstance(entry, Segment):
         return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
     return len(entry.handles) if isinstance(entry, Free) else 0
 
 
 def _encode(number: int, acknowledged: int, taken: list[Outgoing]) -> bytes:
-    """The bytes of a frame.
+    """Returns the bytes of a frame.
 
     The fields are set one by one, because that takes half as long as passing them to the constructor.
     """

@@ -1,6 +1,7 @@
-"""The programs of a session, and the number under which the server knows each program.
+"""Keeps the programs of a session, and the number under which the server knows each program.
 
-Their count is limited. Beyond the limit, client and server forget the programs that were used least recently.
+The count of the programs is limited. Beyond the limit, client and server forget the programs that were used least
+recently.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import NamedTuple
 from fusewire._stream.encoded_programs import EncodedProgram
 from fusewire_protos.program_codec import digest
 
-MOST_DIGESTS = 1024  # the most digests that are kept of whole bodies, and also the most of fragments
+MOST_DIGESTS = 1024  # the most digests of whole bodies that are kept, and also the most digests of fragments
 
 
 class ProgramKey(NamedTuple):
-    """Identifies a program. A fragment has another key than a whole body of the same structure."""
+    """Identifies a program. A fragment and a whole body of the same structure have different keys."""
 
     structure: bytes
     live: tuple[int, ...]
@@ -34,7 +35,7 @@ class _Entry:
 class Numbered(NamedTuple):
     """The number of a program.
 
-    If `is_new`, the program itself must be sent too, and the server must forget the programs with `forgotten` numbers.
+    If `is_new`, the program itself must be sent too, and the server must forget the programs numbered in `forgotten`.
     """
 
     number: int
@@ -97,7 +98,7 @@ class Programs:
             self._entries.popitem(last=False)
 
     def digests(self, *, are_fragments: bool) -> tuple[str, ...]:
-        """The sorted hexadecimal digests of the programs that were numbered last, fragments or whole bodies."""
+        """Returns the sorted hexadecimal digests of the fragments, or of the whole bodies, that were numbered last."""
         return tuple(sorted(each.hex() for each in self._digests[are_fragments]))
 
     def _pushed_out_by(self, key: ProgramKey) -> Iterator[int]:

@@ -65,7 +65,7 @@ class BlockedReader:
         return self._settled.acquire(timeout=-1 if timeout_s is None else min(timeout_s, threading.TIMEOUT_MAX))
 
     def outcome(self) -> Value:
-        """Returns the value that was set, or raises the exception that was set instead of a value."""
+        """Returns the value that was set, or raises the exception that was set instead."""
         if self._error is not None:
             raise self._error
         return self._value

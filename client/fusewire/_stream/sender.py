@@ -2,7 +2,8 @@
 
 Recording threads call this code and may wait for credit in it. The I/O thread calls this code too, also when a callback
 or a finaliser records in the I/O thread. The I/O thread never waits for credit, because no other thread receives
-credit. A piece is a run of recorded ops that is sent as one segment.
+credit. A piece is a run of recorded ops that is sent as one segment. A piece is settled when the ops recorded behind it
+show which of its results are dead.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Sender:
     # ---- the I/O thread ----
 
     def flush_idle(self) -> None:
-        """Sends settled pieces of any size. The caller has found the device idle."""
+        """Sends settled pieces, even small ones. The caller has found that no work of the session is in flight."""
         for recorder in self._thread_recorders.all():
             self._flush_if_free(recorder, Reach.SETTLED, Trigger.IDLE)
 
@@ -125,7 +126,7 @@ class Sender:
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""
         for recorder in self._thread_recorders.all():
-            if recorder.buried and recorder.lock.acquire(blocking=False):  # or the lock's holder reports the deaths
+            if recorder.buried and recorder.lock.acquire(blocking=False):  # else the lock's holder sends the deaths
                 try:
                     self._post_frees(recorder)
                 finally:
@@ -155,7 +156,7 @@ class Sender:
             state.check_open()
             if not state.credit.admits(cost):
                 return False
-            self.programs.keep(key, encoded)  # again, since another thread's program may have pushed this one out
+            self.programs.keep(key, encoded)  # once more, because another thread's program may have pushed it out
             numbered = self.programs.number(key)
             spending = state.spending(cost, _entries(segment, numbered, key, encoded, draft.liveness.freed))
 
@@ -207,9 +208,9 @@ class Sender:
 def _entries(
     segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
 ) -> list[Outgoing]:
-    """The entries of a segment, in this order: forgotten programs, the segment, freed handles.
+    """Returns the entries of a segment, in this order: forgotten programs, the segment, freed handles.
 
-    A new program travels with the segment.
+    If the program is new, it is sent with the segment's entry.
     """
     new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
@@ -218,13 +219,13 @@ def _entries(
 
 
 def _frees(freed: Sequence[int]) -> list[Outgoing]:
-    """The entries that free these handles. A server accepts at most MAX_FREED handles in one entry."""
+    """Returns the entries that free these handles. A server accepts at most MAX_FREED handles in one entry."""
     starts = range(0, len(freed), MAX_FREED)
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
 def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
-    """The entry of a draft. The program's number is 0 until `_entries` sets the right number."""
+    """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
     scalars, starts = bind(encoded, draft.values)
     place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
     return Segment(

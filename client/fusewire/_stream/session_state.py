@@ -1,4 +1,4 @@
-"""The state that the parts of a session share: stream, credit, limits, transport, and the reason of the session's end.
+"""Holds what the parts of a session share: stream, credit, limits, transport, and the reason of the session's end.
 
 A thread that needs a recorder's lock and the lock of this state takes the recorder's lock first. A thread holds neither
 lock while it waits or wakes the transport.
@@ -115,7 +115,7 @@ def finish(act: Callable[[], None]) -> None:
 
 
 def deadline_after(timeout_s: float | None) -> float | None:
-    """The moment `timeout_s` from now, on the monotonic clock; None if `timeout_s` is None.
+    """Returns the time `timeout_s` seconds from now, on the monotonic clock; None if `timeout_s` is None.
 
     Raises ArgumentError if `timeout_s` is neither a number nor None.
     """
@@ -127,5 +127,5 @@ def deadline_after(timeout_s: float | None) -> float | None:
 
 
 def left_s(deadline_s: float | None) -> float | None:
-    """The seconds until a deadline, to be passed to a wait; None if there is no deadline."""
+    """Returns how many seconds a wait may last until the deadline; None if there is no deadline."""
     return None if deadline_s is None else min(max(deadline_s - time.monotonic(), 0.0), _LONGEST_WAIT_S)

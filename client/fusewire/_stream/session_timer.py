@@ -56,7 +56,7 @@ class SessionTimer:
         return _IDLE_TICK_S
 
     def _active_tick_s(self, now_ns: int) -> float:
-        """The seconds until the next tick.
+        """Returns the seconds until the next tick while ops may be waiting.
 
         No tick comes earlier than needed, because a tick takes the GIL from threads that record. While the device is
         busy, the age of ops is no reason to send them, and posted entries may wait. When the device becomes idle, the

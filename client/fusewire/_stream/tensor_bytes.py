@@ -38,7 +38,7 @@ def host_of(data: Any, dtype: DType | None) -> Host:
 
 
 def _types_in(data: Any) -> set[type]:
-    """The types of all elements of a list or tuple, nested ones included; for other `data` the type of `data`."""
+    """Returns the types of all elements of a list or tuple, also of nested ones. Returns the type of other `data`."""
     if not isinstance(data, list | tuple):
         return {type(data)}
     types = set(map(type, data))
@@ -66,9 +66,9 @@ def _check_integers(data: Any, dtype: DType) -> None:
 
 
 def spec_of(host: Host, dtype: DType | None) -> Spec:
-    """The spec with which `host` is sent. The spec has the dtype `dtype`, or the dtype of `host` if `dtype` is None.
+    """Returns the spec with which `host` is sent. Its dtype is `dtype`, or that of `host` if `dtype` is None.
 
-    Raises DtypeError if the dtype of `host` is not supported.
+    Raises DtypeError if `dtype` is None and the dtype of `host` is not supported.
     """
     return Spec(dtype or dtypes.from_numpy(host.dtype), shapes.check(host.shape))
 
@@ -90,7 +90,7 @@ def _ones_and_zeros(truths: Host) -> Host:
 
 
 def chunks_of(host: Host, chunk_bytes: int) -> Iterator[memoryview]:
-    """The bytes of `host` in memory order, `chunk_bytes` at a time."""
+    """Yields the bytes of `host` in memory order, in chunks of `chunk_bytes`. The last chunk may be shorter."""
     source = host.reshape(-1).view(np.uint8).data
     for start in range(0, len(source), chunk_bytes):
         yield source[start : start + chunk_bytes]

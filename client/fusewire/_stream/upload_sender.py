@@ -1,4 +1,4 @@
-"""Sends uploads: small ones in a frame of the stream, large ones in a call of their own."""
+"""Sends uploads: a small one inside a frame of the stream, a large one in a gRPC call of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fusewire_protos.frames import INLINE_BYTES, Upload
 
 
 class UploadSender:
-    """Sends the uploads of one session. The thread that uploads calls it."""
+    """Sends the uploads of one session. Every thread that uploads calls `send` itself."""
 
     def __init__(self, state: SessionState, sender: Sender) -> None:
         self._state = state

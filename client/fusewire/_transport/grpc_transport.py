@@ -129,8 +129,8 @@ def system_roots() -> Path:
 
 
 def tls_credentials(ca_file: Path) -> grpc.ChannelCredentials:
-    """Credentials that trust the certificates of a PEM file. Raises ConfigurationError if the file has none."""
-    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file, because gRPC would only log an error in it
+    """Returns credentials that trust the certificates of a PEM file. Raises ConfigurationError if there are none."""
+    trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the file, because gRPC would only log its errors
     try:
         certificates = ca_file.read_bytes()
         trusted.load_verify_locations(cafile=ca_file)
@@ -158,9 +158,9 @@ class GrpcTransport:
         self._is_tick_wanted = True  # set by any thread, cleared by the I/O thread
         # Only the I/O thread uses the fields below.
         self._is_ending = False
-        self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this
+        self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
         self._is_given_up = asyncio.Event()
-        self._bulk: Any = None  # the channel for large values, from its first use
+        self._bulk: Any = None  # the channel for large values; None before the first large value
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, peer: Peer) -> None:
@@ -205,7 +205,7 @@ class GrpcTransport:
             self._has_ended.wait(timeout_s)
 
     def _call(self, function: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # raised if the loop is closed, and then the session ends too
+        with suppress(RuntimeError):  # the loop is closed; then the session ends too
             self._loop.call_soon_threadsafe(function)
 
     # ---- the I/O thread ----
@@ -295,7 +295,10 @@ class GrpcTransport:
             self._is_asleep = False
 
     def _on_due(self) -> None:
-        """Notes that the tick is due. The clock of uvloop counts whole milliseconds, so this clock may be behind."""
+        """Wakes the I/O thread for a tick that is due.
+
+        Sets `_is_tick_wanted`, because the clock of uvloop counts whole milliseconds and may not show the due time yet.
+        """
         self._is_tick_wanted = True
         self._awaken()
 
@@ -378,7 +381,7 @@ class GrpcTransport:
 
 
 def _address_of(target: str) -> str:
-    """The target with a scheme. Without a scheme gRPC might read the host's name as a scheme."""
+    """Returns the target with a scheme. Without a scheme gRPC might read the host's name as a scheme."""
     return target if target.startswith("unix:") else "dns:///" + target.replace("%", "%25")
 
 

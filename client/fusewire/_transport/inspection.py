@@ -92,7 +92,7 @@ def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
 
 
 def status_text(stats: dict[str, Any]) -> str:
-    """The statistics of a server as lines of text."""
+    """Returns the statistics of a server as lines of text."""
     backend, totals, memory = stats["backend"], stats["totals"], stats["memory"]
     lines = {
         "server": f"{stats['version']}, instance {stats['instance'][:12]}, since {stats['started_at']}",
@@ -122,7 +122,7 @@ def _per_launch(totals: dict[str, Any]) -> str:
 
 
 def sessions_text(sessions: list[dict[str, Any]]) -> str:
-    """The sessions of a server, one on each line."""
+    """Returns a table of the sessions of a server as text, with one session on each line."""
     columns = "{:<14}{:<16}{:<10}{:>12}{:>10}{:>12}{:>12}{:>9}"
     lines = [columns.format("session", "tenant", "state", "ops", "in flight", "live", "unread", "idle s")]
     for one in sessions:

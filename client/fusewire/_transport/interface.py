@@ -1,4 +1,4 @@
-"""The interface between a session and its transport, which carries the frames.
+"""Defines the interface between a session and its transport, which carries the frames.
 
 A transport has one thread of its own, the I/O thread. In this thread the transport asks the session, its peer, for
 frames. The session never pushes a frame to the transport. So entries that become ready together travel in one frame,
@@ -17,10 +17,10 @@ class Peer(Protocol):
     """The session, as its transport sees it. The transport calls all methods in the I/O thread. They do not block."""
 
     def hello(self) -> bytes:
-        """The frame that opens a connection."""
+        """Returns the frame that opens a connection."""
 
     def next_frame(self) -> bytes | None:
-        """The next frame to be sent, or None if nothing waits."""
+        """Returns the next frame to be sent, or None if nothing waits."""
 
     def on_frame(self, raw: bytes) -> bool:
         """Takes a frame that has arrived. Returns True if there may now be something to send."""

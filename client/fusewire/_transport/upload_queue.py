@@ -78,10 +78,10 @@ class UploadQueue:
         self._loop = loop
         self._budget = budget
         self._chunks: deque[_Chunk | None] = deque()
-        self._offset = 0  # of the next chunk to be put; only the copying thread uses this field
+        self._offset = 0  # offset of the next chunk in the value; only the copying thread uses this field
         self._arrived = asyncio.Event()
         self._is_dropped = False
-        self._carried_bytes = 0  # of the chunk taken last; only the I/O thread uses this field
+        self._carried_bytes = 0  # size of the chunk taken last; only the I/O thread uses this field
 
     # ---- the thread that copies ----
 

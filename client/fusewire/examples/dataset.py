@@ -18,8 +18,8 @@ SPLIT_SEED = 0
 class Digits(NamedTuple):
     """Images and the labels of the images, in the same order."""
 
-    images: npt.NDArray[np.float32]  # (images, 64), 0 to 1
-    labels: npt.NDArray[np.int64]  # (images,), 0 to 9
+    images: npt.NDArray[np.float32]  # shape (images, 64), brightness from 0 to 1
+    labels: npt.NDArray[np.int64]  # shape (images,), digits from 0 to 9
 
 
 class Split(NamedTuple):
@@ -30,7 +30,7 @@ class Split(NamedTuple):
 
 
 def load() -> Digits:
-    """All images, in the order of the published data set."""
+    """Returns all images, in the order of the published data set."""
     with files(__package__).joinpath("digits.npz").open("rb") as file, np.load(file, allow_pickle=False) as archive:
         images, labels = archive["images"], archive["labels"]
     return Digits(images.astype(np.float32) / np.float32(BRIGHTEST), labels.astype(np.int64))

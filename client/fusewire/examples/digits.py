@@ -5,7 +5,7 @@ hold:
 
 - every client classifies the held-out images as accurately as NumPy does;
 - good learning rates reach an accuracy of 95 %;
-- the clients send only few programs, and most of these programs are the same in all clients.
+- the clients send at most 10 distinct programs, and all clients send most of these programs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the demo and prints a report; returns the exit status. Raises FusewireError if a process fails."""
+    """Runs the demo, prints a report and returns the exit status. Raises FusewireError if a process fails."""
     figures = _measured(parsed)
     picture.draw(figures, parsed.output)
     if parsed.json:

@@ -1,10 +1,11 @@
-"""The figures of the demo as plain data, and the verdict that follows from them. Pure."""
+"""Defines the figures of the demo as plain data, and the verdict that follows from the figures. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Our accuracy may differ from NumPy's by at most this much. The two differ because they take sums in another order.
+# Fusewire's accuracy may differ from NumPy's by at most this much. They differ because Fusewire adds up the elements of
+# a sum in another order than NumPy.
 LARGEST_DIFFERENCE = 0.01
 
 # A learning rate of LEAST_GOOD_RATE or more reaches GOOD_ACCURACY in FULL_EPOCHS, the default number of epochs.
@@ -21,7 +22,7 @@ class TrainingRun:
 
     learning_rate: float
     accuracy: float  # the share of the held-out images that is classified correctly
-    losses: tuple[float, ...]  # one an epoch
+    losses: tuple[float, ...]  # one for each epoch
     duration_s: float  # from the first op to the last value read
 
 
@@ -51,7 +52,7 @@ class ServerCount:
     donations: int  # how many results were written over a dying input
 
     def since(self, earlier: ServerCount) -> ServerCount:
-        """The growth of the totals since an earlier count."""
+        """Returns how much the totals have grown since an earlier count."""
         return ServerCount(
             ops=self.ops - earlier.ops,
             launches=self.launches - earlier.launches,
@@ -81,12 +82,12 @@ class Phase:
 
     @property
     def programs(self) -> frozenset[str]:
-        """All programs that any of the clients sent, without fragments."""
+        """The programs that at least one of the clients sent, without fragments."""
         return frozenset(digest for client in self.clients for digest in client.programs)
 
     @property
     def shared_programs(self) -> frozenset[str]:
-        """The programs that all of the clients sent."""
+        """The programs that every client sent, without fragments."""
         return frozenset.intersection(*(frozenset(client.programs) for client in self.clients))
 
     @property
@@ -176,5 +177,5 @@ class Figures:
 
 
 def per(total: float, count: float) -> float | None:
-    """`total` divided by `count`; None if `count` is 0."""
+    """Returns `total` divided by `count`, or None if `count` is 0."""
     return total / count if count else None

@@ -20,7 +20,7 @@ class Inspection:
         self._sessions_before = self._stats()["sessions"]
 
     def count(self) -> ServerCount:
-        """The totals so far. Waits for the end of the sessions that began after this object was made."""
+        """Returns the totals so far. First waits, at most 3 s, until the sessions begun since `__init__` have ended."""
         stats = self._settled()
         totals, compilation = stats["totals"], stats["totals"]["compilation"]
         return ServerCount(
@@ -35,16 +35,16 @@ class Inspection:
         )
 
     def describe(self, target: str) -> ServerName:
-        """The server's backend. `target` is the server's gRPC address."""
+        """Describes the server's backend. `target` is the server's gRPC address."""
         backend = self._stats()["backend"]
         return ServerName(target, backend["name"], backend["detail"], has_compiler=backend["has_compiler"])
 
     def peak_bytes(self) -> int:
-        """The most bytes that all buffers together took at one time since the server started."""
+        """Returns the most bytes that all buffers together took at one time since the server started."""
         return int(self._settled()["memory"]["peak_bytes"])
 
     def _settled(self) -> dict[str, Any]:
-        """The statistics after the demo's sessions have ended. Polls, because the server publishes them late."""
+        """Returns the statistics after the demo's sessions have ended. Polls, because sessions end after a delay."""
         deadline_s = time.monotonic() + _CLOSED_WITHIN_S
         while True:
             stats = self._stats()

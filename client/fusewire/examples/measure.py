@@ -1,7 +1,8 @@
-"""Runs the phases of the demo: NumPy, one client, several clients. Starts servers for them or uses a running server.
+"""Runs the phases of the demo: NumPy, one client, several clients. Starts servers for the demo or uses a running one.
 
-If the demo starts its own servers, it starts two, one after the other. The first server runs without donation, the
-second with donation. One client trains on each server, and the two peaks of memory show what donation saves.
+If the demo starts its own servers, it starts two, one after the other. The first server runs without donation (writing
+a result over a dying input), the second with donation. The peak of memory is read from both servers before several
+clients train at once, so the two peaks show how much memory donation saves for one client.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NO_DONATION = {"FUSEWIRE_DEVICE__DONATION": "false"}
 
 
 def measure_started(backend: str, *, clients: int, epochs: int) -> Figures:
-    """Measures on servers started for the demo, on free ports of this machine."""
+    """Starts servers for the demo on free ports of this machine, and measures on these servers."""
     rates = learning_rates(clients)
     numpy_runs = _train_with_numpy(rates, epochs)
     with serve_subprocess(backend, environment=_NO_DONATION) as server:
@@ -64,7 +65,7 @@ def _phase(label: str, target: str, inspection: Inspection | None, rates: Sequen
 
 
 def _middle(rates: Sequence[float]) -> Sequence[float]:
-    """A sequence that holds only the middle learning rate, which is a good one."""
+    """Returns a sequence that holds only the middle learning rate, with which the network learns well."""
     return rates[len(rates) // 2 :][:1]
 
 

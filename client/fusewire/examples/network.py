@@ -1,4 +1,4 @@
-"""A 64–128–10 network that learns to read digits, in ordinary array code.
+"""Trains a network of 64 inputs, 128 hidden units and 10 outputs to read digits, in ordinary array code.
 
 The same code runs on NumPy and on Fusewire: the argument `xp` is the array module, `numpy` or `fusewire`.
 """

@@ -1,4 +1,4 @@
-"""The report of the demo: two tables and a verdict, or JSON. Pure."""
+"""Makes the report of the demo: two tables and a verdict, or JSON. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def closing_lines(figures: Figures) -> list[str]:
 
 
 def as_json(figures: Figures) -> str:
-    """All figures and the verdict, as JSON."""
+    """Returns all figures and the verdict as JSON."""
     together = figures.together
     document: dict[str, Any] = {
         "passed": figures.has_passed,

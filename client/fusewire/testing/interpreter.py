@@ -13,7 +13,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 
 Host = npt.NDArray[Any]
-# A function that returns all results of a program, given the program, its inputs, its scalars and its slice starts.
+# Takes a program, its inputs, its scalars and its slice starts, and returns the results of all ops of the program.
 Execute = Callable[[Program, Sequence[Host], Sequence[Any], Sequence[int]], Sequence[Host]]
 
 _REFERENCE_MODULE = "fusewire_kernels.ops.reference"
@@ -23,7 +23,8 @@ def interpret(
     program: Program, inputs: Sequence[Host], scalars: Sequence[Any], starts: Sequence[int]
 ) -> Sequence[Host]:
     """Returns the results of all ops of a program, in the order of the ops."""
-    twin = importlib.import_module(_REFERENCE_MODULE).twin  # imported here: all else works without the compiler
+    # The compiler is imported only here, because all other code of the client must work without the compiler.
+    twin = importlib.import_module(_REFERENCE_MODULE).twin
     values = list(inputs)
     values += [
         np.asarray(value).astype(dtypes.to_numpy(dtype)) for dtype, value in zip(program.scalars, scalars, strict=True)

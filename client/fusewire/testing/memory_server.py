@@ -1,7 +1,7 @@
-"""A server in memory, for tests. It serves one session in the same process, without a network.
+"""Defines a server in memory, for tests. It serves one session in the same process, without a network.
 
 The server decodes frames as a real server does, and computes segments in order with NumPy. It validates nothing and
-enforces no quotas. A test can make the server hold credit back, and then decides itself when credit returns.
+enforces no quotas. A test can make the server hold credit back until the test calls `complete`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
-_NOTHING = np.empty(0)  # the input of a segment, if the segment that should have made the input failed
+_NOTHING = np.empty(0)  # stands for an input that was not made, because the segment that makes it failed
 LIMITS = wire.Limits(
     message_bytes=4 << 20,
     array_bytes=1 << 30,
@@ -42,8 +42,8 @@ class MemoryServer:
             my_program(session)
         assert len(server.programs) <= 4
 
-    `execute` computes programs. `credit` and `limits` are sent to the client. If `holds_completion` is true, credit
-    returns only when the test calls `complete`.
+    `execute` computes programs. The server sends `credit` and `limits` to the client. If `holds_completion` is true,
+    credit returns only when the test calls `complete`.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class MemoryServer:
         self._in_flight: deque[Amount] = deque()
         self._completed = Amount()
         self.holds_completion = holds_completion
-        self._numbered: set[int] = set()  # numbers of the programs that no received entry forgets
-        self.programs: dict[int, Program] = {}  # by the client's number, until a `Forget` entry is applied
-        self.values: dict[int, Host] = {}  # values that the client holds, by handle
-        self.awaited: dict[int, Spec] = {}  # specs of declared uploads that have not arrived, by handle
-        self.beside: dict[int, bytes] = {}  # large answers that wait for their download, by number of the fetch
+        self._numbered: set[int] = set()  # numbers of programs for which no `Forget` entry was received
+        self.programs: dict[int, Program] = {}  # number -> program, until a `Forget` entry is applied
+        self.values: dict[int, Host] = {}  # handle -> a value that the client holds
+        self.awaited: dict[int, Spec] = {}  # handle -> spec of a declared upload that has not arrived
+        self.beside: dict[int, bytes] = {}  # number of a fetch -> a large answer that waits for its download
         self.entries: list[Entry] = []  # all entries received, in order
         self.new_programs: list[NewProgram] = []  # all programs received, in order
-        self.failing: dict[int, str] = {}  # names of error cases, by base handle of the segments that shall fail
+        self.failing: dict[int, str] = {}  # base handle of a segment that must fail -> name of the error case
 
     def receive(self, raw: bytes) -> list[bytes]:
         """Applies a frame of the client and returns the frames to be sent back."""
@@ -101,9 +101,9 @@ class MemoryServer:
         return self._work()
 
     def complete(self, segments: int | None = None) -> list[bytes]:
-        """Returns credit for the segments and uploads whose credit is held, the oldest `segments` of them.
+        """Returns held credit to the client, for the `segments` oldest segments and uploads together.
 
-        If `segments` is None, returns credit for all of them.
+        If `segments` is None, returns all held credit.
         """
         held = len(self._in_flight)
         for _ in range(held if segments is None else min(segments, held)):
@@ -216,7 +216,7 @@ class MemoryServer:
 
 
 def sum_amounts(start: Amount, amounts: deque[Amount]) -> Amount:
-    """The sum of `start` and all `amounts`."""
+    """Returns the sum of `start` and all `amounts`."""
     for amount in amounts:
         start = start.plus(amount)
     return start

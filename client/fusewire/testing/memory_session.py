@@ -13,7 +13,7 @@ from fusewire.testing.memory_transport import MemoryTransport
 
 @contextmanager
 def session_in_memory(server: MemoryServer | None = None, *, debug: bool = False) -> Iterator[Session]:
-    """Opens a session for tests of your own programs. It needs no server.
+    """Opens a session for tests of your own programs. You need no running server.
 
         def test_doubling() -> None:
             with session_in_memory() as session:
@@ -26,7 +26,7 @@ def session_in_memory(server: MemoryServer | None = None, *, debug: bool = False
     raises errors at your line, finds loops, frees values and reads them. NumPy computes the values, op by op, with the
     shapes and dtypes of a real server. Exact ops (arithmetic, comparisons, moves) give the same bits as a real server.
     Matrix products, sums and functions like tanh give nearly the same values. This session does not show the quotas,
-    the refusals or the speed of a server. Use `serve_subprocess` to test with them.
+    the refusals or the speed of a server. Use `serve_subprocess` to test these.
 
     Pass a `MemoryServer` of your own to inspect what the server receives. `debug` means the same as in `connect`.
     """

@@ -1,4 +1,4 @@
-"""A transport that connects a session to a `MemoryServer` in the same process, without a network."""
+"""Connects a session to a `MemoryServer` in the same process, without a network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fusewire.testing.memory_server import MemoryServer
 
 
 class MemoryTransport:
-    """Exchanges frames in a thread of its own. If `is_manual` is true, exchanges them when a test calls `run_once`."""
+    """Exchanges frames in a thread of its own, or, if `is_manual` is true, when a test calls `run_once`."""
 
     def __init__(self, server: MemoryServer, *, is_manual: bool = False) -> None:
         self._server = server

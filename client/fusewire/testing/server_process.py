@@ -24,7 +24,7 @@ class ServerProcess:
     grpc: str  # host:port for `connect`
     http: str  # host:port of the server's inspection pages
     backend: str
-    detail: str  # the device, and why this backend was chosen
+    detail: str  # names the device, and says why the server chose this backend
     pid: int
 
 
@@ -50,7 +50,7 @@ def serve_subprocess(
 
 
 def _ready(process: subprocess.Popen[str]) -> ServerProcess:
-    """Reads the server's first line, which holds its addresses."""
+    """Waits for the first line of the server's output, which holds the server's addresses."""
     assert process.stdout is not None
     timer = threading.Timer(_START_TIMEOUT_S, process.kill)
     timer.start()
