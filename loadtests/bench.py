@@ -1,7 +1,7 @@
 """Measures every figure, prints one table and writes the raw numbers: `python -m loadtests bench`.
 
-The exit status is 0 if all figures could be measured, even if some miss their limits. It is 1 if one could not be
-measured or a result was wrong, with `--strict` also if a figure misses its limit, and 2 for a wrong argument.
+The exit status is 0 if all figures could be measured, even if some miss their limits. It is 1 if a figure could not be
+measured or a result was wrong. With `--strict` it is also 1 if a figure misses its limit. It is 2 for a wrong argument.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def _measure(backend: str, microbenchmarks: Sequence[Microbenchmark]) -> tuple[list[Figure], dict[str, str]]:
-    """The figures, and for microbenchmarks that failed the error, by the names of their figures."""
+    """Returns the figures, and the errors of the microbenchmarks that failed: names of the figures -> error."""
     figures: list[Figure] = []
     failures: dict[str, str] = {}
     for microbenchmark in microbenchmarks:

@@ -1,4 +1,4 @@
-"""The command `python -m loadtests`: runs a scenario, lists the scenarios, or compares two results.
+"""The command `python -m loadtests`: runs a scenario or the benchmarks, replays a recording, or compares two results.
 
 The exit status is 0 if everything that was checked is in order, 1 if a check failed or there is no result, and 2 for
 wrong arguments.
@@ -189,7 +189,7 @@ def _bound(text: str) -> bounds.Bound:
 
 
 def _document(path: str) -> Document:
-    """The result in a JSON file that a load test wrote."""
+    """Returns the result in a JSON file that a load test wrote."""
     try:
         document: Document = json.loads(_text(path))
         schema = document["schema"], document["version"]

@@ -13,7 +13,7 @@ _PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "to
 
 
 def describe() -> dict[str, object]:
-    """Processor, cores, versions, and the load of the machine at the time of the call."""
+    """Returns the processor, the cores, the versions, and the load of the machine at the time of the call."""
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),

@@ -13,7 +13,7 @@ from loadtests.load.run import Tell
 
 @contextmanager
 def progress() -> Iterator[Tell]:
-    """Yields a function that is told what is being done, and how much of how much is done."""
+    """Yields a function that takes what is being done, how many parts of it are done, and the number of all parts."""
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:

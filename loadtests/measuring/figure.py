@@ -1,4 +1,4 @@
-"""A figure: one measured number, with its limit and the peer's number that it is compared to."""
+"""A figure: one measured number, its limit, and a peer's number. A peer is other software that does the same work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Bound(Enum):
 
 
 class Subject(Enum):
-    """The number of a figure that is limited: its value, or its ratio to the peer."""
+    """Which number of a figure the limit applies to: the figure's value, or its ratio to the peer's value."""
 
     VALUE = "value"
     RATIO = "ratio"
@@ -47,7 +47,7 @@ class Peer:
 
     name: str
     value: float
-    ratio: float  # ours to theirs or theirs to ours, as the limit states it
+    ratio: float  # Fusewire's number ÷ the peer's, or the inverse: the ratio that the figure's limit is stated for
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Finds the call from which on a loop that is called again and again runs at its steady speed.
+"""Finds the call at which a loop, called again and again, reaches its steady speed.
 
-The steady time of a call is the median of the last quarter of the calls. The first steady call is the first one that
-takes at most a fifth longer, if the median of it and the next four calls does so too. So a single slow or fast call
-does not change the result.
+The steady time of a call is the median of the last quarter of the calls. A call is steady if it takes at most a fifth
+longer than this time, and the median of this call and the next four does so too. The first steady call is the result.
+A single slow or fast call does not change it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LEAST_REST_S = 3.0
 
 
 class Steady(NamedTuple):
-    """The steady speed: `call_s` a call, reached after `calls` calls, which took `after_s` together."""
+    """The steady speed is one call in `call_s`. It was reached after `calls` calls, which took `after_s` together."""
 
     calls: int
     after_s: float
@@ -26,7 +26,7 @@ class Steady(NamedTuple):
 
 
 def steady_from(calls_s: Sequence[float]) -> Steady | None:
-    """The steady speed in the times of successive calls; None if there are fewer than 5, or none is steady."""
+    """Finds the steady speed in the times of successive calls. Returns None for 1 to 4 calls, or if none is steady."""
     steady_s = median(calls_s[-max(len(calls_s) // _LAST_PART, _CALLS) :])
     for first in range(len(calls_s) - _CALLS + 1):
         if max(calls_s[first], median(calls_s[first : first + _CALLS])) <= _TOLERANCE * steady_s:
@@ -35,9 +35,9 @@ def steady_from(calls_s: Sequence[float]) -> Steady | None:
 
 
 def established(calls_s: Sequence[float]) -> Steady | None:
-    """The steady speed, once it has lasted 3 s longer than the time that it took to reach it; None before.
+    """Returns the steady speed once it has lasted 3 s longer than the time before it was reached. Returns None earlier.
 
-    A loop gets its plans one after another, and could be taken for steady between two plans otherwise.
+    Without this delay, a loop could seem steady between two of its plans, because plans come one after another.
     """
     found = steady_from(calls_s)
     if found is None or sum(calls_s) < 2 * found.after_s + _LEAST_REST_S:

@@ -19,7 +19,7 @@ class Summary(NamedTuple):
 
 
 def elapsed_ns(act: Callable[[], object]) -> int:
-    """The time that `act` takes."""
+    """Returns the time that `act` takes."""
     began_ns = perf_counter_ns()
     act()
     return perf_counter_ns() - began_ns

@@ -1,11 +1,12 @@
-"""Percentiles of the length of the step under way at a random moment, for steps that follow one another.
+"""Computes percentiles of the lengths of successive steps, where each step is weighted with its length.
 
-A plain percentile of the steps misses standstills. Each step begins when the one before has ended, so a standstill of
-half a second is only one step among hundreds. Here each step has a weight, the time that it lasts. Then the step that
-is under way takes longer than the 99th percentile at 1 % of all moments, as a user would find who comes at any moment.
+Each step begins when the step before it has ended. So a standstill of half a second is only one step among hundreds,
+and a percentile without weights misses it. With weights, the 99th percentile tells what a user meets at a random
+moment: at 1 % of all moments, the step that is under way takes longer than the 99th percentile.
 
 A shared machine stands still now and then, whatever runs on it. So the percentile is computed for each of several spans
-of time, and the median of these is reported: a standstill in one span does not count, one in most spans does.
+of time, and the median of these percentiles is reported. A standstill in one span does not change this median, but
+standstills in most spans do.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ class Span(NamedTuple):
 
 
 def waits_us(steps: Sequence[Span], spans: Sequence[Span], percent: float) -> list[float]:
-    """For each span, in µs, the shortest step such that at `percent` of its moments the step under way is no longer.
+    """Returns a percentile in µs for each span: at `percent` % of its moments the step under way is not longer.
 
-    Steps are in order and do not overlap. A step that is partly within a span has its part as its weight, and its
-    whole length as its length. Raises ValueError for a span without a step.
+    Steps must be in order and must not overlap. A step that is only partly within a span counts with its whole length,
+    and its weight is the length of the part within. Raises ValueError for a span without a step.
     """
     return [_wait_us(steps_within(steps, span), span, percent) for span in spans]
 
 
 def steps_within(steps: Sequence[Span], within: Span) -> Sequence[Span]:
-    """The steps that lie partly or wholly within the span."""
+    """Returns the steps that lie partly or wholly within the span."""
     first = bisect_right(steps, within.began_ns, key=lambda step: step.ended_ns)
     end = bisect_left(steps, within.ended_ns, key=lambda step: step.began_ns)
     return steps[first:end]
@@ -53,5 +54,5 @@ def _wait_us(steps: Sequence[Span], within: Span, percent: float) -> float:
 
 
 def _shared_ns(one: Span, other: Span) -> int:
-    """The length of the overlap."""
+    """Returns the length of the overlap of two spans."""
     return min(one.ended_ns, other.ended_ns) - max(one.began_ns, other.began_ns)

@@ -25,7 +25,7 @@ class Failed(NamedTuple):
 
 
 class Worker:
-    """A process that runs `serve(connection, *arguments)`. As a context manager it ends the process."""
+    """A process that runs `serve(connection, *arguments)`. The process ends at the end of the `with` block."""
 
     def __init__(self, serve: Callable[..., None], *arguments: object) -> None:
         self._connection, theirs = _SPAWN.Pipe()
@@ -69,7 +69,7 @@ class Worker:
         return self.answer()
 
     def kill(self) -> None:
-        """Ends the process at once, even if it is stopped."""
+        """Ends the process at once, even if a signal has stopped it."""
         self._process.kill()
         self._process.join()
 
@@ -84,7 +84,7 @@ class Worker:
 
 
 class Fleet:
-    """Several workers that get the same commands at the same time. As a context manager it ends them all."""
+    """Several workers that get the same commands at the same time. They end at the end of the `with` block."""
 
     def __init__(self, serve: Callable[..., None], arguments: Sequence[tuple[object, ...]]) -> None:
         self._serve = serve
@@ -125,7 +125,7 @@ class Fleet:
 
 
 def answer_commands(connection: Connection, commands: dict[str, Callable[..., object]]) -> None:
-    """The loop of a worker process: reads a command, a name with arguments, and sends its result.
+    """Reads commands in a loop, each a name with arguments, and sends the result of each. Runs in a worker process.
 
     Returns when the other end of the pipe is closed.
     """
@@ -146,6 +146,9 @@ def _attempt(command: Callable[..., object], arguments: Sequence[object]) -> obj
 
 
 def _picklable(error: Exception) -> Exception:
-    """The error itself, or one with its text if unpickling could fail: its class may take other arguments."""
+    """Returns the error itself, or an error with its text if unpickling could fail.
+
+    Unpickling fails if the class of the error takes other arguments than the text.
+    """
     is_plain = type(error).__module__ == "builtins" or isinstance(error, NotMeasured)
     return error if is_plain else LoadFailed(f"{type(error).__name__}: {error}")

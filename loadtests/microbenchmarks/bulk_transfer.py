@@ -1,8 +1,8 @@
-"""Measures uploads and downloads of large arrays, against a bare gRPC stream of the same bytes in the same chunks.
+"""Measures uploads and downloads of large arrays, against a bare gRPC stream with the same bytes and message size.
 
-An upload has ended when one of its elements has been fetched, because the device then has all bytes. A download is of
-an array that the device holds, and has ended when the caller has the array. The bare stream has Fusewire's gRPC
-settings and copies nothing: its messages are made in advance, and received bytes are dropped.
+The time of an upload ends when one element of the array has been fetched, because the device then has all bytes. A
+download fetches an array that the device holds, and its time ends when the caller has the array. The bare stream has
+Fusewire's gRPC settings and copies nothing: its messages are made in advance, and received bytes are dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from loadtests.system.context import Context
 from loadtests.workloads.loops import Floats
 
 _BYTES = 64 << 20
-_CHUNK_BYTES = 1 << 20  # the server's default
+_CHUNK_BYTES = 1 << 20  # of one message; the server's default
 _TURNS = 6
 
 

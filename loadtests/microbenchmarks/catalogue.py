@@ -39,7 +39,10 @@ MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {
 
 
 def choose(backend: str, names: frozenset[str]) -> tuple[Microbenchmark, ...]:
-    """The microbenchmarks that measure the named figures, all if there are no names. Raises ValueError for others."""
+    """Returns the microbenchmarks that measure the named figures, or all if `names` is empty.
+
+    Raises ValueError for a name that is no figure of this backend.
+    """
     microbenchmarks = MICROBENCHMARKS[backend]
     known = {name for microbenchmark in microbenchmarks for name in microbenchmark.names}
     if names - known:

@@ -1,11 +1,12 @@
 """Measures the first call of a loop that the server has never seen, and the time until its steady speed.
 
 Each loop has a body of 5 to 10 ops: a matrix product and pointwise ops. The servers' caches of kernels are empty at the
-start. A loop is timed once the server has its operands and has planned all earlier loops. `cold_5` is the first call of
-a loop of 5 steps, until its result is here. `cold_1000` is the same for 1,000 steps. Such a loop is then called again
-and again, and `cold_steady` is the total time of its calls before the steady speed is reached.
+start. The first call of a loop begins when the server has the loop's operands and has planned all earlier loops.
+`cold_5` is the time of the first call of a loop of 5 steps, until the client has the result. `cold_1000` is that time
+for a loop of 1,000 steps. A loop of 1,000 steps is then called again and again, and `cold_steady` is the total time of
+its calls before the steady speed is reached.
 
-The peer runs the same loops in a process of its own, in the same order, while the server is idle.
+The peer, NumPy or torch, runs the same loops in a process of its own, in the same order, while the server is idle.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from loadtests.workloads.loops import Floats, Loop, check_close, result_in_numpy
 from loadtests.workloads.new_loops import POINTWISE, Cell, new_loop
 
 _SERVERS = 2
-_SHORT_LOOPS = 5  # of each server
+_SHORT_LOOPS = 5  # on each server
 _LONG_LOOPS = 3
 _SHORT_STEPS = 5
 _LONG_STEPS = 1000
@@ -59,7 +60,7 @@ class _Seen(NamedTuple):
 
 
 def _measure(context: Context) -> tuple[Figure, ...]:
-    loops = _draw_loops(_SERVERS * (_SHORT_LOOPS + _LONG_LOOPS), secrets.randbits(32))  # others in every run
+    loops = _draw_loops(_SERVERS * (_SHORT_LOOPS + _LONG_LOOPS), secrets.randbits(32))  # other loops in every run
     names = iter(loops)
     seen = _Seen([], [], [])
     with context.library.running(loops) as peer:
@@ -75,7 +76,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _draw_loops(loops: int, seed: int) -> dict[str, Loop]:
-    """Loops by name; no two have the same body."""
+    """Returns loops by name. No two loops have the same body."""
     draw = random.Random(seed)  # noqa: S311 - a load test's own choice
     cells: dict[Cell, None] = {}
     while len(cells) < loops:

@@ -99,7 +99,7 @@ class _Client:
 
 
 def _segment_frames(count: int, op_count: int) -> list[bytes]:
-    """The bindings of frames with one segment each. A segment takes the last result of the segment before."""
+    """Returns the bindings of frames with one segment each. A segment's state is the last result of the one before."""
     segments = []
     state = _STATE
     for base in range(1, 1 + count * op_count, op_count):
@@ -109,9 +109,9 @@ def _segment_frames(count: int, op_count: int) -> list[bytes]:
 
 
 def _loop_program(number: int) -> Program:
-    """Returns bodies of a recurrent loop: each has a product and five pointwise ops. Only the last result is live.
+    """Returns a program of several bodies of a recurrent loop. Only the last result is live.
 
-    Programs with different values of `number` have different pointwise ops.
+    Each body has a matrix product and five pointwise ops. Programs of different `number` have different pointwise ops.
     """
     state, weights, bias, scale = range(4)
     ops: list[ProgramOp] = []
@@ -165,12 +165,12 @@ class Bench:
 
 
 async def _run(clients: Sequence[_Client], segments: int) -> None:
-    """Sends so many segments in each session, and waits until all are completed."""
+    """Sends `segments` segments in each session, and waits until the device has completed all of them."""
     await asyncio.wait_for(asyncio.gather(*[client.send(segments) for client in clients]), _DEADLINE_S)
 
 
 def _check(engine: Engine) -> None:
-    """Raises WrongResult if the engine did less than it was sent."""
+    """Raises WrongResult if anything failed, or if fewer rows ran than a measurement sends segments."""
     if engine.counters.failures or engine.counters.rows < _SEGMENTS:
         raise WrongResult(f"{engine.counters.rows} rows, failures {dict(engine.counters.failures)}")
 

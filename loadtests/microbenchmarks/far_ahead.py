@@ -1,7 +1,7 @@
 """Measures a server's memory for a loop over 4 MiB arrays, with the client as far ahead as its credit allows.
 
-The device is held until the client's thread waits for credit. The figure is the most bytes that all buffers took at one
-time, plus the arena of the largest plan, which holds values within a submission.
+The device starts no work until the client's thread waits for credit. The figure is the most bytes that all buffers took
+at one time, plus the size of the largest plan's arena, which holds the values that are needed only inside a row.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _run_to_the_end(chain: Chain) -> None:
 
 
 def _run(chain: Chain, steps: int, tanh: Function) -> Any:
-    """A loop of four ops a step. Three of their results die within the step."""
+    """Runs a loop of four ops a step. Three of the four results die within the step."""
     x, b, z = chain
     for _ in range(steps):
         y = x * z

@@ -18,19 +18,21 @@ _ON_EVERY_BACKEND = {
 LIMITS: Mapping[str, Mapping[str, Limit]] = {
     "cpu": {
         **_ON_EVERY_BACKEND,
-        # The mean over all ops, including those that cut and seal a segment.
+        # This is the mean over all ops, including those that cut and seal a segment.
         "record_op": at_most(1.3),
         # The bare stream copies nothing. Fusewire copies an array into messages and out of them, on the same two cores.
         "upload": at_least(0.6, Subject.RATIO),
         "download": at_least(0.35, Subject.RATIO),
-        # NumPy runs in a process of its own: beside the client's I/O thread it would take half as long again.
+        # NumPy runs in a process of its own: in the client's process, beside the I/O thread, it would take 1.5 times as
+        # long.
         "pointwise": at_least(3.5, Subject.RATIO),
         "pointwise_kept": at_least(2.5, Subject.RATIO),
         "rnn_b1_h256": at_most(1.5, Subject.RATIO),
         "clients_device": at_most(0.4),
         "planning": at_most(30),
-        # On two cores the C compiler takes one of them now and then, whatever its priority. Kept to one core it left
-        # the neighbour's p99 at half of that, and a new program waited up to twice as long for its plan.
+        # The neighbour is another session, which works while programs are planned. On two cores the C compiler takes
+        # one of them now and then, whatever the compiler's priority. If the compiler could use only one core, the
+        # neighbour's p99 was half as high, but a new program waited up to twice as long for its plan.
         "planning_neighbour": at_most(3.0, Subject.RATIO),
         "planning_neighbour_waits": at_most(4.5, Subject.RATIO),
         "engine_frames": at_least(6000),
@@ -45,7 +47,7 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
     },
     "cuda": {
         **_ON_EVERY_BACKEND,
-        # On the host of an H200 it took 1.7 µs.
+        # On the host of an H200, recording an op took 1.7 µs.
         "record_op": at_most(2.0),
         "fetch_stored": at_most(2.5, Subject.RATIO),
         "fetch_computed": at_most(4.0, Subject.RATIO),
@@ -58,5 +60,8 @@ LIMITS: Mapping[str, Mapping[str, Limit]] = {
 
 
 def held_to_limit(figure: Figure, backend: str) -> Figure:
-    """The figure with its limit on this backend. Raises ValueError if the limit is a ratio and there is no peer."""
+    """Returns the figure with its limit on this backend.
+
+    Raises ValueError if the limit is a ratio and the figure has no peer.
+    """
     return replace(figure, limit=LIMITS[backend].get(figure.name))

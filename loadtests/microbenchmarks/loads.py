@@ -1,4 +1,4 @@
-"""Figures from load tests: how a server holds under many sessions, and how it compares with torch on a GPU.
+"""Figures from load tests: how well a server serves many sessions, and how it compares with torch on a GPU.
 
 Each figure runs one scenario on a fresh server. `loadtests/README.md` says how a load test measures.
 """
@@ -25,7 +25,7 @@ _GPU_PROCESSES = (1, 15)
 
 
 class _Told(NamedTuple):
-    """A field of a load test's document that is a figure."""
+    """A figure that is one field of a load test's result."""
 
     name: str
     scenario: str

@@ -1,8 +1,9 @@
 """Measures coalescing of eight client processes, which run the same recurrent loop on data of their own.
 
-First they run freely: the figure is the device thread's time for an op, as the server counts it. Then the device is
-held until every client has used up its credit, and released. Now each segment that is not a fragment should run in a
-launch of eight rows. Clients may cut fragments at different ops, so a note tells the rows with fragments included.
+First they run freely, and the figure `clients_device` is the device thread's time for an op, as the server counts it.
+Then the device starts no work until every client has used up its credit. Once the device works again, each segment that
+is not a fragment should run in a launch of eight rows: the figure `clients_rows` is the number of rows in a launch,
+without fragments. Clients may cut fragments at different ops, so a note tells the number with fragments included.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ class _Clients(NamedTuple):
 class _Running(NamedTuple):
     """Measurements while the clients ran freely."""
 
-    device_us: list[float]  # an op, of each turn
-    rows: list[float]  # a submission
-    client_us: list[float]  # an op, of each client and turn
+    device_us: list[float]  # the device thread's time for an op, in each turn
+    rows: list[float]  # the number of rows in a submission, in each turn
+    client_us: list[float]  # a client's time for an op, in each turn and for each client
 
 
 class _Launches(NamedTuple):
@@ -55,14 +56,14 @@ class _Launches(NamedTuple):
 
 
 class _Released(NamedTuple):
-    """The launches by program after the device was released, and the triggers that had cut the clients' segments."""
+    """The launches of each program after the device was released, and how often each trigger had cut a segment."""
 
     launches: tuple[_Launches, ...]
     cuts: Counter[str]
 
     @property
     def rows_a_launch(self) -> float:
-        """The mean over programs that are not fragments."""
+        """The mean number of rows in a launch of a program that is not a fragment."""
         return _rows_a_launch([each for each in self.launches if not each.is_fragment])
 
     @property
@@ -108,7 +109,7 @@ def _release_held(service: Service, clients: _Clients) -> _Released:
     with service.held():
         clients.fleet.tell("run_until_stopped")
         _wait_for_credit_to_end(service)
-        clients.stop.set()  # each stops at its next look: after the op that waits for credit now
+        clients.stop.set()  # a client that waits for credit goes on until it next looks at the event
     cuts: Counter[str] = sum(clients.fleet.answers(), Counter())
     return _Released(_launches_since(before, service.programs()), cuts)
 
@@ -127,7 +128,7 @@ def _wait_for_credit_to_end(service: Service) -> None:
 
 
 def _launches_since(before: Mapping[str, Program], after: Mapping[str, Program]) -> tuple[_Launches, ...]:
-    """The launches between two readings, for each program that was launched."""
+    """Returns the launches between two readings, for each program that was launched."""
     launches = []
     for digest, program in after.items():
         known = before.get(digest, program._replace(rows=0, submissions=0))

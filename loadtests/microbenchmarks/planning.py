@@ -3,12 +3,13 @@
 There are two clients. The first sends loops that the server has never seen, each with a body of 600 ops. The other one,
 the neighbour, runs a known loop and fetches the result of every step. Its steps while a new loop is sent, planned and
 taken into use are compared to its steps while the first client is idle. One figure is a percentile of all steps. The
-other is computed as in `waits`, where a step counts by its length, so that a single standstill shows.
+other is computed by the module `measuring/waits`, which weights each step with its length, so that a single standstill
+shows.
 
-The time of a new loop includes recording it and fetching its result. After 0.6 s it also includes asking the server
-four times a second whether the plan is in use. A note tells the neighbour's steps while the same loop is sent again,
-which needs no planning. The loop's result is compared to NumPy's between the two, because this would take a core from
-the neighbour.
+The time of a new loop includes recording it and fetching its result. From 0.6 s on, the server is asked four times a
+second whether the plan is in use. A note tells the neighbour's steps while the same loop is sent again, which needs no
+planning. The loop's result is compared to NumPy's after the new loop and before it is sent again. Neither time includes
+this comparison, because it takes a core from the neighbour.
 
 If the machine stands still several times while a loop is recorded, the loop may be cut into fragments only, which have
 no plans. Such a loop is left out, with the idle time before it, and another loop takes its place.
@@ -37,7 +38,7 @@ from loadtests.workloads.new_loops import POINTWISE, new_loop
 
 _BODY_OPS = 600
 _CELL_OPS = 6
-_KINDS = 4  # of cells in a body
+_KINDS = 4  # kinds of cells in a body
 _WIDTH = 32
 _REPEATS = 5  # of a new body, so that the client finds the loop
 _LOOPS = 20
@@ -105,11 +106,11 @@ def _plan_new_loop(service: Service, session: fw.Session, seed: int, known: Cont
 def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _Planned | None:
     """Waits until all new programs of at least 600 ops run in their plans; returns the first one of them.
 
-    None if the loop became fragments only. Raises TimeoutError, with the states of the new programs.
+    Returns None if the loop was cut into fragments only. Raises TimeoutError, which tells the states of the programs.
     """
     new: list[Program] = []
     deadline_s = time.monotonic() + _PLANNING_DEADLINE_S
-    time.sleep(_REST_S)  # as long as planning mostly takes, because each request takes the server's time
+    time.sleep(_REST_S)  # planning mostly takes as long, and asking earlier would take the server's time
     while time.monotonic() < deadline_s:
         ended_ns = time.monotonic_ns()
         new = [one for digest, one in service.programs().items() if digest not in known]
@@ -124,12 +125,12 @@ def _wait_for_plan(service: Service, known: Container[str], began_ns: int) -> _P
 
 
 def _is_body(program: Program) -> bool:
-    """Whether the program will get a plan at once. A fragment runs op by op until it has been used often."""
+    """Returns whether the program will get a plan at once. A fragment runs op by op until it has been used often."""
     return program.ops >= _BODY_OPS and not program.is_fragment
 
 
 def _repeat_loop(session: fw.Session, seed: int) -> Span:
-    """Sends a loop again, which has its plan, and waits until 0.6 s have passed, as long as a new loop mostly takes."""
+    """Sends again a loop that has its plan. Waits until 0.6 s have passed, the time that a new loop mostly takes."""
     began_ns = time.monotonic_ns()
     _send_loop(session, seed)
     time.sleep(max(_REST_S - (time.monotonic_ns() - began_ns) / 1e9, 0))
@@ -148,7 +149,7 @@ def _check_loop(actual: Floats, seed: int) -> None:
 
 
 def _draw_loop(seed: int) -> Loop:
-    """A loop with a body of 100 cells of four kinds. Each cell is a matrix product and five pointwise ops."""
+    """Returns a loop with a body of 100 cells of four kinds. Each cell is a matrix product and five pointwise ops."""
     draw = random.Random(seed)  # noqa: S311 - a load test's own choice
     kinds = [(*draw.choices(range(POINTWISE), k=_CELL_OPS - 2), POINTWISE - 1) for _ in range(_KINDS)]
     return new_loop(draw.choices(kinds, k=_BODY_OPS // _CELL_OPS), _WIDTH, seed)

@@ -1,4 +1,4 @@
-"""Measures a loop of five pointwise ops on a million float32, against the library that users would run instead.
+"""Measures a loop of five pointwise ops on a million float32, against NumPy or torch, which users would run instead.
 
 Each step takes the result of the step before, so none can be skipped. The client stays ahead of the server and waits
 only at the end, for one element of the last result. In `pointwise` the results of the steps are dropped, so one kernel
@@ -50,7 +50,7 @@ class _Fastest(NamedTuple):
 
 
 class _Theirs(NamedTuple):
-    """The peer's times of a step, op by op and written the fastest way."""
+    """The peer's times of a step, first op by op, then with the loop written in the fastest way."""
 
     name: str
     times_ms: list[float]

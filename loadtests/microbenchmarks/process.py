@@ -13,7 +13,7 @@ _DEADLINE_S = 300.0
 
 
 def measure_in_process(backend: str, names: tuple[str, ...]) -> tuple[Figure, ...]:
-    """The figures of the microbenchmark whose figures have these names. Raises what measuring it raises."""
+    """Returns the figures of the microbenchmark whose figures have these names. Raises what measuring it raises."""
     with Worker(_serve, backend, names) as worker:
         worker.tell("measure")
         figures: tuple[Figure, ...] = worker.answer(_DEADLINE_S)

@@ -1,11 +1,12 @@
-"""Measures the mean time that recording an op takes in the user's thread, with cutting and sealing segments.
+"""Measures the mean time that recording an op takes in the user's thread, including cutting and sealing segments.
 
 Most ops are only recorded. One in several hundred ends a segment, which the user's thread then cuts and seals. The mean
 over all ops includes both.
 
-The device is held, so that the server does not use the processor; the client's own I/O thread goes on. A turn records
-less than the credit allows, so the thread never waits. The peer, the least that recording can be in Python, runs in
-turns with it in a process of its own: a shared processor may run at half its speed at times.
+The device starts no work, so that the server does not use the processor. The client's own I/O thread works. A turn
+records less than the credit allows, so the user's thread never waits. The peer is `bare_recording`, the least work with
+which Python can record an op. It runs in a process of its own, in turns with Fusewire, because a shared processor may
+run at half its speed at times.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from loadtests.system.context import Context
 from loadtests.system.service import Service
 from loadtests.workloads.loops import Floats, check_close
 
-_OPS = 10_000  # a turn: many segments, and less than the credit of 16,384
+_OPS = 10_000  # in a turn; they make many segments, and are fewer than the credit of 16,384 ops
 _TURNS = 20
 _INCREMENT = np.float32(1e-4)
 
 
 class _Recorded(NamedTuple):
-    """One turn: the time of an op in µs, by the clock and of the thread's processor, and the last result."""
+    """The outcome of one turn: the elapsed time and the processor time of an op, both in µs, and the last result."""
 
     elapsed_us: float
     processor_us: float
@@ -55,7 +56,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _record_held(service: Service, session: fw.Session, processor_us: list[float]) -> float:
-    """The time of an op in µs. Appends the processor time of an op to `processor_us`."""
+    """Returns the elapsed time of an op in µs. Appends the processor time of an op to `processor_us`."""
     with service.held():
         recorded = _record(session)
     recorded.last.numpy()

@@ -1,4 +1,4 @@
-"""Measures the recurrent loop of one client, against the library that its user would run instead.
+"""Measures the recurrent loop of one client, against NumPy or torch, which its user would run instead.
 
 The library runs in a process of its own. On the GPU a note tells the time of a replayed torch graph, which users write
 for speed if all shapes are fixed.
@@ -36,7 +36,7 @@ class _Shape(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """Times of an op in µs for each turn, by library and of this process's processor, and the server's work."""
+    """Each turn's times of an op in µs, by library, and this process's processor time; and the server's counts."""
 
     times_us: dict[str, list[float]]
     processor_us: list[float]
@@ -76,7 +76,7 @@ def _take_turns(service: Service, remote: RemoteLoop, peer: Worker, library: Lib
 
 
 def _run_timed(remote: RemoteLoop, processor_us: list[float]) -> int:
-    """The time of the loop in ns. Appends the processor time of this process, in µs an op, to `processor_us`."""
+    """Returns the time of the loop in ns. Appends this process's processor time, in µs an op, to `processor_us`."""
     began_ns = process_time_ns()
     time_ns = remote.run_ns(_STEPS)
     processor_us.append(_us_an_op(process_time_ns() - began_ns))

@@ -44,7 +44,7 @@ class _RnnClient:
         return (monotonic_ns() - began_ns) / 1e3 / (steps * RNN_OPS)
 
     def run_until_stopped(self) -> Counter[str]:
-        """Runs without pauses or fetches until stopped; returns the number of segments by the trigger that cut them."""
+        """Runs without pauses or fetches until stopped. Returns trigger -> number of segments that it cut."""
         before = Counter(self._session.stats.cuts)
         run_rnn(self._rnn, self._steps_until_stopped(), FUSEWIRE).numpy()
         return Counter(self._session.stats.cuts) - before
@@ -54,7 +54,7 @@ class _RnnClient:
             yield from range(_LOOKED_AFTER_STEPS)
 
     def step_until_stopped(self) -> list[tuple[int, int]]:
-        """Runs and fetches step by step until stopped; returns the begin and end of each, on the monotonic clock."""
+        """Runs and fetches step by step until stopped. Returns the monotonic times when each step began and ended."""
         times, rnn = [], self._rnn
         while not self._stop.is_set():
             began_ns = monotonic_ns()

@@ -4,7 +4,8 @@
 a stored scalar and fetches its result, so it includes recording, sending and running the op. The echo goes from one
 event loop to another, and does nothing else.
 
-The echo runs in processes of its own. The three alternate in turns of 25 round trips. Each scalar is fetched once only.
+The echo runs in processes of its own. The two fetches and the echo alternate in turns of 25 round trips. Each scalar is
+fetched once only.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _measure(context: Context) -> tuple[Figure, ...]:
 
 
 def _fetch_stored(session: fw.Session, numbers: Iterator[int]) -> list[float]:
-    """The times of fetching scalars that the server has, in µs."""
+    """Returns the times of fetching scalars that the server has, in µs."""
     values = [np.float32(number) for number, _ in zip(numbers, range(_ROUNDS), strict=False)]
     scalars = [session.array(value) for value in values]
     if scalars[-1].numpy() != values[-1]:
@@ -63,7 +64,7 @@ def _fetch_stored(session: fw.Session, numbers: Iterator[int]) -> list[float]:
 
 
 def _fetch_computed(zero: Any, numbers: Iterator[int]) -> list[float]:
-    """The times of recording, computing and fetching scalars, in µs."""
+    """Returns the times of recording, computing and fetching scalars, in µs."""
     times_us = []
     for number, _ in zip(numbers, range(_ROUNDS), strict=False):
         began_ns = perf_counter_ns()

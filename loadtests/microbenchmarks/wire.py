@@ -1,4 +1,4 @@
-"""Measures the bytes that the recurrent loop sends once the server knows its programs.
+"""Measures the bytes that the recurrent loop sends once the server knows the loop's programs.
 
 All bytes of all numbered frames are counted: segments, frees, fetches and the acknowledgements in these frames.
 Heartbeats are not counted: they have a few bytes each, and are sent only after an idle time.

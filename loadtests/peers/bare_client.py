@@ -19,12 +19,12 @@ from loadtests.peers.bare_server import SERVICE, chunks_of
 from loadtests.peers.event_loop import new_event_loop
 from loadtests.peers.grpc_options import CLIENT_OPTIONS
 
-FRAME = b"\x08\x01" * 30  # as long as a fetch with its frame
+FRAME = b"\x08\x01" * 30  # as long as a frame with one fetch
 _OPENING_DEADLINE_S = 20.0
 
 
 def serve(connection: Connection, port: int, bulk_bytes: int, chunk_bytes: int) -> None:
-    """Answers `echo ROUNDS`, `upload` and `download`, in ns."""
+    """Answers the commands `echo ROUNDS`, `upload` and `download` with times in ns."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         client = runner.run(_open(port, chunks_of(bulk_bytes, chunk_bytes)))
         answer_commands(
@@ -51,7 +51,7 @@ class _BareClient:
         self._echo = channel.stream_stream(f"/{SERVICE}/Echo")()
 
     async def echo(self, rounds: int) -> list[int]:
-        """The time of each round trip, in ns."""
+        """Returns the time of each round trip, in ns."""
         times = []
         for _ in range(rounds):
             began_ns = perf_counter_ns()

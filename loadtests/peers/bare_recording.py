@@ -48,7 +48,7 @@ def serve(connection: Connection) -> None:
 
 
 def record_bare(ops: int) -> float:
-    """The time of an op in a chain of additions, in µs."""
+    """Returns the time of an op in a chain of additions, in µs."""
     tape = BareTape()
     x, increment = BareArray(0, tape), BareArray(0, tape)
     began_ns = perf_counter_ns()

@@ -32,7 +32,7 @@ def serve(connection: Connection, source_bytes: int, chunk_bytes: int) -> None:
 
 
 def chunks_of(bulk_bytes: int, chunk_bytes: int) -> list[bytes]:
-    """`bulk_bytes` random bytes in messages of `chunk_bytes`; the last may be shorter."""
+    """Returns `bulk_bytes` random bytes in messages of `chunk_bytes`. The last message may be shorter."""
     bulk = memoryview(np.random.default_rng(0).bytes(bulk_bytes))
     return [bytes(bulk[start : start + chunk_bytes]) for start in range(0, bulk_bytes, chunk_bytes)]
 
@@ -68,7 +68,7 @@ class _Bare:
             await context.write(frame)
 
     async def sink(self, chunks: Frames, _context: Context) -> bytes:
-        """Receives chunks; returns the number of their bytes."""
+        """Receives messages; returns the number of bytes in all of them."""
         taken_bytes = 0
         async for chunk in chunks:
             taken_bytes += len(chunk)

@@ -1,4 +1,4 @@
-"""The libraries that users would run instead on their own machine: NumPy on the CPU, torch on the GPU, op by op."""
+"""The libraries that users would run instead of Fusewire: NumPy on their CPU or torch on their GPU, op by op."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from loadtests.workloads.loops import Loop
 
 
 class Library(NamedTuple):
-    """`serve(connection, loops)` runs in the library's process; with graphs it answers `replayed` and `replay_ns`."""
+    """`serve(connection, loops)` runs in its own process; if `has_graphs`, it also replays graphs on command."""
 
     name: str
     serve: Callable[..., None]
     has_graphs: bool = False
 
     def running(self, loops: Mapping[str, Loop]) -> Worker:
-        """A process that runs these loops on command."""
+        """Starts a process that runs these loops on command."""
         return Worker(self.serve, loops)
 
 

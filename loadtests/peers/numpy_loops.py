@@ -23,17 +23,17 @@ class _NumpyLoops:
         self._loops = loops
 
     def result(self, name: str, steps: int) -> Floats:
-        """The state after `steps` steps."""
+        """Returns the state after `steps` steps."""
         return result_in_numpy(self._loops[name], steps)
 
     def run_ns(self, name: str, steps: int) -> int:
-        """The time of `steps` steps."""
+        """Returns the time of `steps` steps."""
         loop = self._loops[name]
         return elapsed_ns(lambda: loop.read(loop.run(loop.operands, range(steps), NUMPY)))
 
 
 def run_chain_in_place(chain: Chain, steps: Iterable[object], _functions: Functions) -> Floats:
-    """`run_chain` with every op writing into one array, as users write it to save memory."""
+    """Runs the loop of `run_chain`. Every op writes into one array, as users do it to save memory."""
     x: Floats = chain.x.copy()
     for _ in steps:
         np.add(x, chain.b, out=x)

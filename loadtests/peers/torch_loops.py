@@ -1,4 +1,4 @@
-"""Runs and times loops in torch on this machine's GPU, eager and as a replayed graph, in a process of its own.
+"""Runs and times loops in torch on this machine's GPU, op by op and as a replayed graph, in a process of its own.
 
 torch is imported in that process only, so that machines without torch can list the figures.
 """
@@ -21,7 +21,7 @@ _WARMING_STEPS = 100
 
 
 def serve(connection: Connection, loops: Mapping[str, Loop]) -> None:
-    """Answers `result`, `run_ns`, `replayed` and `replay_ns`, each with LOOP STEPS."""
+    """Answers the commands `result`, `run_ns`, `replayed` and `replay_ns`, each with the arguments LOOP STEPS."""
     torch = importlib.import_module("torch")
     with torch.inference_mode():
         peer = TorchLoops(torch, loops)
@@ -40,20 +40,20 @@ class TorchLoops:
         self._graphs: dict[str, _Graph] = {}
 
     def result(self, name: str, steps: int) -> Floats:
-        """The state after `steps` steps."""
+        """Returns the state after `steps` steps."""
         return _brought(self._run(name, steps))
 
     def run_ns(self, name: str, steps: int) -> int:
-        """The time of `steps` steps, until the part of the state that the loop reads is here."""
+        """Returns the time of `steps` steps, until the host has the part of the state that the loop reads."""
         read = self._loops[name].read
         return elapsed_ns(lambda: _brought(read(self._run(name, steps))))
 
     def replayed(self, name: str, steps: int) -> Floats:
-        """As `result`, but by replaying a graph of 100 steps. `steps` is a multiple of 100."""
+        """Returns what `result` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
         return _brought(self._replay(name, steps))
 
     def replay_ns(self, name: str, steps: int) -> int:
-        """As `run_ns`, but by replaying a graph of 100 steps."""
+        """Returns what `run_ns` returns, but replays a graph of 100 steps. `steps` must be a multiple of 100."""
         read = self._loops[name].read
         return elapsed_ns(lambda: _brought(read(self._replay(name, steps))))
 

@@ -1,4 +1,4 @@
-"""`aggressor`: quiet agents beside a session that sends ten times as much work and never waits."""
+"""`aggressor`: the agents of the scenario `rl`, beside a session that sends ten times as much work and never waits."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from loadtests.scenarios.scenario import Scenario
 
 
 def find_scenarios() -> Mapping[str, Scenario]:
-    """All scenarios by name, in alphabetical order."""
+    """Returns all scenarios by name, in alphabetical order."""
     modules = (
         import_module(f"{scenarios.__name__}.{found.name}") for found in pkgutil.iter_modules(scenarios.__path__)
     )

@@ -29,16 +29,16 @@ class Library(NamedTuple):
     sqrt: Function
     tanh: Function
     float32: Any
-    request: Callable[[Any], Future[Any]]  # begins to read; does not wait in Fusewire
+    request: Callable[[Any], Future[Any]]  # begins to read; in Fusewire it returns at once
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Zeros of the dtype float32."""
+        """Returns an array of zeros of the dtype float32."""
         assert dtype is self.float32
         return self.asarray(np.zeros(shape, np.float32))
 
 
 def fusewire(session: fw.Session) -> Library:
-    """Fusewire, with uploads to this session."""
+    """Returns Fusewire's functions. `asarray` uploads to this session."""
     return Library(
         "fusewire",
         asarray=session.array,
@@ -56,7 +56,7 @@ def fusewire(session: fw.Session) -> Library:
 
 
 def numpy() -> Library:
-    """NumPy, in the calling thread."""
+    """Returns NumPy's functions, which run in the calling thread."""
     return Library(
         "numpy",
         asarray=np.array,
@@ -74,9 +74,10 @@ def numpy() -> Library:
 
 
 def torch() -> Library:
-    """torch on this machine's GPU, on the CPU if there is none; eager, without gradients. Products do not use TF32.
+    """Returns torch's functions. They run op by op on this machine's GPU, or on the CPU if there is no GPU.
 
-    torch is imported here, so that machines without torch can run all other libraries. Raises ModuleNotFoundError.
+    No gradients are computed, and matrix products do not use TF32. torch is imported here, so that machines without
+    torch can run all other libraries. Raises ModuleNotFoundError if torch is not installed.
     """
     library = importlib.import_module("torch")
     library.set_grad_enabled(False)

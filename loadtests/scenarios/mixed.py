@@ -1,4 +1,4 @@
-"""`mixed`: eight different programs in turn, begun at another one in each session."""
+"""`mixed`: eight different programs in turn. Each session begins with a different one."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ _SENSES, _WIDTH, _ACTIONS = 16, 32, 4
 
 
 def program(xp: Library, data: Data) -> Steps:
-    """The agent: `bulk`, `aggressor` and `slow-reader` run it beside their disturbers."""
+    """Runs an agent. The scenarios `bulk`, `aggressor` and `slow-reader` also run it, beside their disturbers."""
     first, second = xp.asarray(data.weights(_SENSES, _WIDTH)), xp.asarray(data.weights(_WIDTH, _ACTIONS))
     pushes, drift = data.normal(_ACTIONS, _SENSES), data.normal(_SENSES)
     senses: Floats = data.normal(1, _SENSES)
     while True:
         scores = yield xp.tanh(xp.asarray(senses) @ first) @ second
-        # The simulated world, in NumPy: the chosen action moves what the agent senses.
+        # NumPy simulates the world: the chosen action changes what the agent senses.
         senses = np.sin(senses + pushes[int(scores.argmax())] + drift)
 
 

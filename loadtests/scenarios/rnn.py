@@ -8,13 +8,13 @@ from loadtests.scenarios.library import Library
 from loadtests.scenarios.scenario import Data, Scenario, Steps
 
 _HIDDEN = 256
-_ITERATIONS = 100  # of a step
+_ITERATIONS = 100  # in a step
 
 
 def _program(xp: Library, data: Data) -> Steps:
     h = xp.asarray(data.normal(1, _HIDDEN))
-    # An orthogonal matrix, and a scale that makes the slope of the sigmoid 1 at most: the state changes in every
-    # iteration and never settles, so a result tells how many iterations were done. Rounding errors do not grow.
+    # The matrix is orthogonal, and the scale makes the slope of the sigmoid 1 at most. So the state changes in every
+    # iteration and never settles, a result tells how many iterations were done, and rounding errors do not grow.
     weights = xp.asarray(np.linalg.qr(data.normal(_HIDDEN, _HIDDEN))[0])
     bias, scale = xp.asarray(data.normal(_HIDDEN) / 100), xp.asarray(np.full(_HIDDEN, 4, np.float32))
     residual = xp.asarray(np.full((1, _HIDDEN), -0.5, np.float32))

@@ -2,7 +2,7 @@
 
 A program is a generator. It makes its operands, and then repeats a step. At the end of a step it yields the array that
 its user reads, or None if the user reads nothing in this step. The value of the `yield` expression is that array as a
-NumPy array. The time from the begin of a step until its user has read the array is the step's latency.
+NumPy array. The time from the beginning of a step until the user has read the array is the step's latency.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Steps = Generator[Any, Any, None]
 
 
 class Data:
-    """The random data of one session. They depend on the seed of the load test and the session's number only.
+    """The random data of one session. They depend only on the seed of the load test and the session's number.
 
     So a session gets the same data in every library, and no two sessions get the same data.
     """
@@ -31,11 +31,11 @@ class Data:
         self.random = np.random.default_rng((seed, session))
 
     def normal(self, *shape: int) -> Floats:
-        """Normally distributed float32 numbers with variance 1."""
+        """Returns normally distributed float32 numbers with variance 1."""
         return self.random.standard_normal(shape, np.float32)
 
     def weights(self, inputs: int, outputs: int) -> Floats:
-        """A float32 matrix that keeps the variance of the values that are multiplied by it."""
+        """Returns a float32 matrix. Values that are multiplied by this matrix keep their variance."""
         return self.normal(inputs, outputs) / np.float32(np.sqrt(inputs))
 
 
@@ -57,5 +57,5 @@ class Scenario:
     disturber: Program | None = None
     sessions: int = 8  # unless the command says another number
     needs_plans: bool = True  # whether measuring begins only when the server has compiled the programs
-    sessions_vanish: bool = False  # whether each session is one step, whose process then ends without a goodbye
+    sessions_vanish: bool = False  # whether a session's process ends after one step, without a goodbye
     peers: tuple[str, ...] = ("numpy", "torch")  # the libraries that can run the program too

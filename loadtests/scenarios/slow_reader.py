@@ -1,4 +1,4 @@
-"""`slow-reader`: quiet agents beside a process that asks for many results and then stops reading."""
+"""`slow-reader`: the agents of the scenario `rl`, beside a process that asks for many results and stops reading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`train`: the training of `fusewire demo`: a network learns to read digits, on images in another order each."""
+"""`train`: the training of `fusewire demo`. A network learns to read digits; each session orders the images anew."""
 
 from __future__ import annotations
 

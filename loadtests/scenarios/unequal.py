@@ -1,4 +1,4 @@
-"""`unequal`: sessions that always have rows waiting; a row costs 1, 2, 4 or 8 times as much, by session."""
+"""`unequal`: sessions that always have rows waiting. The rows of some sessions cost 2, 4 or 8 times as much."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loadtests.scenarios.scenario import Data, Scenario, Steps
 
 _ELEMENTS = 1 << 13
 _COSTS = (1, 2, 4, 8)
-_OPS = 32  # of a row
+_OPS = 32  # in a row
 _WAITING = 4  # rows that wait while the program records the next one
 _READ_EVERY = 50
 

@@ -13,24 +13,24 @@ from loadtests.workloads.loops import Functions
 
 
 class Context(NamedTuple):
-    """`backend` is the server's: "cpu" or "cuda"."""
+    """`backend` is the backend of the servers: "cpu" or "cuda"."""
 
     backend: str
 
     @property
     def library(self) -> Library:
-        """The library that users would run instead on such a machine."""
+        """The library that users would run instead of Fusewire on such a machine."""
         return LIBRARIES[self.backend]
 
     @contextmanager
     def service(self) -> Iterator[Service]:
-        """A fresh server."""
+        """Yields a fresh server, which runs in the `with` block."""
         with serving(self.backend) as service:
             yield service
 
     @contextmanager
     def session(self) -> Iterator[tuple[Service, fw.Session]]:
-        """A fresh server, and one session on it in this process."""
+        """Yields a fresh server, and one session on this server. The session's client is this process."""
         with self.service() as service, fw.connect(service.target) as session:
             yield service, session
 
@@ -39,5 +39,5 @@ FUSEWIRE = Functions(fw.sigmoid, fw.tanh, fw.relu)
 
 
 def upload(session: fw.Session, operands: Any) -> Any:
-    """A named tuple of operands, uploaded to the session."""
+    """Uploads a named tuple of operands to the session. Returns a tuple of the same type that holds the uploads."""
     return type(operands)(*(session.array(operand) for operand in operands))

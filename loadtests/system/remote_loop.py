@@ -1,4 +1,4 @@
-"""Runs a loop on Fusewire as a user would, with the commands that the peers have too."""
+"""Runs a loop on Fusewire as a user would. The methods are named as the commands of the peers."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class RemoteLoop:
             operand.numpy()
 
     def result(self, steps: int) -> Floats:
-        """The state after `steps` steps."""
+        """Returns the state after `steps` steps."""
         state: Floats = self._run(steps).numpy()
         return state
 
     def run_ns(self, steps: int) -> int:
-        """The time of `steps` steps, until the part of the state that the loop reads is here."""
+        """Returns the time of `steps` steps, until this process has the part of the state that the loop reads."""
         return elapsed_ns(lambda: self._loop.read(self._run(steps)).numpy())
 
     def _run(self, steps: int) -> fw.Array:

@@ -60,11 +60,11 @@ class Service:
         self._tls = None if tls_ca is None else ssl.create_default_context(cafile=tls_ca)
 
     def stats(self) -> dict[str, Any]:
-        """The server's statistics, not older than the call."""
+        """Returns the server's statistics, not older than the call."""
         return self._ask("GET", "/v1/stats")
 
     def sessions(self) -> list[dict[str, Any]]:
-        """All sessions, not older than the call."""
+        """Returns all sessions, not older than the call."""
         sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
         return sessions
 
@@ -75,15 +75,15 @@ class Service:
         return Count(totals["ops"], totals["rows"], totals["submissions"], busy_ns)
 
     def programs(self) -> dict[str, Program]:
-        """All programs by digest, not older than the call."""
+        """Returns all programs by digest, not older than the call."""
         return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
 
     def is_planning(self) -> bool:
-        """Whether any program is being planned or its plan is being loaded; not older than the call."""
+        """Returns whether any program is being planned or its plan is being loaded, not older than the call."""
         return any(program.state in _BEING_PLANNED for program in self.programs().values())
 
     def wait_until_planned(self, deadline_s: float = _PLANNING_DEADLINE_S) -> None:
-        """Returns when no program is being planned. Raises TimeoutError if one still is by the deadline."""
+        """Waits until no program is being planned. Raises TimeoutError if a program still is at the deadline."""
         ends_at_s = time.monotonic() + deadline_s
         while self.is_planning():
             if time.monotonic() > ends_at_s:
@@ -91,17 +91,17 @@ class Service:
             time.sleep(_PLANNING_LOOK_S)  # reads without a pause would slow the planning
 
     def arena_bytes(self, digest: str) -> int:
-        """The size of the arena of a program's plan; 0 while it has no plan."""
+        """Returns the size of the arena of a program's plan, or 0 while the program has no plan."""
         compiled = self._ask("GET", f"/v1/programs/{digest}")["compiled"]
         return int(compiled["arena_bytes"]) if compiled else 0
 
     def in_flight_ops(self) -> tuple[int, ...]:
-        """The ops in flight of each session, not older than the call."""
+        """Returns the number of ops in flight of each session, not older than the call."""
         return tuple(session["in_flight_ops"] for session in self.sessions())
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Holds the device, which accepts no new submission within the block."""
+        """Holds the device, so that it accepts no new submission within the `with` block."""
         self._ask("POST", "/v1/device/hold")
         try:
             yield
@@ -109,7 +109,7 @@ class Service:
             self._ask("POST", "/v1/device/release")
 
     def warm_up(self, act: Callable[[], object], deadline_s: float = _PLANNING_DEADLINE_S) -> None:
-        """Repeats `act` until 95 % of its ops run in fused plans. Raises NotWarm if they do not by the deadline."""
+        """Repeats `act` until 95 % of its ops run in fused plans. Raises NotWarm if fewer do so at the deadline."""
         ends_at_s = time.monotonic() + deadline_s
         planned_share, before = 0.0, self.programs()
         while planned_share < _WARM_SHARE:
@@ -142,13 +142,13 @@ class Service:
 
 @contextmanager
 def serving(backend: str) -> Iterator[Service]:
-    """A fresh server with default settings on free loopback ports, with an empty cache of kernels."""
+    """Yields a fresh server with default settings on free loopback ports, with an empty cache of kernels."""
     with TemporaryDirectory() as folder, serve_subprocess(backend, environment={CACHE_VARIABLE: folder}) as server:
         yield Service(server.grpc, server.http)
 
 
 def _planned_share(before: Mapping[str, Program], after: Mapping[str, Program]) -> float:
-    """The share of the ops sent between two readings whose programs have plans in the second reading."""
+    """Returns the planned share of the ops sent between two readings: those whose programs now have plans."""
     ops, planned_ops = 0, 0
     for digest, program in after.items():
         known_hits = before[digest].hits if digest in before else 0

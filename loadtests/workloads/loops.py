@@ -13,8 +13,8 @@ from loadtests.measuring.errors import WrongResult
 Floats = npt.NDArray[np.float32]
 Function = Callable[[Any], Any]
 
-RNN_OPS = 6  # of one step
-CHAIN_OPS = 5  # of one step
+RNN_OPS = 6  # in one step
+CHAIN_OPS = 5  # in one step
 
 
 class Rnn(NamedTuple):
@@ -44,7 +44,7 @@ class Functions(NamedTuple):
 
 
 def numpy_sigmoid(x: Any) -> Any:
-    """float32 stays float32."""
+    """Returns the sigmoid of each element. float32 stays float32."""
     return 1 / (1 + np.exp(-x))
 
 
@@ -72,7 +72,7 @@ class Loop(NamedTuple):
 
 
 def draw_rnn(batch: int, hidden: int, seed: int) -> Rnn:
-    """Random operands with which the state changes in every step, and neither settles nor grows without bound.
+    """Returns random operands with which the state changes in every step, and neither settles nor grows without bound.
 
     The weights are orthogonal, and the scale makes the slope of the sigmoid 1 at most. So a result tells how many steps
     were done, and rounding errors do not grow from step to step.
@@ -111,7 +111,7 @@ def run_rnn(rnn: Rnn, steps: Iterable[object], functions: Functions) -> Any:
 
 
 def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> Any:
-    """Runs five pointwise ops a step, each step on the result of the one before; returns the last result."""
+    """Runs five pointwise ops a step, each step on the result of the step before. Returns the last result."""
     sigmoid, tanh, relu = functions
     x, b, z = chain
     for _ in steps:
@@ -120,7 +120,7 @@ def run_chain(chain: Chain, steps: Iterable[object], functions: Functions) -> An
 
 
 def result_in_numpy(loop: Loop, steps: int) -> Floats:
-    """The state after `steps` steps."""
+    """Returns the state after `steps` steps."""
     state: Floats = loop.run(loop.operands, range(steps), NUMPY)
     return state
 

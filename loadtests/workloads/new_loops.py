@@ -10,9 +10,9 @@ import numpy as np
 
 from loadtests.workloads.loops import Floats, Function, Functions, Loop
 
-POINTWISE = 6  # pointwise ops to choose from, by number; the last keeps values small
+POINTWISE = 6  # the number of pointwise ops to choose from; the last of them keeps values small
 
-Cell = tuple[int, ...]  # a product, and the numbers of the pointwise ops behind it
+Cell = tuple[int, ...]  # a cell is a matrix product, then the pointwise ops that have these numbers
 
 
 class Operands(NamedTuple):
@@ -25,7 +25,7 @@ class Operands(NamedTuple):
 
 
 def new_loop(cells: Sequence[Cell], width: int, seed: int) -> Loop:
-    """A loop with a body of these cells, on random operands with which the state does not grow without bound."""
+    """Returns a loop with a body of these cells. Its operands are random, and the state does not grow without bound."""
     return Loop(_draw_operands(width, seed), partial(_run_cells, tuple(cells)))
 
 

@@ -7,8 +7,9 @@ at the head of its queue adds a row. Rows are grouped by program, never by order
 rows to arrive.
 
 The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. When a tenant or session
-has work again, its account is raised at least to that of the tenant or session served last, so that nobody saves up
-device time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing, 1996.)
+has work again, its account (the device time that it has used) is raised to at least the account of the tenant or
+session served last, so that nobody saves up device time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing,
+1996.)
 
 A choice takes time in proportion to the sessions that have the same program at the head, and not to all busy sessions:
 heaps hold the accounts in order, and a table holds the sessions by the program at the head of their queue.
@@ -33,10 +34,10 @@ UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its
 
 
 class Accounts:
-    """Device time used by each key (a tenant, or a session of a tenant), on a clock that all keys share.
+    """The device time that each key (a tenant, or a session of a tenant) has used, on a clock that all keys share.
 
-    The keys that have work are in a heap. A key whose time has changed gets a new item when the order is asked for. An
-    older item of the key is dropped when it comes up, because its time is no longer that of the key.
+    The keys that have work are in a heap. A key whose time has changed gets a new item in the heap when `in_order` is
+    called. An older item of the key is dropped when it reaches the top, because it no longer has the key's time.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,10 @@ class Accounts:
         self.used_ns.pop(key, None)
 
     def in_order(self) -> Generator[Hashable, None, None]:
-        """Yields the keys that have work, the key with the least time first. Close it before any account changes."""
+        """Yields the keys that have work, the key with the least time first.
+
+        The caller must close the generator before any account changes.
+        """
         for key in self._changed:
             if key in self._waiting:
                 heappush(self._heap, (self.used_ns[key], next(self._items), key))
@@ -105,18 +109,18 @@ class Batch:
 
 
 class Coalescer:
-    """Chooses batches. Owned by the loop thread."""
+    """Chooses batches. The loop thread owns this object."""
 
     def __init__(self, *, most_rows: int, submission_ns: int) -> None:
         self._most_rows = most_rows
         self._submission_ns = submission_ns
         self._busy: dict[bytes, Session] = {}
-        # The busy sessions whose next row is of a program, by that program; and the program of each busy session.
+        # program -> the busy sessions whose next row is of this program
         self._with_head: defaultdict[ProgramEntry, dict[bytes, Session]] = defaultdict(dict)
-        self._heads: dict[bytes, ProgramEntry] = {}
+        self._heads: dict[bytes, ProgramEntry] = {}  # id of a busy session -> the program of its next row
         self._tenants = Accounts()
-        self._busy_sessions: Counter[str] = Counter()  # their number, by tenant
-        self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # by tenant
+        self._busy_sessions: Counter[str] = Counter()  # tenant -> number of its busy sessions
+        self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # tenant -> accounts of its sessions
 
     def update(self, session: Session) -> None:
         """Notes that the session's queue has changed: rows were added or given up."""
@@ -165,8 +169,9 @@ class Coalescer:
     def next_batch(self, open_lane: OpenLane, rows_that_fit: Callable[[ProgramEntry], int]) -> Batch | None:
         """Takes the rows of the next submission from their queues. Returns None if no queue's first row can run now.
 
-        `open_lane` returns where a row would go, or None if the row cannot run now. All rows of a submission go to the
-        same place. `rows_that_fit` returns the most rows of a program for which the device has memory.
+        `open_lane` returns None if a row cannot run now, and otherwise a key: only rows with equal keys may share a
+        submission (`Lanes.open_to`). `rows_that_fit` returns the most rows of a program that fit in the device's
+        memory.
         """
         found = self._first(open_lane)
         if found is None:
@@ -183,7 +188,7 @@ class Coalescer:
         return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions)
 
     def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
-        """Returns the session to serve and the lane of its next row; None if no session's next row can run now."""
+        """Returns the session to serve and the lane key of its next row, or None if no session's next row can run."""
         if len(self._busy) == 1:
             (only,) = self._busy.values()
             lane = open_lane(only.queue[0])
@@ -205,7 +210,7 @@ class Coalescer:
         return None
 
     def _alike(self, first: Session, lane: Hashable, open_lane: OpenLane) -> tuple[list[Session], int]:
-        """Returns the session to serve and then the sessions that may join, and the number of ready sessions."""
+        """Returns a list of `first` and the sessions that may join its submission, and the number of ready sessions."""
         same = self._with_head[self._heads[first.session_id]]
         if len(same) == 1:
             return [first], 1

@@ -18,8 +18,8 @@ from fusewire_server.sessions.session import Row, Session
 if TYPE_CHECKING:
     from fusewire_kernels.devices.base import LoadedPlan
 
-# The most submissions of a lane that the device has been told and has not completed: one that runs, and one that is
-# next, so that the device never idles.
+# The most submissions of a lane that the device has been told to run and has not completed: one that runs, and one that
+# is next, so that the device never idles.
 MOST_OUTSTANDING = 2
 
 
@@ -28,7 +28,7 @@ class Lane(Enum):
 
     FAST = "fast"
     SLOW = "slow"  # rows that run op by op or take long, and other rows of sessions that have such rows on the device
-    # Submissions that left the slow lane because they take so long; later slow submissions run beside them.
+    # Submissions that left the slow lane because they take very long. Later slow submissions take turns with them.
     LASTING = "lasting"
 
     __hash__ = object.__hash__  # Enum hashes the name in Python code, and each frame looks into tables keyed by lanes
@@ -43,20 +43,20 @@ class Told(NamedTuple):
 
 
 class Lanes:
-    """The submissions of each lane.
+    """The submissions of each lane. The loop thread owns this object.
 
-    Owned by the loop thread. A row whose plan takes more than `most_whole_ns` is slow.
+    A row whose plan takes more than `most_whole_ns` is slow.
     """
 
     def __init__(self, most_whole_ns: int) -> None:
         self.most_whole_ns = most_whole_ns
         self._submissions = 0
         self._outstanding: dict[int, Told] = {}
-        self._told: Counter[Lane] = Counter()  # number of outstanding submissions by lane
-        self._slow: Counter[Session] = Counter()  # number of outstanding rows outside the fast lane, by session
-        self._last_slow: dict[Session, int] = {}  # number of the slow submission that a session waits for
-        # The number of rows in the lasting lane and of reads of large values, by session. The next rows of such a
-        # session are not sent, because they would only wait until those rows and reads have ended.
+        self._told: Counter[Lane] = Counter()  # lane -> how many outstanding submissions it has
+        self._slow: Counter[Session] = Counter()  # session -> how many outstanding rows it has outside the fast lane
+        self._last_slow: dict[Session, int] = {}  # session -> number of the last slow submission that has its row
+        # Session -> how many rows in the lasting lane and reads of large values it has. No further rows of such a
+        # session are sent, because they would only wait until those rows and reads have ended.
         self._lasting: Counter[Session] = Counter()
 
     @property
@@ -65,10 +65,10 @@ class Lanes:
         return self._told[Lane.FAST] < MOST_OUTSTANDING
 
     def open_to(self, row: Row) -> Hashable | None:
-        """Returns where a row would go if it were sent now, or None if it cannot be sent.
+        """Returns a key if a row can be sent now, else None. Only rows with equal keys may share a submission.
 
-        A row of the slow lane goes only with rows that wait for the same submission, because rows that wait for another
-        submission would delay it.
+        The key is the row's lane, or the number of the slow submission that the row must wait for. Rows that wait for
+        different submissions do not share one, because the row that waits longest would delay the others.
         """
         if row.session in self._lasting or (row.entry.loaded is None and row.entry.missing_calls):
             return None
@@ -122,7 +122,7 @@ class Lanes:
         return Lane.SLOW if is_slow else Lane.FAST
 
     def _count(self, told: Told, change: int) -> None:
-        """Adds +1 for a submission that the device has been told, or −1 for a submission that has completed."""
+        """Counts a submission. `change` is 1 if the device is told to run it, and −1 if the device has completed it."""
         self._told[told.lane] += change
         if told.lane is Lane.FAST:
             return

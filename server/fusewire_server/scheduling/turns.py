@@ -19,13 +19,13 @@ class Owner(Hashable, Protocol):
 class Turns(Generic[T]):
     """Queues of items by owner, served round-robin.
 
-    An item may stand in the queues of several owners. If an item `is_settled` when its turn comes, it is dropped and
-    the next item takes the turn.
+    An item may stand in the queues of several owners. If `is_settled` is true of an item when its turn comes, the item
+    is dropped and the owner's next item takes the turn.
     """
 
     def __init__(self, is_settled: Callable[[T], bool] = lambda _: False) -> None:
         self._is_settled = is_settled
-        self._queues: OrderedDict[Hashable, deque[T]] = OrderedDict()  # no queue is empty; the first is next
+        self._queues: OrderedDict[Hashable, deque[T]] = OrderedDict()  # no queue is empty; the first has the next turn
 
     def add(self, owner: Hashable, item: T) -> None:
         self._queues.setdefault(owner, deque()).append(item)
@@ -61,7 +61,7 @@ class Turns(Generic[T]):
     def take_out(self, is_meant: Callable[[T], bool]) -> list[T]:
         """Removes and returns all items for which `is_meant` is true.
 
-        Calls `is_meant` once for each item of a queue, because its answer may change meanwhile.
+        Calls `is_meant` only once for each item of a queue, because a second call might return something else.
         """
         taken_out: list[T] = []
         for owner, queue in list(self._queues.items()):
@@ -83,7 +83,8 @@ class TenantTurns(Generic[T]):
 
     def __init__(self, is_settled: Callable[[T], bool]) -> None:
         self._is_settled = is_settled
-        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()  # no tenant's queues are all empty; the first is next
+        # Each tenant has an item in some queue. The first tenant has the next turn.
+        self._tenants: OrderedDict[str, Turns[T]] = OrderedDict()
 
     def add(self, owner: Owner, item: T) -> None:
         self._tenants.setdefault(owner.tenant, Turns(self._is_settled)).add(owner, item)

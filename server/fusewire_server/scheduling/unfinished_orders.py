@@ -19,8 +19,8 @@ thread had sent the overtaking order first. In particular
 - no overtaking order frees or donates a value that an unfinished order reads or will write, because an order that frees
   or donates such a value concerns a session of the unfinished order;
 - a block that an overtaking order releases held a value of another session, and no held-up order will use that value;
-- a block that is newly allocated was released before; an unfinished order releases before its end only results of rows
-  that have failed, and neither does the order touch these results again nor can a client read them;
+- a block that is newly allocated was released before; before its end, an unfinished order releases only results of rows
+  that have failed, the order does not touch these results again, and no client can read them;
 - an arena keeps no data from one launch of a whole plan to the next, and the device runs launches in the order in which
   they are issued; a plan that runs in slices has an arena that no other plan uses before the row of the first plan has
   ended.
@@ -34,8 +34,8 @@ run gives its reservation back, and starts its row again when there is memory. T
 tier 0 writes its results only after all its ops have run, and until then its inputs are unchanged. (A plan writes
 results while it runs. So a plan reserves nothing and never starts again; the results get memory only when the plan
 first has the arena.) An allocation of a value may take the reservation of any run. A run may take the reservations of
-larger runs only, and waits for the other runs. A held-up order that releases values may release each value early that
-no unfinished or other held-up order needs, because no later order can name a value that has died.
+larger runs only, and waits for the other runs. A held-up order may release a value early if no unfinished order and no
+other held-up order needs the value, because no later order can name a value that has died.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class Line(Generic[Order]):
     """Unfinished orders, and the orders that wait for them.
 
     Two orders depend on each other if they share a party; a party is a session. The first order in a party's queue is
-    unfinished, or waits behind other orders in the queue of another party.
+    unfinished, or it waits because other orders are before it in the queue of another party.
     """
 
     def __init__(self) -> None:
         self.is_open = True  # whether there is no unfinished order
-        self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # by party; none is empty
+        self._queues: dict[Hashable, deque[_Place[Order]]] = {}  # party -> its queue, which is never empty
 
     def admit(self, order: Order, parties: Collection[Hashable], *, goes_in_slices: bool) -> bool:
         """Returns whether an order may be acted on now. If not, the order is held up.
@@ -141,7 +141,7 @@ class Waiting(Enum):
 
 
 class TimeShares:
-    """Decides when unfinished orders run, and for how long. Callers pass the time in ns. Owned by the device thread."""
+    """Decides when unfinished orders run, and for how long. The device thread owns this object and passes the time."""
 
     def __init__(self) -> None:
         self.pause_s = 0.0  # to sleep after the last slice

@@ -16,12 +16,12 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_server.programs.failure import Failure
 
-MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a chunk of its own
+MOST_DOWNLOADS = 4  # the most calls that carry one answer at once, because each call holds a copy of a part of it
 _ANSWER_BYTES = 64  # what an answer adds to a frame, not counting its value or the text of its failure
 
 
 class Answer(NamedTuple):
-    """The outcome of a fetch: a small value's bytes, or a large value's size, or the failure.
+    """The outcome of a fetch: the bytes of a small value, the size of a large value, or the failure.
 
     A frame does not carry a large value; the client gets it by a Download call.
     """
@@ -42,7 +42,7 @@ class Beside:
 
 
 class Answers:
-    """The answers of one session. Owned by the loop thread."""
+    """The answers of one session. The loop thread owns this object."""
 
     def __init__(self, most_unread_bytes: int) -> None:
         self.most_unread_bytes = most_unread_bytes

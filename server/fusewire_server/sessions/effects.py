@@ -13,8 +13,8 @@ class Effects:
     __slots__ = ("declared", "failures", "reads", "released", "to_plan", "used", "writes")
 
     def __init__(self) -> None:
-        self.writes: list[tuple[Value, bytes]] = []  # inline uploads
-        self.declared: list[Value] = []  # uploads whose bytes come beside the stream
+        self.writes: list[tuple[Value, bytes]] = []  # uploads whose bytes came in the frame
+        self.declared: list[Value] = []  # uploads whose bytes come in an Upload call
         self.reads: list[Fetching] = []  # fetches of values that are ready
         self.released: list[Value] = []  # ready values that died
         # Programs to ask the planner for. Other sessions may have asked for some of these programs already.

@@ -11,9 +11,10 @@ from fusewire_server.sessions.values import end_reading
 
 
 def take_fetch(frame: Frame, fetch: Fetch) -> None:
-    """Begins a fetch. If the value has failed or is unknown, answers at once; else has the value read once it is ready.
+    """Begins a fetch. If the value has failed or is unknown, answers at once.
 
-    Ignores a fetch that is already being answered. Raises CaseError for too many fetches.
+    Otherwise the value is read once it is ready. Ignores a fetch that is already being answered. Raises CaseError if
+    the session has too many fetches.
     """
     session, effects = frame.session, frame.effects
     if _is_repeated(session, fetch.fetch):

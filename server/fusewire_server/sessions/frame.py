@@ -34,7 +34,7 @@ Item = NewProgram | Entry | FailedResults | PartlyFailed  # a frame's new progra
 
 
 class Arrival(NamedTuple):
-    """Data that came with a frame beside its items."""
+    """What comes with the items of a frame: the bytes of its small uploads, and the time."""
 
     tensors: Sequence[bytes]
     now_ns: int

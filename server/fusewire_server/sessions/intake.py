@@ -1,7 +1,7 @@
 """Applies the items of a frame to its session: changes tables, queues rows and begins fetches. Pure.
 
-Items take effect in order. An item may make a row; the module `rows` decides when the row is queued. An error with a
-protocol case ends the session. An error with an operation case fails values.
+Items take effect in order. An item may make a row; the module `rows` decides when the row is queued. A CaseError with a
+protocol case ends the session. A CaseError with an operation case fails values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Applied(NamedTuple):
 
 
 class Intake:
-    """Applies frames to sessions. Owned by the loop thread."""
+    """Applies frames to sessions. The loop thread owns this object."""
 
     def __init__(self, limits: Limits, programs: ProgramTable) -> None:
         self._limits = limits

@@ -33,7 +33,7 @@ def queue_row(row: Row) -> None:
 
 
 def bring_upload(session: Session, value: Value, reads: list[Fetching], released: list[Value]) -> None:
-    """Makes an uploaded value ready when its bytes have arrived, and queues the rows that waited for the value.
+    """Makes an uploaded value ready, because its bytes have arrived, and queues the rows that waited for the value.
 
     Fetches of the value join `reads`.
     """
@@ -89,7 +89,7 @@ def cancel_rows(session: Session, released: list[Value]) -> None:
 
 
 def poison_from_inputs(row: Row, released: list[Value]) -> None:
-    """Fails the results that depend on failed inputs. Called just before submission.
+    """Fails the results that depend on failed inputs. The engine calls this just before it submits the row.
 
     An input may have failed after the row was queued. The other results are computed; stand-ins replace the failed
     inputs.
@@ -106,7 +106,7 @@ def failures_of_results(
 ) -> Iterator[tuple[Value, Failure]]:
     """Yields the results of a row that depend on failed inputs, each with its failure.
 
-    `causes` gives for each op index the position of the first failed input that the op depends on.
+    `causes`: index of an op that depends on failed inputs -> position of the first of these inputs.
     """
     program = row.entry.program
     for output, index in zip(row.outputs, program.live, strict=True):
@@ -122,7 +122,7 @@ def stand_in(spec: Spec) -> Value:
 
 
 def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> None:
-    """Replaces failed inputs and fails the results that depend on them. `failed` has the failures by input position."""
+    """Replaces failed inputs, and fails the results that depend on them. `failed`: position of an input -> failure."""
     stand_in_of = cache(stand_in)
     for position in failed:
         value = row.inputs[position]

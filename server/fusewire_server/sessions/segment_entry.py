@@ -18,17 +18,17 @@ from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_base, check_dying, first_failed, scalars_of, starts_of
 from fusewire_server.sessions.values import check_quota, kill, mint
 
-# The specs of inputs that do not fit, by position; None for a handle that names no value.
+# Position of an input that does not fit -> the spec of the input's value, or None if the handle names no value.
 Misfits = Mapping[int, Spec | None]
 
-_ABSENT = stand_in(NO_BYTES)  # no row reads this value
+_ABSENT = stand_in(NO_BYTES)  # replaces an input that does not fit until the row has a stand-in of the right spec
 
 
 def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed | None:
     """Queues a row of the segment's program.
 
-    If the inputs, the bindings or the program are bad, fails results instead, and returns the results that are still to
-    fail. Raises CaseError for a protocol case.
+    If the inputs, the bindings or the program are bad, fails results instead. Returns the results that are still to
+    fail, or None if there are none. Raises CaseError for a protocol case.
     """
     session = frame.session
     entry = session.programs.get(segment.program)
@@ -75,7 +75,7 @@ def _check_fit(frame: Frame, segment: Segment, program: Program) -> None:
 
 
 def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[list[Value], dict[int, Spec | None]]:
-    """Returns the values of a segment's inputs, and the inputs that do not fit, by position.
+    """Returns the values of a segment's inputs, and the misfits: position of an input that does not fit -> its spec.
 
     In place of each input that does not fit, the list of values has `_ABSENT`.
     """

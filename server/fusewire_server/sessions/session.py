@@ -35,9 +35,9 @@ from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import Claim, ProgramEntry
 from fusewire_server.sessions.answers import Answers
 
-# The most uploads of a session that the device has been told and has not written. Neither credit nor the limit on
-# handles bounds these uploads: an upload of 0 bytes takes no credit, and the client may free an upload's handle before
-# the upload is written.
+# The most uploads of a session that the device has been told to write and has not written. Neither credit nor the limit
+# on handles bounds these uploads: an upload of 0 bytes takes no credit, and the client may free an upload's handle
+# before the upload is written.
 MOST_WRITES = 4096
 
 
@@ -84,8 +84,8 @@ class Value:
         self.readers = 0  # number of queued rows and fetches that will read it
         self.failure: Failure | None = None
         self.waiting: dict[Row, None] = {}  # rows held back until this value is issued, in order
-        self.fetches: dict[int, Fetching] = {}  # fetches held back until this value is ready, by id
-        self.block: Block | None = None  # owned by the device thread
+        self.fetches: dict[int, Fetching] = {}  # number of a fetch -> the fetch, held back until this value is ready
+        self.block: Block | None = None  # the device thread owns it
 
     @property
     def is_dead(self) -> bool:
@@ -173,7 +173,7 @@ TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
 
 @dataclass(eq=False)
 class Session:
-    """All state of one session. Owned by the loop thread."""
+    """All state of one session. The loop thread owns it."""
 
     session_id: bytes
     tenant: str
@@ -189,15 +189,15 @@ class Session:
     large: dict[int, Value] = field(default_factory=dict)  # values of more than INLINE_BYTES
     fetches: dict[int, Fetching] = field(default_factory=dict)
     rejected_programs: dict[int, tuple[Failure, Claim]] = field(default_factory=dict)
-    queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued, in order
-    held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload
+    queue: deque[Row] = field(default_factory=deque)  # rows whose inputs are all issued or failed, in order
+    held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload, or for the results of such rows
     admitted: Amount = NO_WORK
     completed: Amount = NO_WORK
     live_bytes: int = 0
     device_ns: int = 0  # device time that its rows have used
     # Fetches of ready values that the device has not been told to read.
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
-    writes: int = 0  # uploads that the device has been told and has not written
+    writes: int = 0  # number of uploads that the device has been told to write and has not written
     heard_at_ns: int = 0
     is_dismissed: bool = False  # whether its stream is to end it, because the server drains
     ops_total: int = 0

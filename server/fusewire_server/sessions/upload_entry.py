@@ -1,4 +1,4 @@
-"""Applies an upload: makes its value. The bytes are in the frame, or come later in an upload call. Pure."""
+"""Applies an upload: makes its value. The bytes are in the frame, or come later in an Upload call. Pure."""
 
 from __future__ import annotations
 

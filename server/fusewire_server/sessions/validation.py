@@ -25,7 +25,10 @@ _INTEGER_RANGE = {
 
 
 def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
-    """Returns every scalar of a segment. Raises CaseError if they do not fit the program's scalar slots."""
+    """Returns all scalars of a segment. `period` repeats until the program has a value for each of its scalars.
+
+    Raises CaseError if the number or the values of the scalars do not fit the program.
+    """
     scalars = repeat_period(period, len(program.scalars), "scalars")
     for position, (dtype, value) in enumerate(zip(program.scalars, scalars, strict=True)):
         if not _fits(dtype, value):
@@ -34,7 +37,10 @@ def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ..
 
 
 def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns every start of a NumPy slice in a segment. Raises CaseError if a start is outside its axis."""
+    """Returns the starts of all NumPy slices in a segment. `period` repeats until each start has a value.
+
+    Raises CaseError if the number of starts does not fit the program, or if a start is outside its axis.
+    """
     starts = repeat_period(period, program.starts, "starts")
     if starts:
         _check_starts(program, starts)
@@ -62,9 +68,9 @@ def check_base(base: int, live: Sequence[int]) -> None:
 
 
 def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:
-    """Returns the index of each op that depends on failed operands, with the lowest operand number among these.
+    """Returns a table: index of an op that depends on failed operands -> the lowest number of these operands.
 
-    `failed_operands` are operand numbers.
+    Operand numbers count a program's inputs, then its scalars, then the results of its ops.
     """
     first = program.first_result
     cause = {operand: operand for operand in failed_operands}

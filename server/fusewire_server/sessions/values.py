@@ -12,7 +12,7 @@ from fusewire_server.sessions.session import Fetching, Session, Value, ValueStat
 
 
 def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:
-    """Raises CaseError if the session may not hold that many more bytes and handles."""
+    """Raises CaseError if `more_bytes` and `more_handles` would take the session over one of its limits."""
     live_bytes = session.live_bytes + more_bytes
     if live_bytes > limits.live_bytes:
         raise CaseError("quota_live_bytes", f"{live_bytes} live bytes; limits.live_bytes = {limits.live_bytes}")
@@ -34,7 +34,7 @@ def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
 
 
 def make_ready(value: Value, reads: list[Fetching]) -> None:
-    """Makes a value ready because the device has been told to compute or write it. Its fetches join `reads`."""
+    """Makes a value ready, because the device has been told to compute or write the value. Its fetches join `reads`."""
     value.state = ValueState.READY
     if value.fetches:
         reads += value.fetches.values()
@@ -51,7 +51,7 @@ def kill(session: Session, handles: Iterable[int], released: list[Value]) -> Non
 
 
 def let_die(values: dict[int, Value], dying: Iterable[Value]) -> None:
-    """Removes some values from those that an ended session held, and clears their links to rows and fetches."""
+    """Removes `dying` from the values that an ended session held, and clears their links to rows and fetches."""
     for value in dying:
         del values[value.handle]
         value.is_named = False
@@ -77,7 +77,7 @@ def release_if_dead(session: Session, value: Value, released: list[Value]) -> No
 def end_reading(fetching: Fetching, released: list[Value]) -> None:
     """Stops counting a fetch as a reader of its value.
 
-    Called when the device has been told to read the value, or when the fetch is given up.
+    The caller has told the device to read the value, or has given up the fetch.
     """
     fetching.value.readers -= 1
     release_if_dead(fetching.session, fetching.value, released)
