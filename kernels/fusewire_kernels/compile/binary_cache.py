@@ -31,6 +31,7 @@ from fusewire_kernels.compile.cache_eviction import ENTRY_PREFIX, PART_PREFIX, U
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos.errors import ConfigurationError
 
+WORKER_PREFIX = "worker-"  # the temporary folder of a worker process
 CACHE_VARIABLE = "FUSEWIRE_CACHE_DIR"
 BYTES_VARIABLE = "FUSEWIRE_CACHE_BYTES"
 _USUAL_FOLDER = "~/.cache/fusewire"
@@ -115,7 +116,10 @@ class BinaryCache:
         """Creates a file in the cache's folder, for a compiler to read or write."""
         with self._usable():
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor, path = tempfile.mkstemp(suffix=suffix, prefix=PART_PREFIX, dir=self.folder)
+            # A worker has a temporary folder in the cache, which is removed with the worker.
+            temporary = Path(tempfile.gettempdir())
+            folder = temporary if temporary.parent == self.folder else self.folder
+            descriptor, path = tempfile.mkstemp(suffix=suffix, prefix=PART_PREFIX, dir=folder)
             os.close(descriptor)
             Path(path).write_bytes(content)
         return Path(path)

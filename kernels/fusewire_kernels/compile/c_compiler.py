@@ -124,7 +124,9 @@ def _start(text: str, toolchain: Toolchain) -> _Compilation:
     source, library = toolchain.cache.part(".c", text.encode()), toolchain.cache.part(".so")
     command = [toolchain.compiler, *FLAGS, str(source), "-o", str(library), "-lm"]
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
     except OSError as error:
         source.unlink()
         library.unlink()

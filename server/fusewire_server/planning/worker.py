@@ -15,6 +15,7 @@ import gc
 import os
 import resource
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,7 @@ import msgpack
 
 from fusewire_kernels import build
 from fusewire_kernels.build import build_plan
-from fusewire_kernels.compile.binary_cache import default_cache_folder, most_cached_bytes
+from fusewire_kernels.compile.binary_cache import WORKER_PREFIX, default_cache_folder, most_cached_bytes
 from fusewire_kernels.compile.cache_eviction import tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
 from fusewire_kernels.plan.plan_codec import encode_plan
@@ -34,6 +35,7 @@ from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, FusewireError
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_server.host.priority import lower_priority
+from fusewire_server.host.process_group import end_with_parent, guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES
 
 VERIFY_VARIABLE = "FUSEWIRE_VERIFY_PLANS"
@@ -47,6 +49,10 @@ _COMPILING_SHARE = 0.8
 def main(arguments: Sequence[str]) -> int:
     """Serves requests on the standard streams until standard input ends or no process reads the answers any more."""
     dialect, architecture, memory_bytes, deadline_s = arguments
+    if os.getpgrp() == os.getpid():
+        end_with_parent()
+        os.environ["TMPDIR"] = str(_temporary_folder())
+        guard_group(Path(os.environ["TMPDIR"]))
     lower_priority(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
@@ -82,6 +88,13 @@ def _tidy_cache() -> None:
     folder = default_cache_folder()
     if folder.exists():
         tidy(folder, most_cached_bytes(), time.time())
+
+
+def _temporary_folder() -> Path:
+    """Makes a folder for the files that compilers write, in the cache, where compiled files can be renamed."""
+    folder = default_cache_folder()
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Path(tempfile.mkdtemp(prefix=WORKER_PREFIX, dir=folder))
 
 
 def _folder_of_faults() -> Path | None:

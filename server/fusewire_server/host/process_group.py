@@ -1,0 +1,49 @@
+"""Ends a worker process with its server, and the compilers that the worker has started with the worker.
+
+A killed process cannot tidy up. So the kernel kills a worker when its server ends, and a guardian, a small process of
+its own, waits for the end of the worker and then kills the processes that are left in the worker's group.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Has the kernel kill this process when the thread that started it ends. Works on Linux only."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def guard_group(temporary: Path) -> None:
+    """Starts the guardian of this process, which must lead its group. Call it before any thread is started.
+
+    When this process has ended in any way, the guardian kills the group and removes the folder `temporary`.
+    """
+    group = os.getpgrp()
+    assert group == os.getpid(), "only the leader of a group may give the group a guardian"
+    read_end, write_end = os.pipe()  # programs that this process starts do not inherit them
+    if os.fork() == 0:
+        os.setpgid(0, 0)  # whoever kills the group must not kill the guardian
+        os.close(write_end)
+        _wait_for_end_of_leader(read_end)
+        with suppress(ProcessLookupError):  # nobody is left; too little time has passed for the id to be used again
+            os.killpg(group, signal.SIGKILL)
+        shutil.rmtree(temporary, ignore_errors=True)
+        os._exit(0)
+    os.close(read_end)
+
+
+def _wait_for_end_of_leader(read_end: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1):  # the server waits for the end of the leader's streams, so the guardian must not hold them
+        os.dup2(nowhere, stream)
+    os.read(read_end, 1)  # returns when the leader, which alone holds the other end, has ended

@@ -1,0 +1,64 @@
+"""A killed worker takes with it what it has started, and its temporary folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+DEADLINE_S = 20.0
+
+WORKER = """
+import os, subprocess, sys
+from pathlib import Path
+from fusewire_server.host.process_group import end_with_parent, guard_group
+end_with_parent()
+guard_group(Path(sys.argv[1]))
+started = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+print(started.pid, flush=True)
+started.wait()
+"""
+
+SERVER = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", sys.argv[1], sys.argv[2]], start_new_session=True).wait()
+"""
+
+
+def wait_until_gone(started: int, temporary: Path) -> None:
+    ends_at_s = time.monotonic() + DEADLINE_S
+    while psutil.pid_exists(started) or temporary.exists():
+        assert time.monotonic() < ends_at_s
+        time.sleep(0.01)
+
+
+def first_line(process: subprocess.Popen[str]) -> int:
+    assert process.stdout is not None
+    return int(process.stdout.readline())
+
+
+def test_what_a_killed_worker_has_started_ends_and_its_streams_close(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = (sys.executable, "-c", WORKER, str(temporary))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as worker:
+        started = first_line(worker)
+        os.kill(worker.pid, signal.SIGKILL)
+        worker.communicate(timeout=DEADLINE_S)
+    wait_until_gone(started, temporary)
+
+
+def test_a_worker_ends_with_its_killed_server(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = (sys.executable, "-c", SERVER, WORKER, str(temporary))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        started = first_line(server)
+        server.kill()
+        server.communicate(timeout=DEADLINE_S)
+    wait_until_gone(started, temporary)
