@@ -110,6 +110,11 @@ class Engine:
         """Tells whether the server can do what clients send."""
         return self._device_thread.is_running and not self.is_broken
 
+    @property
+    def trouble(self) -> str:
+        """Returns why the machine cannot compile programs now, or an empty text."""
+        return self._plans.trouble
+
     def start(self) -> None:
         self._device_thread.start()
 

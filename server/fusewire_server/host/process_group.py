@@ -23,10 +23,10 @@ def end_with_parent() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def guard_group(temporary: Path) -> None:
+def guard_group(temporary: Path | None) -> None:
     """Starts the guardian of this process, which must lead its group. Call it before any thread is started.
 
-    When this process has ended in any way, the guardian kills the group and removes the folder `temporary`.
+    When this process has ended in any way, the guardian kills the group and removes the folder `temporary`, if any.
     """
     group = os.getpgrp()
     assert group == os.getpid(), "only the leader of a group may give the group a guardian"
@@ -37,7 +37,8 @@ def guard_group(temporary: Path) -> None:
         _wait_for_end_of_leader(read_end)
         with suppress(ProcessLookupError):  # nobody is left; too little time has passed for the id to be used again
             os.killpg(group, signal.SIGKILL)
-        shutil.rmtree(temporary, ignore_errors=True)
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
         os._exit(0)
     os.close(read_end)
 

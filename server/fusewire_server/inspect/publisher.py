@@ -99,6 +99,7 @@ class Publisher:
             ),
             is_ready=engine.is_ready,
             is_draining=engine.is_draining,
+            trouble=engine.trouble,
             is_held=engine.is_held,
             sessions=len(engine.sessions),
             programs=len(engine.programs.entries),

@@ -77,6 +77,7 @@ class Readiness(BaseModel):
     is_ready: bool
     is_draining: bool
     is_held: bool
+    trouble: str
     backend: str
     device: str
     device_memory_bytes: int
@@ -294,6 +295,7 @@ def _readiness(stats: Stats) -> Readiness:
         is_ready=stats.is_ready,
         is_draining=stats.is_draining,
         is_held=stats.is_held,
+        trouble=stats.trouble,
         backend=stats.backend.name,
         device=stats.backend.device,
         device_memory_bytes=stats.backend.memory_bytes,

@@ -146,6 +146,7 @@ class Stats:
     backend: BackendView
     is_ready: bool
     is_draining: bool = False
+    trouble: str = ""  # why the machine cannot compile programs now, such as a full disk
     is_held: bool = False
     sessions: int = 0
     programs: int = 0

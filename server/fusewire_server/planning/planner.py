@@ -31,6 +31,7 @@ from fusewire_kernels.plan.plan_codec import decode_plan
 from fusewire_server.scheduling.turns import Owner, TenantTurns
 
 LENGTH_BYTES = 4
+_REFUSAL_FIELDS = 2
 # The most attempts at a request that ends the worker. Another attempt may succeed if the cause is the machine and not
 # the program.
 MOST_ATTEMPTS = 3
@@ -38,7 +39,14 @@ GONE_WITHIN_S = 1.0  # the longest wait for the end of a killed process
 
 
 class PlannerRefusal(Exception):
-    """Raised if a program gets no plan: planning or compiling failed, or exceeded its time or memory."""
+    """Raised if a program gets no plan: planning or compiling failed, or exceeded its time or memory.
+
+    `is_passing` tells that the machine is to blame, and that the same program may get a plan later.
+    """
+
+    def __init__(self, text: str, *, is_passing: bool = False) -> None:
+        super().__init__(text)
+        self.is_passing = is_passing
 
 
 class Planned(NamedTuple):
@@ -171,7 +179,7 @@ class _Lane:
             return
         await self._worker.end()
         if request.attempts == MOST_ATTEMPTS:
-            _refuse(request, f"{fault} ({MOST_ATTEMPTS} times)")
+            _refuse(request, PlannerRefusal(f"{fault} ({MOST_ATTEMPTS} times)"))
         else:
             self._ask_again(request)
 
@@ -187,7 +195,7 @@ class _Lane:
         except TimeoutError:
             return f"planning took longer than planner.deadline_s = {self._deadline_s}"
         except PlannerRefusal as refusal:
-            _refuse(request, str(refusal))
+            _refuse(request, refusal)
             return None
         except Exception as error:  # noqa: BLE001 - a process that dies raises many types here; it is replaced
             return f"the planner process died or gave an answer that is no plan: {type(error).__name__}"
@@ -256,12 +264,13 @@ class _Worker:
 
 def _planned(raw: bytes) -> Planned:
     answer = msgpack.unpackb(raw, use_list=False)
-    if len(answer) == 1:
-        raise PlannerRefusal(answer[0])
+    if len(answer) == _REFUSAL_FIELDS:
+        text, is_passing = answer
+        raise PlannerRefusal(text, is_passing=is_passing)
     plan, *rest = answer
     return Planned(decode_plan(plan), *rest)
 
 
-def _refuse(request: PlanRequest, text: str) -> None:
+def _refuse(request: PlanRequest, refusal: PlannerRefusal) -> None:
     if not request.answer.done():
-        request.answer.set_exception(PlannerRefusal(text))
+        request.answer.set_exception(refusal)

@@ -33,6 +33,8 @@ log = logging.getLogger("fusewire.plans")
 MOST_PROGRAMS_WAITING = 64  # of a session; the server asks for a further program when that program is used again
 MOST_CALLS_WAITING = 4096  # of a session; a session that has no calls waiting may exceed it with one program
 
+ASK_AGAIN_S = 10.0
+
 Key = ProgramEntry | OneOpCall  # a plan is made for each key
 
 
@@ -66,6 +68,7 @@ class Plans:
         self._counters = counters
         self._arena_bytes = arena_bytes
         self._retry = retry
+        self.trouble = ""  # why the machine cannot compile, until it can again
         self._one_ops: WeakValueDictionary[OneOpCall, OneOp] = WeakValueDictionary()
         self._awaited: dict[OneOpCall, _Awaited] = {}
         self._planning: dict[ProgramEntry, PlanRequest] = {}
@@ -186,8 +189,11 @@ class Plans:
         refusal = answer.exception()
         if isinstance(refusal, PlannerRefusal):
             self.refused(key, str(refusal))
+            if refusal.is_passing:
+                self._ask_later(key, str(refusal))
             self._retry()
             return
+        self.trouble = ""
         planned = answer.result()
         self._counters.planned(
             planned.planning_ns, planned.compiling_ns, kernels=len(planned.binaries), compiled=planned.compiled
@@ -196,6 +202,15 @@ class Plans:
             key.enter(PlanState.LOADING)
             key.planning_ns, key.compiling_ns = planned.planning_ns, planned.compiling_ns
         self._order(Load(key, planned.plan, planned.binaries))
+
+    def _ask_later(self, key: Key, text: str) -> None:
+        """Lets a program that was refused because of the machine be planned when it is used after `ASK_AGAIN_S`.
+
+        A one-op plan is asked for at the next use anyway.
+        """
+        self.trouble = bounded_text(text)
+        if isinstance(key, ProgramEntry):
+            asyncio.get_running_loop().call_later(ASK_AGAIN_S, key.enter, PlanState.UNPLANNED)
 
     def _withdrawn(self, key: Key, answer: asyncio.Future[Planned]) -> None:
         """Notes that no session waits for the plan any more. The next session that needs the plan asks again."""

@@ -11,6 +11,7 @@ variable for every server that they start; in service the variable is unset.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import resource
@@ -32,7 +33,7 @@ from fusewire_kernels.compile.cache_eviction import tidy
 from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler_of
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
-from fusewire_protos.errors import CaseError, FusewireError
+from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
 from fusewire_protos.program_codec import ProgramLimits, decode, digest
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import end_with_parent, guard_group
@@ -51,8 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     dialect, architecture, memory_bytes, deadline_s = arguments
     if os.getpgrp() == os.getpid():
         end_with_parent()
-        os.environ["TMPDIR"] = str(_temporary_folder())
-        guard_group(Path(os.environ["TMPDIR"]))
+        guard_group(_make_temporary_folder())
     lower_priority(NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
@@ -86,15 +86,19 @@ def _forget_unsent(stream: BinaryIO) -> None:
 def _tidy_cache() -> None:
     """Tidies the cache, because killed processes leave files behind."""
     folder = default_cache_folder()
-    if folder.exists():
+    if folder.is_dir():
         tidy(folder, most_cached_bytes(), time.time())
 
 
-def _temporary_folder() -> Path:
-    """Makes a folder for the files that compilers write, in the cache, where compiled files can be renamed."""
+def _make_temporary_folder() -> Path | None:
+    """Makes a folder in the cache for the files that compilers write. Returns None if the cache cannot be used now."""
     folder = default_cache_folder()
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Path(tempfile.mkdtemp(prefix=WORKER_PREFIX, dir=folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=WORKER_PREFIX, dir=folder)
+    except OSError:
+        return None
+    return Path(os.environ["TMPDIR"])
 
 
 def _folder_of_faults() -> Path | None:
@@ -103,7 +107,7 @@ def _folder_of_faults() -> Path | None:
 
 
 def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | None) -> tuple[Any, ...]:
-    """Returns (plan, binaries, planning ns, compiling ns, kernels compiled), or (text of the refusal,).
+    """Returns (plan, binaries, planning ns, compiling ns, kernels compiled), or (text of a refusal, is it passing).
 
     The planning time is processor time of this thread, because at this low priority clock time would include the time
     of other processes.
@@ -117,10 +121,15 @@ def _answer(raw: bytes, dialect: str, compiler: DialectCompiler, faults: Path | 
         compiling_ns = time.perf_counter_ns()
         binaries, compiled = compiler.compile(plan.kernels)
     except (FusewireError, CaseError) as error:
-        return (f"{type(error).__name__}: {error}",)
+        return (f"{type(error).__name__}: {error}", _is_passing(error))
     except MemoryError:
-        return ("planning needs more than planner.memory_bytes",)
+        return ("planning needs more than planner.memory_bytes", False)
     return (encode_plan(plan), binaries, planned_ns, time.perf_counter_ns() - compiling_ns, compiled)
+
+
+def _is_passing(error: Exception) -> bool:
+    """Returns whether the machine is to blame, such as a full disk, and not the program."""
+    return isinstance(error, ConfigurationError) or os.strerror(errno.ENOSPC) in str(error)
 
 
 @contextmanager

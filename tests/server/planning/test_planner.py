@@ -46,7 +46,7 @@ while len(head := requests.read(4)) == 4:
         requests.read()
     answer = msgpack.packb((bytes.fromhex(plan), ("a.so", *arguments), 3, 4, 1))
     if raw == b"refuse":
-        answer = msgpack.packb(("does not compile",))
+        answer = msgpack.packb(("does not compile", False))
     if raw == b"babble":
         answer = b"\\xc1"
     answers.write(len(answer).to_bytes(4, "little") + answer)
@@ -265,6 +265,26 @@ def test_the_worker_itself_plans_compiles_and_refuses(tmp_path: Path, monkeypatc
         assert fresh.binaries == again.binaries
         assert not left_behind.exists()
         assert "undecodable_frame" in await refusal(one, b"no program")
+        await one.stop()
+
+    run(test())
+
+
+def test_a_cache_that_cannot_be_used_refuses_a_program_only_as_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    cache.write_text("a file where the folder should be", encoding="utf-8")
+    monkeypatch.setenv(CACHE_VARIABLE, str(cache))
+
+    async def test() -> None:
+        one = Planner(PlannerSettings("c", "", DEADLINE_S, 2 << 30))
+        one.start()
+        with pytest.raises(PlannerRefusal, match=CACHE_VARIABLE) as refused:
+            await answer(one, encode(chain()))
+        assert refused.value.is_passing
+        cache.unlink()
+        assert (await answer(one, encode(chain()))).compiled == 1
         await one.stop()
 
     run(test())

@@ -15,12 +15,13 @@ from fusewire_protos.errors import MOST_TEXT
 from fusewire_protos.program import build
 from fusewire_protos.shapes import Spec
 from fusewire_server.device.orders import Load, Loaded
+from fusewire_server.planning import plans
 from fusewire_server.planning.planner import PlannerRefusal
 from fusewire_server.planning.plans import MOST_PROGRAMS_WAITING, Plans
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from tests.server.parts import chain, entry_of, op, session
-from tests.server.world import InstantPlanner, WatchedDevice, planned, run
+from tests.server.world import InstantPlanner, WatchedDevice, planned, run, until
 
 
 @dataclass
@@ -43,13 +44,13 @@ class World:
     def asked(self) -> list[bytes]:
         return [raw for raw, _ in self.planner.requests]
 
-    async def answer(self, index: int, refusal: str | None = None) -> None:
+    async def answer(self, index: int, refusal: str | None = None, *, is_passing: bool = False) -> None:
         assert self.planner.withheld is not None
         answer = self.planner.withheld[index]
         if refusal is None:
             answer.set_result(planned(self.asked[index]))
         else:
-            answer.set_exception(PlannerRefusal(refusal))
+            answer.set_exception(PlannerRefusal(refusal, is_passing=is_passing))
         await called_back()
 
 
@@ -128,6 +129,22 @@ def test_a_program_whose_plan_is_refused_stays_at_tier_0() -> None:
         here.plans.plan(entry, session())
         await here.answer(0, refusal="too long")
         assert (entry.state, entry.fault, entry.refusal) == (PlanState.REFUSED, None, "too long")
+
+    in_world(test)
+
+
+def test_a_program_that_a_full_disk_refused_is_planned_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "ASK_AGAIN_S", 0.0)
+
+    async def test(here: World) -> None:
+        entry = held("negative")
+        here.plans.plan(entry, session())
+        await here.answer(0, refusal="no space", is_passing=True)
+        assert here.plans.trouble == "no space"
+        await until(lambda: entry.state is PlanState.UNPLANNED)
+        here.plans.plan(entry, session())
+        await here.answer(1)
+        assert (entry.state, here.plans.trouble) == (PlanState.LOADED, "")
 
     in_world(test)
 
