@@ -12,6 +12,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+import fusewire as fw
 from fusewire_protos.address import read_address
 
 _MESSAGE = bytes(4 << 20)
@@ -71,6 +72,13 @@ def _hold(target: str, greeting: bytes) -> None:
             connection.sendall(greeting)
             held.append(connection)
     time.sleep(3600)
+
+
+def hold_a_session(target: str, token: str) -> None:
+    """Opens a session and leaves it open."""
+    with fw.connect(target, token=token) as session:
+        session.array([1.0]).numpy()
+        time.sleep(3600)
 
 
 def ask_and_read_nothing(target: str, _token: str) -> None:

@@ -126,11 +126,13 @@ def _repeat(observed: Observed, worst: str, act: Callable[[], None], stop: threa
 
 
 @contextmanager
-def running(attack: Attack, target: str, token: str) -> Iterator[None]:
+def running(attack: Attack, target: str, token: str) -> Iterator[int]:
+    """Runs an attack while the `with` body runs. Yields the id of the attacking process."""
     process = get_context("spawn").Process(target=attack, args=(target, token), daemon=True)
     process.start()
+    assert process.pid is not None
     try:
-        yield
+        yield process.pid
     finally:
         process.kill()
         process.join(_DEADLINE_S)

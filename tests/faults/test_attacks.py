@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,11 +79,32 @@ def test_silent_connections_do_not_shut_newcomers_out_for_long(attack: Attack, t
                     assert time.monotonic() - began_s < _RECOVERY_S
 
 
+def test_a_stopped_client_is_noticed_within_20_s(token: str, token_file: Path) -> None:
+    inspecting = {"Authorization": f"Bearer {mint(token_file, tenant='quiet', scope=Scope.INSPECT)}"}
+
+    def states() -> list[str]:
+        request = urllib.request.Request(f"http://{server.http}/v1/sessions", headers=inspecting)
+        with urllib.request.urlopen(request, timeout=_RECOVERY_S) as answer:  # noqa: S310 - our own server
+            return [session["state"] for session in json.load(answer)["sessions"]]
+
+    with serving(token_file) as server, running(attackers.hold_a_session, server.grpc, token) as client:
+        until(lambda: states() == ["open"])
+        psutil.Process(client).suspend()
+        began_s = time.monotonic()
+        until(lambda: states() == ["detached"])
+        assert time.monotonic() - began_s < 20
+
+
+def until(condition: Callable[[], bool]) -> None:
+    ends_at_s = time.monotonic() + _RECOVERY_S
+    while not condition():
+        assert time.monotonic() < ends_at_s
+        time.sleep(0.05)
+
+
 def _wait_until_shut(server: ServerProcess) -> None:
-    process, ends_at_s = psutil.Process(server.pid), time.monotonic() + _RECOVERY_S
-    while process.num_fds() < _FEW_FILES:
-        assert time.monotonic() < ends_at_s, f"only {process.num_fds()} files are open"
-        time.sleep(0.01)
+    process = psutil.Process(server.pid)
+    until(lambda: process.num_fds() >= _FEW_FILES)
 
 
 @pytest.mark.parametrize(("planted", "seen"), [("leak", "left_bytes"), ("starvation", "worst_newcomer_s")])
