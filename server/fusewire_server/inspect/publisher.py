@@ -121,6 +121,7 @@ def _totals(engine: Engine) -> Totals:
         segments=sum(session.admitted.segments for session in sessions) + engine.ended.segments,
         rows=counters.rows,
         launches=counters.launches,
+        tier0_launches=counters.tier0_launches,
         submissions=counters.submissions,
         received_bytes=sum(session.bytes_in for session in sessions) + engine.ended.bytes_in,
         sent_bytes=sum(session.bytes_out for session in sessions) + engine.ended.bytes_out,

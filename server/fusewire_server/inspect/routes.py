@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException
 from fusewire_protos.address import read_address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope, bearer
+from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
 from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
 from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
@@ -240,6 +241,14 @@ def _add_programs(app: FastAPI) -> None:
     async def one_program(snapshot: Fresh, digest: str) -> ProgramDetail:
         """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
         return _program_of(snapshot, digest)
+
+    @app.get("/metrics", response_class=PlainTextResponse)
+    async def metrics(request: Request) -> Response:
+        """All metrics, in the text format of Prometheus."""
+        asked_at_ns = time.monotonic_ns()
+        snapshot = await _fresh(request, Response())
+        lag_s = max(snapshot.taken_at_ns - asked_at_ns, 0) / 1e9
+        return Response(exposition(snapshot, lag_s), media_type=CONTENT_TYPE)
 
     @app.get("/v1/openapi.json", include_in_schema=False)
     async def openapi() -> JSONResponse:

@@ -100,13 +100,14 @@ class Totals:
     """The server's work. `failures` counts failures by the name of their case.
 
     `segments` counts all segments that came. `rows` counts the segments that the device has completed, failed segments
-    included.
+    included. `tier0_launches` are those of `launches` that ran one op.
     """
 
     ops: int = 0
     segments: int = 0
     rows: int = 0
     launches: int = 0
+    tier0_launches: int = 0
     submissions: int = 0
     received_bytes: int = 0
     sent_bytes: int = 0

@@ -30,6 +30,7 @@ class Counters:
     rows: int = 0
     submissions: int = 0
     launches: int = 0
+    tier0_launches: int = 0  # those of `launches` that ran one op
     frames: int = 0
     plans: int = 0
     plans_refused: int = 0
@@ -74,6 +75,7 @@ class Counters:
         self.rows += rows
         self.submissions += 1
         self.launches += launches
+        self.tier0_launches += launches if loaded is None else 0
         self.rows_per_submission[bucket(rows)] += 1
         entry.ran(rows)
         self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1

@@ -21,6 +21,7 @@ ALL_ROUTES = OPEN_ROUTES | {
     ("GET", "/v1/sessions/{session}"),
     ("GET", "/v1/programs"),
     ("GET", "/v1/programs/{digest}"),
+    ("GET", "/metrics"),
     ("GET", "/v1/openapi.json"),
     ("POST", "/v1/device/hold"),
     ("POST", "/v1/device/release"),

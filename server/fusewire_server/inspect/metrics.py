@@ -1,0 +1,162 @@
+"""Writes a snapshot as metrics in the text format of Prometheus.
+
+Every series exists from the start of the server with the value 0. The values of each label are a closed set, so no
+client can make the number of series grow. Names have the prefix `fusewire_`; units are seconds and bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from fusewire_protos.errors import CASES
+from fusewire_server.inspect.snapshot import Histogram, Phases, Snapshot, Stats
+from fusewire_server.sessions.session import SessionState
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+_ROWS_BUCKETS = tuple(2**power for power in range(8))
+_OPS_BUCKETS = tuple(2**power for power in range(14))
+
+
+def exposition(snapshot: Snapshot, loop_lag_s: float) -> bytes:
+    """Returns all metrics. `loop_lag_s` is the time that the loop thread needed to take the snapshot."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(snapshot, loop_lag_s))
+    return generate_latest(registry)
+
+
+class _Families(Collector):
+    def __init__(self, snapshot: Snapshot, loop_lag_s: float) -> None:
+        self._snapshot = snapshot
+        self._loop_lag_s = loop_lag_s
+
+    def collect(self) -> Iterator[Metric]:
+        stats = self._snapshot.stats
+        yield from _state(stats)
+        yield from _work(stats)
+        yield from _memory(stats)
+        yield from _sessions(self._snapshot)
+        yield from _process(stats)
+        yield _gauge("loop_lag_seconds", "Time that the event loop needed to answer this request.", self._loop_lag_s)
+
+
+def _state(stats: Stats) -> Iterator[Metric]:
+    build = GaugeMetricFamily(
+        "fusewire_build_info",
+        "Version and device of the server; the value is 1.",
+        labels=("version", "backend", "device"),
+    )
+    build.add_metric((stats.version, stats.backend.name, stats.backend.device), 1)
+    yield build
+    yield _gauge(
+        "start_time_seconds", "Start of the server, Unix time.", datetime.fromisoformat(stats.started_at).timestamp()
+    )
+    yield _gauge("ready", "1 if the server can do what clients send.", stats.is_ready)
+    yield _gauge("draining", "1 if the server shuts down.", stats.is_draining)
+    yield _gauge("held", "1 if an operator holds the device.", stats.is_held)
+    yield _gauge("trouble", "1 if the machine cannot compile programs now.", bool(stats.trouble))
+
+
+def _work(stats: Stats) -> Iterator[Metric]:
+    totals = stats.totals
+    yield _counter("ops", "Ops that the device has completed.", totals.ops)
+    yield _counter("segments", "Segments that have come.", totals.segments)
+    yield _counter("rows", "Segments that the device has completed.", totals.rows)
+    yield _counter("submissions", "Submissions that the device has completed.", totals.submissions)
+    by_tier = {"0": totals.tier0_launches, "1": totals.launches - totals.tier0_launches}
+    yield _counters("launches", "Kernel launches, by tier of the program.", "tier", by_tier)
+    yield _counter("received_bytes", "Bytes of frames and uploads from clients.", totals.received_bytes)
+    yield _counter("sent_bytes", "Bytes of frames and downloads to clients.", totals.sent_bytes)
+    yield _histogram("rows_per_submission", "Rows of a submission.", stats.rows_per_launch, _ROWS_BUCKETS)
+    yield _histogram("ops_per_launch", "Ops of a kernel launch.", stats.ops_per_launch, _OPS_BUCKETS)
+    coalescing = totals.coalescing
+    yield _counter("unlimited_rows", "Rows of submissions that no limit made smaller.", coalescing.rows)
+    yield _counter("ready_rows", "Rows that were ready for these submissions.", coalescing.ready_sessions)
+    yield from _phases(stats.phases)
+    failures = {case.name: totals.failures.get(case.name, 0) for case in CASES}
+    yield _counters("failures", "Failures, by case.", "case", failures)
+    compilation = totals.compilation
+    plans = {"made": compilation.plans, "refused": compilation.plans_refused}
+    yield _counters("plans", "Plans of programs, by result.", "result", plans)
+    kernels = {"compiler": compilation.kernels_compiled, "cache": compilation.kernels_reused}
+    yield _counters("kernels", "Kernels of plans, by origin.", "origin", kernels)
+
+
+def _phases(phases: Phases) -> Iterator[Metric]:
+    totals = {field.name: getattr(phases, field.name) for field in fields(phases)}
+    seconds = {phase: total.total_ns / 1e9 for phase, total in totals.items()}
+    runs = {phase: total.count for phase, total in totals.items()}
+    yield _counters("phase_seconds", "Time by phase of the work.", "phase", seconds)
+    yield _counters("phase_runs", "How often each phase of the work ran.", "phase", runs)
+
+
+def _memory(stats: Stats) -> Iterator[Metric]:
+    memory = stats.memory
+    sizes = {"live": memory.live_bytes, "peak": memory.peak_bytes, "pool": memory.pool_bytes}
+    yield _gauges("device_memory_bytes", "Device memory of values now, at their peak, and of the pool.", "kind", sizes)
+    yield _gauge("device_memory_size_bytes", "Memory of the device.", stats.backend.memory_bytes)
+    yield _counter("donations", "Results that were written over inputs.", memory.donations)
+    yield _counter("donated_bytes", "Bytes of results that were written over inputs.", memory.donated_bytes)
+
+
+def _sessions(snapshot: Snapshot) -> Iterator[Metric]:
+    sessions = snapshot.sessions
+    states = [state.value for state in (SessionState.OPEN, SessionState.DETACHED)]
+    by_state = {state: sum(session.state == state for session in sessions) for state in states}
+    yield _gauges("sessions", "Sessions, by state.", "state", by_state)
+    yield _gauge("in_flight_ops", "Ops of all sessions in flight.", sum(session.in_flight_ops for session in sessions))
+    yield _gauge(
+        "in_flight_segments", "Segments of all sessions in flight.", sum(s.in_flight_segments for s in sessions)
+    )
+    yield _gauge("live_handles", "Handles of all sessions.", sum(session.live_handles for session in sessions))
+    yield _gauge(
+        "unread_bytes", "Results that clients have not taken.", sum(session.unread_bytes for session in sessions)
+    )
+    tiers = {str(tier): sum(each.program.tier == tier for each in snapshot.programs) for tier in (0, 1)}
+    yield _gauges("programs", "Known programs, by tier.", "tier", tiers)
+
+
+def _process(stats: Stats) -> Iterator[Metric]:
+    process = stats.process
+    yield _gauge("resident_memory_bytes", "Resident memory of the server process.", process.resident_bytes or 0)
+    yield _gauge("open_files", "Open files of the server process.", process.open_files or 0)
+    yield _gauge("threads", "Threads of the server process.", process.threads or 0)
+    yield _gauge("tasks", "Tasks of the event loop.", process.tasks or 0)
+
+
+def _gauge(name: str, text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"fusewire_{name}", text, value)
+
+
+def _gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = GaugeMetricFamily(f"fusewire_{name}", text, labels=(label,))
+    for label_value, value in values.items():
+        family.add_metric((label_value,), value)
+    return family
+
+
+def _counter(name: str, text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"fusewire_{name}", text, value)
+
+
+def _counters(name: str, text: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(f"fusewire_{name}", text, labels=(label,))
+    for label_value, value in values.items():
+        family.add_metric((label_value,), value)
+    return family
+
+
+def _histogram(name: str, text: str, histogram: Histogram, ends: tuple[int, ...]) -> Metric:
+    cumulative = [
+        (str(float(end)), sum(each.count for each in histogram.buckets if each.at_most <= end)) for end in ends
+    ]
+    count = sum(each.count for each in histogram.buckets)
+    buckets = [*((end, float(number)) for end, number in cumulative), ("+Inf", float(count))]
+    return HistogramMetricFamily(f"fusewire_{name}", text, buckets=buckets, sum_value=histogram.total)

@@ -1,0 +1,71 @@
+"""The metrics: their names and labels are fixed, their values are those of the snapshot."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fusewire_protos.errors import CASES
+from fusewire_server.inspect.metrics import exposition
+from fusewire_server.inspect.snapshot import Bucket, Histogram, Snapshot, Totals
+from tests.server.inspect.examples import SNAPSHOT, STATS
+
+Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def series_of(snapshot: Snapshot) -> Series:
+    text = exposition(snapshot, 0.25).decode()
+    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    series = {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
+    assert len(series) == len(samples)
+    return series
+
+
+def value(snapshot: Snapshot, name: str, **labels: str) -> float:
+    return series_of(snapshot)[f"fusewire_{name}", tuple(sorted(labels.items()))]
+
+
+def test_every_series_exists_from_the_start() -> None:
+    new = dataclasses.replace(STATS, totals=Totals(), rows_per_launch=Histogram(), ops_per_launch=Histogram())
+    assert series_of(Snapshot(new)).keys() == series_of(SNAPSHOT).keys()
+
+
+def test_failures_are_counted_by_every_case() -> None:
+    totals = dataclasses.replace(STATS.totals, failures={"bad_shape": 3})
+    snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
+    found = {case.name: value(snapshot, "failures_total", case=case.name) for case in CASES}
+    assert found == {case.name: 3 if case.name == "bad_shape" else 0 for case in CASES}
+
+
+def test_times_are_in_seconds() -> None:
+    phase = STATS.phases.device_thread
+    assert value(SNAPSHOT, "phase_seconds_total", phase="device_thread") == pytest.approx(phase.total_ns / 1e9)
+    assert value(SNAPSHOT, "loop_lag_seconds") == 0.25
+
+
+def test_a_histogram_is_cumulative() -> None:
+    rows = Histogram((Bucket(1, 5), Bucket(4, 2), Bucket(1024, 1)), 300)
+    snapshot = Snapshot(dataclasses.replace(STATS, rows_per_launch=rows))
+    found = [value(snapshot, "rows_per_submission_bucket", le=end) for end in ("1.0", "2.0", "4.0", "128.0", "+Inf")]
+    assert found == [5, 5, 7, 7, 8]
+    assert value(snapshot, "rows_per_submission_sum") == 300
+
+
+def test_launches_are_told_by_tier() -> None:
+    totals = dataclasses.replace(STATS.totals, launches=10, tier0_launches=3)
+    snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
+    assert [value(snapshot, "launches_total", tier=tier) for tier in "01"] == [3, 7]
+
+
+PROMTOOL = shutil.which("promtool") or ""
+
+
+@pytest.mark.skipif(not PROMTOOL, reason="needs promtool of Prometheus")
+def test_promtool_finds_nothing_to_say() -> None:
+    text = exposition(SNAPSHOT, 0.0)
+    done = subprocess.run((PROMTOOL, "check", "metrics"), input=text, capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout + done.stderr) == (0, b"")
