@@ -90,7 +90,7 @@ class Inspected:
 
     def answer(self, path: str, authorization: str | None) -> tuple[int, str]:
         if self.is_guarded and authorization != f"Bearer {TOKEN}":
-            return 401, json.dumps({"error": "unauthenticated", "message": "no token came"})
+            return 401, json.dumps({"type": "urn:fusewire:problem:unauthenticated", "detail": "no token came"})
         return self.answers[path]
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -270,7 +270,7 @@ def test_a_refusal_says_which_variable_to_set(inspected: Inspected, capsys: pyte
     assert "no token came; set FUSEWIRE_TOKEN" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("answer", [(500, "broken"), (503, json.dumps({"message": "later"})), (200, "no JSON")])
+@pytest.mark.parametrize("answer", [(500, "broken"), (503, json.dumps({"detail": "later"})), (200, "no JSON")])
 def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
     inspected: Inspected, capsys: pytest.CaptureFixture[str], answer: tuple[int, str]
 ) -> None:

@@ -81,7 +81,7 @@ def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
 def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
     with refused:
         try:
-            message = json.load(refused)["message"]
+            message = json.load(refused)["detail"]
         except (OSError, ValueError, KeyError, TypeError):
             message = refused.reason
     if refused.code in {401, 403}:

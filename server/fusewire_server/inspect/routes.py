@@ -8,11 +8,12 @@ and tells the snapshot's age in the header `snapshot-age-ms`. Or it refuses with
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Protocol
 
 from fastapi import Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -25,6 +26,8 @@ from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, Session
 from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
 _AGE_HEADER = "snapshot-age-ms"
+_PROBLEM_PREFIX = "urn:fusewire:problem:"
+_MOST_DETAIL = 1000
 
 _OPEN_PATHS = frozenset({"/livez", "/readyz"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
@@ -54,10 +57,12 @@ class Control(Protocol):
 
 
 class Problem(BaseModel):
-    """The reason for a refusal: a fixed word for programs, and a sentence for people."""
+    """The reason for a refusal, as RFC 9457 has it. `type` is a fixed word for programs, `detail` is for people."""
 
-    error: str
-    message: str
+    type: str
+    title: str
+    status: int
+    detail: str
 
 
 class Sessions(BaseModel):
@@ -99,10 +104,11 @@ class Drain(BaseModel):
 
 
 class _Refused(Exception):
-    def __init__(self, status: HTTPStatus, error: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, status: HTTPStatus, kind: str, detail: str) -> None:
+        super().__init__(detail)
         self.status = status
-        self.problem = Problem(error=error, message=message)
+        self.kind = kind
+        self.detail = detail
 
 
 def create_app(
@@ -127,6 +133,8 @@ def create_app(
     _add_operation(app, control)
     app.add_exception_handler(_Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
+    app.add_exception_handler(Exception, _answer_fault)
     return app
 
 
@@ -316,10 +324,25 @@ def _readiness(stats: Stats) -> Readiness:
 async def _answer_refused(_request: Request, refused: Exception) -> Response:
     assert isinstance(refused, _Refused)
     headers = {"WWW-Authenticate": "Bearer"} if refused.status is HTTPStatus.UNAUTHORIZED else None
-    return JSONResponse(refused.problem.model_dump(), refused.status, headers)
+    return _problem(refused.status, refused.kind, refused.detail, headers)
 
 
 async def _answer_http_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    word = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
-    return JSONResponse(Problem(error=word, message=error.detail).model_dump(), error.status_code, error.headers)
+    status = HTTPStatus(error.status_code)
+    return _problem(status, status.phrase.lower().replace(" ", "_"), error.detail, error.headers)
+
+
+async def _answer_bad_parameter(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    details = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", details[:_MOST_DETAIL])
+
+
+async def _answer_fault(_request: Request, _error: Exception) -> Response:
+    return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "server_fault", "the server failed; its log tells why")
+
+
+def _problem(status: HTTPStatus, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    problem = Problem(type=_PROBLEM_PREFIX + kind, title=kind.replace("_", " "), status=status, detail=detail)
+    return JSONResponse(problem.model_dump(), status, headers, media_type="application/problem+json")

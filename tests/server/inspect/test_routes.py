@@ -1,5 +1,6 @@
 """The routes: what they answer, and that each of them refuses without a token but the two that say one word."""
 
+import asyncio
 import dataclasses
 import json
 from pathlib import Path
@@ -125,7 +126,10 @@ def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
 def test_a_local_server_refuses_another_name(host: str) -> None:
     for method, path in routes_of(application()):
         refused = Client(application(is_local=True)).request(method, path, {"host": host})
-        assert (refused.status_code, refused.json()["error"]) == (421, "wrong_host")
+        assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (
+            421,
+            "wrong_host",
+        )
 
 
 def test_a_server_for_other_machines_answers_to_any_name() -> None:
@@ -134,7 +138,7 @@ def test_a_server_for_other_machines_answers_to_any_name() -> None:
 
 def test_a_refusal_is_typed_and_asks_for_a_bearer_token(guarded: Guarded) -> None:
     refused = guarded.request(("GET", "/v1/stats"))
-    assert refused.json()["error"] == "unauthenticated"
+    assert refused.json()["type"].removeprefix("urn:fusewire:problem:") == "unauthenticated"
     assert refused.headers["www-authenticate"] == "Bearer"
 
 
@@ -142,6 +146,33 @@ def test_a_verbose_readiness_needs_a_token(guarded: Guarded) -> None:
     assert guarded.request(("GET", "/readyz?verbose")).status_code == 401
     told = guarded.request(("GET", "/readyz?verbose"), guarded.tokens[Scope.INSPECT])
     assert (told.status_code, told.json()["is_ready"], told.json()["device"]) == (200, True, "2 cores")
+
+
+def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
+    refused = client.get("/v1/programs/none")
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json() == {
+        "type": "urn:fusewire:problem:unknown_program",
+        "title": "unknown program",
+        "status": 404,
+        "detail": "there is no program none",
+    }
+
+
+def test_a_fault_of_the_server_shows_no_traceback() -> None:
+    app = application()
+
+    @app.get("/v1/broken")
+    async def broken() -> None:
+        raise RuntimeError("a secret")
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
+            return await client.get("/v1/broken")
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, answer.json()["title"], "secret" in answer.text) == (500, "server fault", False)
 
 
 def test_an_answer_says_how_old_it_is(client: Client) -> None:
@@ -152,7 +183,7 @@ def test_an_answer_says_how_old_it_is(client: Client) -> None:
 def test_a_server_that_is_too_busy_to_be_asked_says_so_and_is_alive() -> None:
     busy = Client(application(is_busy=True))
     refused = busy.get("/v1/stats")
-    assert (refused.status_code, refused.json()["error"]) == (503, "busy")
+    assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (503, "busy")
     assert busy.get("/livez").text == "alive"
     assert busy.get("/readyz").text == "ready"
 
@@ -222,7 +253,7 @@ def test_a_program_that_runs_op_by_op_has_no_plan_to_show(client: Client) -> Non
 )
 def test_what_is_not_there_is_a_typed_error(client: Client, method: str, path: str, status: int, error: str) -> None:
     answer = client.request(method, path)
-    assert (answer.status_code, answer.json()["error"]) == (status, error)
+    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:")) == (status, error)
 
 
 def test_an_operator_holds_and_releases_the_device() -> None:
@@ -237,7 +268,11 @@ def test_a_page_in_a_browser_cannot_hold_the_device() -> None:
     control = RememberingControl()
     client = Client(application(control=control))
     answer = client.post("/v1/device/hold", headers={"origin": "https://pages.example.org"})
-    assert (answer.status_code, answer.json()["error"], control.told) == (403, "cross_site", [])
+    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:"), control.told) == (
+        403,
+        "cross_site",
+        [],
+    )
 
 
 def test_a_revoked_token_is_refused_at_the_next_request(guarded: Guarded) -> None:
