@@ -28,16 +28,24 @@ PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m "not gpu and not faults"
+	$(PYTHON) -m pytest -q -m "not gpu and not faults and not deploy"
 
 test-faults: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m faults tests/faults
+
+# Fails if a tool is missing, so that nothing is passed by being skipped.
+deploy-check: $(INSTALLED_DEV)
+	@for tool in docker-compose promtool bwrap tini openssl systemd-analyze; do command -v $$tool >/dev/null || { \
+		echo "make deploy-check needs $$tool. On Debian: apt-get install docker-compose prometheus bubblewrap tini" >&2; \
+		exit 1; }; done
+	$(PYTHON) -m pytest -q -m "not gpu and not faults" tests/deploy
+	@echo 'Not checked here: the installation of Debian packages in the image, and the image in a container engine.'
 
 check: $(INSTALLED_DEV)
 	$(BIN)ruff format --check .

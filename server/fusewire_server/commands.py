@@ -1,4 +1,6 @@
-"""The server's commands: `serve`, `token` and `config`. They join the one `fusewire` command as an entry point.
+"""The server's commands: `serve`, `healthcheck`, `token` and `config`.
+
+They join the one `fusewire` command as an entry point.
 
 A command is a parser whose `run` takes the parsed arguments and returns the exit status: 0 done, 1 failed, 2 typed or
 configured wrongly. The service itself is imported when it is to run, so that help is fast.
@@ -18,12 +20,15 @@ from fusewire_protos import grpc_environment
 from fusewire_protos.errors import ConfigurationError, FusewireError
 from fusewire_server.access.tokens import Scope, mint, read_tokens, revoke
 from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, value_of
+from fusewire_server.healthcheck import is_alive
 from fusewire_server.host.parent import end_with_stdin
 
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 DONE, FAILED, USAGE = 0, 1, 2
+
+_HEALTHCHECK = "Ask the server with these settings on this machine for /livez: exit with 0 if it answers, else with 1."
 
 # The sections whose settings have flags; the others are set in a file or in the environment.
 _FLAG_SECTIONS = ("listen.", "device.")
@@ -48,6 +53,11 @@ def register(commands: Commands) -> None:
     _add_settings(serve)
     serve.add_argument("--until-stdin-ends", action="store_true", help="end when standard input does, as well")
     serve.set_defaults(run=_serve)
+    health = commands.add_parser(
+        "healthcheck", help="exit with 0 if the server of this machine is alive", description=_HEALTHCHECK
+    )
+    _add_settings(health)
+    health.set_defaults(run=_check_health)
     _register_token(commands.add_parser("token", help="make, revoke and list tokens"))
     _register_config(commands.add_parser("config", help="show the settings"))
 
@@ -114,6 +124,10 @@ def _serve(parsed: argparse.Namespace) -> int:
         print(f"fusewire serve needs {missing.name}: pip install 'fusewire[server]'", file=sys.stderr)
         return FAILED
     return run(config)
+
+
+def _check_health(parsed: argparse.Namespace) -> int:
+    return DONE if is_alive(_loaded(parsed).config.listen) else FAILED
 
 
 def _mint_token(parsed: argparse.Namespace) -> int:

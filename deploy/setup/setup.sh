@@ -1,0 +1,29 @@
+#!/bin/sh
+# Makes what a server that other machines can reach needs: a certificate authority, the server's certificate, and
+# tokens. Does nothing that is done already. To rotate the certificate, delete server/server.pem and run it again.
+#
+# NAMES: the names and addresses of the server, as clients write them: "DNS:gpu.example,IP:10.0.0.5"
+set -eu
+umask 077
+server=${SERVER_DIR:-/etc/fusewire/server}   # read by the server
+clients=${CLIENTS_DIR:-/etc/fusewire/clients} # given to clients
+names=${NAMES:-DNS:localhost,IP:127.0.0.1}
+
+if [ ! -e "$clients/ca.pem" ]; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650 -subj "/CN=Fusewire CA" \
+        -addext "basicConstraints=critical,CA:TRUE" -addext "keyUsage=critical,keyCertSign,cRLSign" \
+        -keyout "$server/ca.key" -out "$clients/ca.pem"
+fi
+if [ ! -e "$server/server.pem" ]; then
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj "/CN=Fusewire server" \
+        -keyout "$server/server.key" -out "$server/server.csr"
+    printf 'subjectAltName=%s\nbasicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth\n' "$names" >"$server/server.ext"
+    openssl x509 -req -days 397 -in "$server/server.csr" -CA "$clients/ca.pem" -CAkey "$server/ca.key" \
+        -CAcreateserial -CAserial "$server/ca.srl" -extfile "$server/server.ext" -out "$server/server.pem"
+    rm "$server/server.csr" "$server/server.ext"
+fi
+for scope in use inspect admin; do
+    if [ ! -e "$clients/$scope.token" ]; then
+        fusewire token mint --tenant default --scope "$scope" --token-file "$server/tokens" >"$clients/$scope.token"
+    fi
+done
