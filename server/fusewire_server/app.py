@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config.config import Config, Listen
+from fusewire_server.config.config import Config, Listen, plain_value_of
 from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
@@ -32,7 +32,7 @@ from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.routes import SettingView, create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.planning.planner import Planner
@@ -55,21 +55,22 @@ IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this 
 SWITCH_INTERVAL_S = 0.0001
 
 
-def run(config: Config) -> int:
+def run(config: Config, origins: Mapping[str, str]) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()
     keep_freed_memory()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(config, garbage).serve())
+        return runner.run(_Process(config, origins, garbage).serve())
 
 
 class _Process:
     """One server process: everything in it, in the order in which it starts."""
 
-    def __init__(self, config: Config, garbage: GarbageCollector) -> None:
+    def __init__(self, config: Config, origins: Mapping[str, str], garbage: GarbageCollector) -> None:
         self._config = config
+        self._origins = origins
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
@@ -124,7 +125,12 @@ class _Process:
             loop.call_soon_threadsafe(function)
 
         snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
-        app = create_app(snapshots, self._authenticator, control, is_local=listen.http.is_loopback())
+        settings = {
+            name: SettingView(value=plain_value_of(self._config, name), origin=origin)
+            for name, origin in self._origins.items()
+        }
+        is_local = listen.http.is_loopback()
+        app = create_app(snapshots, self._authenticator, control, settings=settings, is_local=is_local)
         inspection = InspectionServer(app, bind(listen.http), tls_cert=listen.tls_cert, tls_key=listen.tls_key)
         inspection.start()
         return inspection

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from fusewire_protos import grpc_environment
 from fusewire_protos.errors import ConfigurationError, FusewireError
 from fusewire_server.access.tokens import Scope, mint, read_tokens, revoke
-from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, value_of
+from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, plain_value_of
 from fusewire_server.healthcheck import is_alive
 from fusewire_server.host.parent import end_with_stdin
 
@@ -110,7 +110,7 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 
 def _serve(parsed: argparse.Namespace) -> int:
-    config = _loaded(parsed).config
+    config, origins = _loaded(parsed)
     if parsed.until_stdin_ends:
         end_with_stdin()
     # The planner is started by fork and exec, where gRPC's own handlers would wait for its threads for ever.
@@ -123,7 +123,7 @@ def _serve(parsed: argparse.Namespace) -> int:
             raise
         print(f"fusewire serve needs {missing.name}: pip install 'fusewire[server]'", file=sys.stderr)
         return FAILED
-    return run(config)
+    return run(config, origins)
 
 
 def _check_health(parsed: argparse.Namespace) -> int:
@@ -173,18 +173,13 @@ def _token_file(parsed: argparse.Namespace) -> Path:
 
 def _show_config(parsed: argparse.Namespace) -> int:
     config, origins = _loaded(parsed)
-    values = {name: _plain(value_of(config, name)) for name in SETTINGS}
+    values = {name: plain_value_of(config, name) for name in SETTINGS}
     if parsed.json:
         print(json.dumps({name: {"value": values[name], "origin": origins[name]} for name in SETTINGS}, indent=2))
         return DONE
     for name, value in values.items():
         print(f"{name:<32} {'(unset)' if value is None else value!s:<24} {origins[name]}")
     return DONE
-
-
-def _plain(value: object) -> object:
-    """The value as JSON has it."""
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def _positive(text: str) -> float:

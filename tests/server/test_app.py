@@ -27,7 +27,7 @@ from fusewire_server.host.garbage_collector import GarbageCollector
 def test_the_addresses_that_a_server_announces_can_be_read(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     config = Config(listen=Listen(grpc=Address(host, 0), http=Address(host, 0)))
     with GarbageCollector() as garbage:
-        _Process(config, garbage)._announce("null", "", 7423, 7424)
+        _Process(config, {}, garbage)._announce("null", "", 7423, 7424)
     line = json.loads(capsys.readouterr().out)
     assert [read_address(line[name]) for name in ("grpc", "http")] == [(host, 7423), (host, 7424)]
 

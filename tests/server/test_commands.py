@@ -4,6 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -164,7 +165,7 @@ def test_settings_are_shown_one_a_line(capsys: pytest.CaptureFixture[str]) -> No
 def test_serve_runs_the_service_with_the_flags_and_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Config] = []
 
-    def run(config: Config) -> int:
+    def run(config: Config, _origins: Mapping[str, str]) -> int:
         served.append(config)
         return 1
 

@@ -196,6 +196,12 @@ def value_of(config: Config, name: str) -> object:
     return value
 
 
+def plain_value_of(config: Config, name: str) -> str | int | float | bool | None:
+    """Returns the value of `section.key` as JSON has it."""
+    value = value_of(config, name)
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
 def _setting(given: _Given) -> Setting:
     setting = SETTINGS.get(given.name)
     if setting is None:

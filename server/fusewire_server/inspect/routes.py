@@ -8,7 +8,7 @@ and tells the snapshot's age in the header `snapshot-age-ms`. Or it refuses with
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Annotated, Protocol
 
@@ -77,6 +77,37 @@ class Programs(BaseModel):
     programs: tuple[ProgramView, ...]
 
 
+class TenantView(BaseModel):
+    """The sessions of one tenant together."""
+
+    tenant: str
+    sessions: int
+    in_flight_ops: int
+    live_handles: int
+    live_bytes: int
+    unread_bytes: int
+    device_ns: int
+
+
+class Tenants(BaseModel):
+    """All tenants that have sessions."""
+
+    tenants: tuple[TenantView, ...]
+
+
+class SettingView(BaseModel):
+    """The value of a setting, and where it was set: default, file, environment or flag."""
+
+    value: str | int | float | bool | None
+    origin: str
+
+
+class Settings(BaseModel):
+    """All settings of the server by `section.key`. They hold no secrets, only the names of files that do."""
+
+    settings: Mapping[str, SettingView]
+
+
 class Readiness(BaseModel):
     """Tells whether the server takes sessions, and why or why not."""
 
@@ -112,7 +143,12 @@ class _Refused(Exception):
 
 
 def create_app(
-    snapshots: Snapshots, authenticator: Authenticator | None, control: Control, *, is_local: bool = False
+    snapshots: Snapshots,
+    authenticator: Authenticator | None,
+    control: Control,
+    *,
+    settings: Mapping[str, SettingView] | None = None,
+    is_local: bool = False,
 ) -> FastAPI:
     """Returns the application. Without an authenticator the application serves everybody who can connect.
 
@@ -131,6 +167,7 @@ def create_app(
     _add_sessions(app)
     _add_programs(app)
     _add_operation(app, control)
+    _add_settings(app, settings or {})
     app.add_exception_handler(_Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
@@ -233,6 +270,11 @@ def _add_sessions(app: FastAPI) -> None:
         """Every session: its client, its work in flight, its memory."""
         return Sessions(sessions=snapshot.sessions)
 
+    @app.get("/v1/tenants")
+    async def tenants(snapshot: Fresh) -> Tenants:
+        """Every tenant that has sessions: their work in flight, their memory, their device time."""
+        return Tenants(tenants=tuple(_tenants_of(snapshot)))
+
     @app.get("/v1/sessions/{session}", responses={404: {"model": Problem}})
     async def one_session(snapshot: Fresh, session: str) -> SessionView:
         """One session, by its shown id."""
@@ -281,6 +323,29 @@ def _add_operation(app: FastAPI, control: Control) -> None:
         """Takes no more sessions, lets those that there are finish their work, and ends the server."""
         control.drain()
         return Drain(is_draining=True)
+
+
+def _add_settings(app: FastAPI, settings: Mapping[str, SettingView]) -> None:
+    @app.get("/v1/config")
+    async def config() -> Settings:
+        """Every setting, its value and its origin."""
+        return Settings(settings=settings)
+
+
+def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
+    by_tenant: dict[str, list[SessionView]] = {}
+    for view in snapshot.sessions:
+        by_tenant.setdefault(view.tenant, []).append(view)
+    for tenant, views in sorted(by_tenant.items()):
+        yield TenantView(
+            tenant=tenant,
+            sessions=len(views),
+            in_flight_ops=sum(view.in_flight_ops for view in views),
+            live_handles=sum(view.live_handles for view in views),
+            live_bytes=sum(view.live_bytes for view in views),
+            unread_bytes=sum(view.unread_bytes for view in views),
+            device_ns=sum(view.device_ns for view in views),
+        )
 
 
 def _session_of(snapshot: Snapshot, session: str) -> SessionView:

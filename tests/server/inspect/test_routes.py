@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
-from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.routes import SettingView, create_app
 from fusewire_server.inspect.snapshot import Snapshot
 from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
@@ -22,6 +22,8 @@ ALL_ROUTES = OPEN_ROUTES | {
     ("GET", "/v1/sessions/{session}"),
     ("GET", "/v1/programs"),
     ("GET", "/v1/programs/{digest}"),
+    ("GET", "/v1/tenants"),
+    ("GET", "/v1/config"),
     ("GET", "/metrics"),
     ("GET", "/v1/openapi.json"),
     ("POST", "/v1/device/hold"),
@@ -146,6 +148,24 @@ def test_a_verbose_readiness_needs_a_token(guarded: Guarded) -> None:
     assert guarded.request(("GET", "/readyz?verbose")).status_code == 401
     told = guarded.request(("GET", "/readyz?verbose"), guarded.tokens[Scope.INSPECT])
     assert (told.status_code, told.json()["is_ready"], told.json()["device"]) == (200, True, "2 cores")
+
+
+def test_tenants_are_told_with_the_sums_of_their_sessions(client: Client) -> None:
+    told = client.get("/v1/tenants").json()["tenants"]
+    sessions = client.get("/v1/sessions").json()["sessions"]
+    assert [each["tenant"] for each in told] == sorted({session["tenant"] for session in sessions})
+    for each in told:
+        own = [session for session in sessions if session["tenant"] == each["tenant"]]
+        assert each["sessions"] == len(own)
+        assert each["live_bytes"] == sum(session["live_bytes"] for session in own)
+
+
+def test_settings_are_told_with_their_origins() -> None:
+    settings = {"limits.sessions": SettingView(value=8, origin="flag --sessions")}
+    app = create_app(FixedSnapshots(), None, RememberingControl(), settings=settings)
+    assert Client(app).get("/v1/config").json() == {
+        "settings": {"limits.sessions": {"value": 8, "origin": "flag --sessions"}}
+    }
 
 
 def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
