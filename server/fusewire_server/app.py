@@ -28,6 +28,7 @@ from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.descriptors import OpenFilesWatch, raise_open_file_limit
 from fusewire_server.host.garbage_collector import GarbageCollector
+from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
@@ -57,6 +58,7 @@ SWITCH_INTERVAL_S = 0.0001
 
 def run(config: Config, origins: Mapping[str, str]) -> int:
     """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
+    configure_logs(config.log.level, config.log.style)
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,8 @@ import grpc
 
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope, bearer
+
+_audit = logging.getLogger("fusewire.audit")
 
 OPEN_TENANT = "public"  # the tenant of every call if no tokens are configured
 METADATA_KEY = "authorization"
@@ -75,6 +78,7 @@ def _refusing(text: str, waiting: asyncio.Semaphore) -> grpc.RpcMethodHandler[An
         if not waiting.locked():
             async with waiting:
                 await asyncio.sleep(FIRST_MESSAGE_S)
+        _audit.warning("a call was refused: %s", text, extra={"peer": context.peer()})
         await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
         yield b""  # never reached; makes this an async generator, which a streaming method must be
 

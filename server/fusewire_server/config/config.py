@@ -1,4 +1,4 @@
-"""Defines the configuration of a server process: four sections of settings, and the origin of each value.
+"""Defines the configuration of a server process: five sections of settings, and the origin of each value.
 
 Later sources win: defaults < TOML file < environment (`FUSEWIRE_SECTION__KEY`) < flags. A key that no section has is an
 error in every source, so that a misspelt limit is never taken for a set one.
@@ -37,6 +37,8 @@ from fusewire_server.config.settings import (
 ENVIRONMENT_PREFIX = "FUSEWIRE_"
 
 Backend = Annotated[str, read_one_of("auto", "cpu", "cuda", "null")]
+LogLevel = Annotated[str, read_one_of("debug", "info", "warning", "error")]
+LogStyle = Annotated[str, read_one_of("auto", "json", "console")]
 
 # The size of a frame without the bytes of its chunk or program.
 _FRAME_OVERHEAD_BYTES = KIB
@@ -140,6 +142,17 @@ class Planner:
 
 
 @dataclass(frozen=True)
+class Log:
+    """The records that the server writes to standard error."""
+
+    level: Annotated[LogLevel, "debug, info, warning or error"] = "info"
+    style: Annotated[LogStyle, "json, console, or auto: console on a terminal, else json"] = "auto"
+
+    def __post_init__(self) -> None:
+        check_section("log", self)
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings of a server process."""
 
@@ -147,6 +160,7 @@ class Config:
     device: Device = Device()
     limits: Limits = Limits()
     planner: Planner = Planner()
+    log: Log = Log()
 
 
 class Loaded(NamedTuple):
@@ -169,6 +183,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "device": Device,
     "limits": Limits,
     "planner": Planner,
+    "log": Log,
 }
 SETTINGS: Mapping[str, Setting] = {
     f"{section}.{key}": setting for section, kind in SECTIONS.items() for key, setting in settings_of(kind).items()

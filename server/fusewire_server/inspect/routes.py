@@ -7,6 +7,7 @@ and tells the snapshot's age in the header `snapshot-age-ms`. Or it refuses with
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from http import HTTPStatus
@@ -24,6 +25,8 @@ from fusewire_server.access.tokens import Authenticator, Scope, bearer
 from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
 from fusewire_server.inspect.snapshot import ProgramDetail, ProgramView, SessionView, Snapshot, Stats
 from fusewire_server.inspect.snapshot_reader import StaleSnapshot
+
+_audit = logging.getLogger("fusewire.audit")
 
 _AGE_HEADER = "snapshot-age-ms"
 _PROBLEM_PREFIX = "urn:fusewire:problem:"
@@ -186,6 +189,8 @@ def _guard(authenticator: Authenticator | None) -> Callable[[Request], Awaitable
             return
         _refuse_pages(request)
         _check(authenticator, Scope.ADMIN, request)
+        peer = request.client.host if request.client else ""
+        _audit.info("an operator calls %s", request.scope["path"], extra={"peer": peer})
 
     return check
 

@@ -14,12 +14,13 @@ from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshot import shown_id
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
 from fusewire_server.transport.refusal import Context, in_words
 from fusewire_server.transport.session_stream import RawFrames, SessionStream, goodbye_of, parse_frame
 
-log = logging.getLogger("fusewire.rpc")
+audit = logging.getLogger("fusewire.audit")
 T = TypeVar("T")
 
 SERVICE = "fusewire.v1.Fusewire"
@@ -58,13 +59,20 @@ class FusewireService:
     async def session(self, frames: RawFrames, context: Context) -> None:
         """Serves one stream of a session: hello and welcome, then frames both ways until one side ends the stream."""
         tenant = self._access.tenant(context.invocation_metadata())
+        told: dict[str, object] = {"tenant": tenant, "peer": context.peer()}
         try:
             hello = await _first(frames, self._limits.message_bytes)
             session = self._begin(hello, tenant, context)
         except CaseError as error:
+            audit.warning("a session was refused: %s", error, extra=told)
             await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
             return
-        await SessionStream(self._engine, self._access, session, frames, context).run()
+        told |= {"session": shown_id(session.session_id), "epoch": session.epoch}
+        audit.info("a session has a stream", extra=told)
+        try:
+            await SessionStream(self._engine, self._access, session, frames, context).run()
+        finally:
+            audit.info("a session has lost its stream", extra=told | {"state": session.state.value})
 
     def _begin(self, frame: pb.ClientFrame | None, tenant: str, context: Context) -> Session:
         if frame is None or not frame.HasField("hello"):

@@ -18,6 +18,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshot import shown_id
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.refusal import Context, refuse
@@ -101,7 +102,7 @@ class SessionStream:
         """Ends the session with an error, unless another connection has taken it over."""
         if not self._is_current:
             return
-        log.info("session %s ends: %s", self._session.session_id.hex()[:8], error)
+        log.info("a session ends: %s", error, extra={"session": shown_id(self._session.session_id)})
         self._goodbye = goodbye_of(error)
         self._engine.end(self._session)
         self._owed.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from itertools import count
@@ -25,7 +26,7 @@ from fusewire_server.transport import session_stream
 from fusewire_server.transport.service import SERVICE
 from tests.server.parts import chain, new, segment, upload_beside
 from tests.server.wire import LARGE, LARGE_BYTES, Peer, first_frame, hello, pieces, server, services, status_of
-from tests.server.world import DEADLINE_S, run
+from tests.server.world import DEADLINE_S, run, until
 
 
 def test_with_tls_and_tokens_neither_clear_text_nor_a_call_without_a_token_gets_through(
@@ -259,3 +260,29 @@ def test_a_tenant_that_holds_its_share_of_the_programs_leaves_another_room(tmp_p
             assert (await other.result(1)).inline
 
     run(test())
+
+
+def test_the_audit_log_tells_sessions_and_refusals_and_no_token(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        token = mint(tmp_path / "tokens", tenant="lab", scope=Scope.USE)
+        async with server(tmp_path / "tokens") as here:
+            peer = Peer(here.channel, (bearer(token),))
+            await peer.open()
+            await peer.works(100)
+            await status_of(call(here.channel, OWN_METHODS[0], (bearer("wrong.token"),)))
+            peer.call.cancel()
+            await until(lambda: len(told()) == 3)
+        opened, refused, lost = told()
+        assert (opened.message, opened.__dict__["tenant"]) == ("a session has a stream", "lab")
+        assert peer.session_id.hex().startswith(opened.__dict__["session"])
+        assert refused.message.startswith("a call was refused: the token is unknown")
+        assert (lost.message, lost.__dict__["state"]) == ("a session has lost its stream", "detached")
+        assert not any(token in str(record.__dict__) or "wrong.token" in str(record.__dict__) for record in told())
+
+    def told() -> list[logging.LogRecord]:
+        return [record for record in caplog.records if record.name == "fusewire.audit"]
+
+    with caplog.at_level(logging.INFO, "fusewire.audit"):
+        run(test())

@@ -1,0 +1,73 @@
+"""Log records: as JSON or text, with their fields, at a bounded rate."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from fusewire_server.host.logs import RateLimit, configure_logs
+
+
+@pytest.fixture(autouse=True)
+def _loggers_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+def written(style: str, level: str = "info") -> str:
+    stream = io.StringIO()
+    configure_logs(level, style, stream)
+    log = logging.getLogger("fusewire.test")
+    log.debug("unsaid")
+    log.info("session %s opened", "ab12", extra={"tenant": "lab"})
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("style", ["json", "auto"])
+def test_a_record_is_a_line_of_json_with_its_fields(style: str) -> None:
+    told = json.loads(written(style))
+    assert told.pop("timestamp").endswith("Z")
+    assert told == {"event": "session ab12 opened", "level": "info", "logger": "fusewire.test", "tenant": "lab"}
+
+
+def test_a_record_on_a_console_is_a_line_of_text() -> None:
+    text = written("console")
+    assert "session ab12 opened" in text
+    assert "tenant=lab" in text
+
+
+def test_records_below_the_level_are_not_written() -> None:
+    assert written("json", "warning") == ""
+
+
+def test_an_error_is_written_with_its_traceback_in_one_line() -> None:
+    stream = io.StringIO()
+    configure_logs("info", "json", stream)
+    try:
+        raise ValueError("broken")
+    except ValueError:
+        logging.getLogger("fusewire.test").exception("it failed")
+    (line,) = stream.getvalue().splitlines()
+    assert "ValueError: broken" in json.loads(line)["exception"]
+
+
+def test_records_that_repeat_are_dropped_and_their_number_is_told() -> None:
+    now_s = [0.0]
+    limit = RateLimit(lambda: now_s[0])
+
+    def passes(text: str) -> bool | int:
+        record = logging.LogRecord("fusewire.test", logging.INFO, "", 0, text, (), None)
+        return limit.filter(record) and getattr(record, "dropped", True)
+
+    assert [passes("a") for _ in range(50)] == [True] * 20 + [False] * 30
+    assert passes("b") is True
+    now_s[0] = 10.0
+    assert passes("a") == 30
+    assert passes("a") is True
