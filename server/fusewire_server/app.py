@@ -19,6 +19,7 @@ from grpc_reflection.v1alpha import reflection
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
+from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
@@ -133,7 +134,7 @@ class _Process:
         }
         is_local = listen.http.is_loopback()
         app = create_app(snapshots, self._authenticator, control, settings=settings, is_local=is_local)
-        inspection = InspectionServer(app, bind(listen.http), tls_cert=listen.tls_cert, tls_key=listen.tls_key)
+        inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
         return inspection
 
@@ -207,12 +208,18 @@ async def start_grpc(config: Config, engine: Engine, authenticator: Authenticato
 
 def _add_port(server: grpc.aio.Server, listen: Listen) -> int:
     try:
-        if listen.tls_cert is None or listen.tls_key is None:
+        certificate = _certificate(listen)
+        if certificate is None:
             return server.add_insecure_port(str(listen.grpc))
-        pair = (listen.tls_key.read_bytes(), listen.tls_cert.read_bytes())
-        return server.add_secure_port(str(listen.grpc), grpc.ssl_server_credentials([pair]))
-    except (RuntimeError, OSError) as reason:
+        return server.add_secure_port(str(listen.grpc), server_credentials(certificate))
+    except RuntimeError as reason:
         raise ConfigurationError(f"cannot listen on listen.grpc = {listen.grpc}: {reason}") from None
+
+
+def _certificate(listen: Listen) -> CertificateFiles | None:
+    if listen.tls_cert is None or listen.tls_key is None:
+        return None
+    return CertificateFiles(listen.tls_cert, listen.tls_key)
 
 
 class _Control:

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 import threading
-from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
+from fusewire_server.access.certificates import CertificateFiles
 
 # Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
 # connection, or the oldest of all if none is idle. So a health check is answered whatever many other clients do.
@@ -52,12 +52,10 @@ class InspectionServer:
     One thread calls `start` once, and then `stop` once.
     """
 
-    def __init__(
-        self, app: FastAPI, bound: socket.socket, *, tls_cert: Path | None = None, tls_key: Path | None = None
-    ) -> None:
-        """Raises ConfigurationError if the certificate or its key cannot be read."""
+    def __init__(self, app: FastAPI, bound: socket.socket, *, certificate: CertificateFiles | None = None) -> None:
+        """With a certificate the server speaks TLS only."""
         self._socket = bound
-        self._server = _AnnouncedServer(_uvicorn_config(app, tls_cert, tls_key))
+        self._server = _AnnouncedServer(_uvicorn_config(app, certificate))
         self._thread = threading.Thread(target=self._serve, name="fusewire-inspection", daemon=True)
 
     @property
@@ -106,10 +104,17 @@ class _Config(uvicorn.Config):
     """
 
     tls: ssl.SSLContext | None = None
+    certificate: CertificateFiles | None = None
 
     def load(self) -> None:
         super().load()
         self.tls, self.ssl = self.ssl, None
+
+    def current_tls(self) -> ssl.SSLContext | None:
+        """Returns the TLS settings of a new connection, with the certificate that is in its files now."""
+        if self.tls is not None and self.certificate is not None and self.certificate.renew() is not None:
+            self.tls.load_cert_chain(self.certificate.cert, self.certificate.key)
+        return self.tls
 
 
 class _BoundedProtocol(H11Protocol):
@@ -128,10 +133,11 @@ class _BoundedProtocol(H11Protocol):
         self._deadline = self.loop.call_later(_REQUEST_DEADLINE_S, transport.abort)
         self._early: list[bytes] | None = None  # data that came with the end of the handshake
         assert isinstance(self.config, _Config)
-        if self.config.tls is not None:
+        tls = self.config.current_tls()
+        if tls is not None:
             self._early = []
             transport.pause_reading()
-            self._handshake = self.loop.create_task(self._shake_hands(transport, self.config.tls))
+            self._handshake = self.loop.create_task(self._shake_hands(transport, tls))
         self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -199,7 +205,7 @@ class _BoundedProtocol(H11Protocol):
         return not self._has_asked or self.cycle.response_complete
 
 
-def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -> uvicorn.Config:
+def _uvicorn_config(app: FastAPI, certificate: CertificateFiles | None) -> uvicorn.Config:
     config = _Config(
         app,
         loop="asyncio",
@@ -210,11 +216,9 @@ def _uvicorn_config(app: FastAPI, tls_cert: Path | None, tls_key: Path | None) -
         access_log=False,
         server_header=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST_HEAD_BYTES,
-        ssl_certfile=tls_cert,
-        ssl_keyfile=tls_key,
+        ssl_certfile=certificate.cert if certificate is not None else None,
+        ssl_keyfile=certificate.key if certificate is not None else None,
     )
-    try:
-        config.load()
-    except OSError as reason:  # ssl.SSLError is one
-        raise ConfigurationError(f"listen.tls_cert = {tls_cert}, listen.tls_key = {tls_key}: {reason}") from None
+    config.load()
+    config.certificate = certificate
     return config

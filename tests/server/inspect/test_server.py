@@ -15,6 +15,7 @@ from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
+from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
 from fusewire_server.inspect.routes import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
@@ -97,7 +98,7 @@ def test_an_unknown_host_is_refused_by_name() -> None:
 
 def test_with_a_certificate_it_speaks_tls_only(certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
-    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    server = InspectionServer(application(), bind(ANY_PORT), certificate=CertificateFiles(cert, key))
     server.start()
     try:
         context = ssl.create_default_context(cafile=str(cert))
@@ -106,13 +107,6 @@ def test_with_a_certificate_it_speaks_tls_only(certificate: tuple[Path, Path]) -
             fetch(f"http://127.0.0.1:{server.port}/livez")
     finally:
         server.stop(DEADLINE_S)
-
-
-def test_a_certificate_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
-    broken = tmp_path / "cert.pem"
-    broken.write_text("no certificate")
-    with bind(ANY_PORT) as bound, pytest.raises(ConfigurationError, match=r"listen\.tls_cert = .*cert\.pem"):
-        InspectionServer(application(), bound, tls_cert=broken, tls_key=broken)
 
 
 def connected(server: InspectionServer, head: bytes = b"GET /li") -> socket.socket:
@@ -211,8 +205,8 @@ def test_health_is_answered_however_many_clients_do_not_read_their_answers(endle
 @pytest.fixture(params=["in the clear", "tls"])
 def unstarted(request: pytest.FixtureRequest, certificate: tuple[Path, Path]) -> Iterator[InspectionServer]:
     """Whoever connects to it is let in with all the others, once it is started."""
-    cert, key = certificate if request.param == "tls" else (None, None)
-    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    files = CertificateFiles(*certificate) if request.param == "tls" else None
+    server = InspectionServer(application(), bind(ANY_PORT), certificate=files)
     yield server
     server.stop(DEADLINE_S)
 
@@ -250,7 +244,7 @@ def test_who_ends_the_handshake_with_a_request_is_answered_beside_those_who_neve
 ) -> None:
     monkeypatch.setattr(http_server, "_MOST_CONNECTIONS", 4)
     cert, key = certificate
-    server = InspectionServer(application(), bind(ANY_PORT), tls_cert=cert, tls_key=key)
+    server = InspectionServer(application(), bind(ANY_PORT), certificate=CertificateFiles(cert, key))
     server.start()
     silent = [socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) for _ in range(40)]
     try:

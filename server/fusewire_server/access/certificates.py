@@ -1,0 +1,75 @@
+"""Loads the server's certificate, and loads it again when its files change, so that it can be rotated in service."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import grpc
+
+from fusewire_protos.errors import ConfigurationError
+
+_log = logging.getLogger(__name__)
+
+Signature = tuple[tuple[int, int, int], ...]
+
+
+class CertificatePair(NamedTuple):
+    """A private key and its chain of certificates, both PEM."""
+
+    key: bytes
+    chain: bytes
+
+
+class CertificateFiles:
+    """The files of a certificate and its key. Any thread may call it."""
+
+    def __init__(self, cert: Path, key: Path) -> None:
+        """Raises ConfigurationError if the files cannot be read or do not belong together."""
+        self.cert, self.key = cert, key
+        self._lock = threading.Lock()  # guards the next two fields
+        try:
+            self._signature = self._sign()
+            self.pair = self._read()
+        except (OSError, ssl.SSLError) as reason:
+            raise ConfigurationError(f"listen.tls_cert = {cert}, listen.tls_key = {key}: {reason}") from None
+
+    def renew(self) -> CertificatePair | None:
+        """Returns the new pair if the files have changed since the last call, otherwise None.
+
+        If the new files cannot be used, perhaps because only one is written yet, logs the reason and returns None.
+        """
+        with self._lock:
+            try:
+                signature = self._sign()
+                if signature == self._signature:
+                    return None
+                self._signature = signature
+                self.pair = self._read()
+            except (OSError, ssl.SSLError) as reason:
+                _log.error("the changed certificate cannot be used: %s", reason)
+                return None
+        _log.info("the certificate was loaded again")
+        return self.pair
+
+    def _sign(self) -> Signature:
+        statuses = [path.stat() for path in (self.cert, self.key)]
+        return tuple((status.st_mtime_ns, status.st_size, status.st_ino) for status in statuses)
+
+    def _read(self) -> CertificatePair:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.cert, self.key)  # gRPC would only log a mismatch
+        return CertificatePair(self.key.read_bytes(), self.cert.read_bytes())
+
+
+def server_credentials(files: CertificateFiles) -> grpc.ServerCredentials:
+    """Returns gRPC's credentials, which ask for a changed certificate at each handshake."""
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        pair = files.renew()
+        return None if pair is None else grpc.ssl_server_certificate_configuration([pair])
+
+    first = grpc.ssl_server_certificate_configuration([files.pair])
+    return grpc.dynamic_ssl_server_credentials(first, fetch)  # type: ignore[arg-type]  # None: nothing has changed
