@@ -34,10 +34,12 @@ from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.refusals import CountedRefusals, RefusalCounts
 from fusewire_server.inspect.routes import SettingView, create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.planning.planner import Planner
+from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
 from fusewire_server.transport.service import SERVICE, FusewireService
 
@@ -78,6 +80,7 @@ class _Process:
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
         self._hurry = asyncio.Event()
+        self._inspection_refusals = RefusalCounts()
 
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
@@ -88,7 +91,7 @@ class _Process:
         engine = Engine(self._config, device, planner)
         engine.on_broken = self._end_broken
         engine.start()
-        publisher = Publisher(engine, installed_version())
+        publisher = Publisher(engine, installed_version(), self._inspection_refusals)
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
@@ -134,7 +137,8 @@ class _Process:
         }
         is_local = listen.http.is_loopback()
         app = create_app(snapshots, self._authenticator, control, settings=settings, is_local=is_local)
-        inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
+        counted = CountedRefusals(app, self._inspection_refusals)
+        inspection = InspectionServer(counted, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
         return inspection
 
@@ -193,7 +197,8 @@ class Serving(NamedTuple):
 async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
-    server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
+    interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
+    server = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)

@@ -123,6 +123,7 @@ class Bulk:
             raise
 
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
+        session.uploading_bytes += value.size_bytes
         try:
             staged = await self._gather(chunks, value)
         except OutOfMemory as error:
@@ -138,6 +139,8 @@ class Bulk:
             log.exception("the bytes of an upload could not be received")
             text = f"receiving the bytes failed: {type(error).__name__}"
             await self._fail(session, value, "server_fault", text, context)
+        finally:
+            session.uploading_bytes -= value.size_bytes
         self._engine.uploaded(session, value, staged)
 
     async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:
