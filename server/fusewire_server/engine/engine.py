@@ -126,6 +126,12 @@ class Engine:
         self._device_thread.order(*self._orders.take(), *self._ended_sessions.releases())
         self._device_thread.stop(timeout_s)
 
+    def reconfigure(self, config: Config) -> None:
+        """Takes over a configuration that differs only in settings that may change in service."""
+        self.config = config
+        self._registry.limits = config.limits
+        self._uploads.stall_s = config.limits.upload_stall_s
+
     # ---- sessions ----
 
     def open(self, tenant: str, client: str, peer: str) -> Session:

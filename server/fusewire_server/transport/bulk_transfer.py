@@ -18,6 +18,7 @@ from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
 from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
+from fusewire_server.config.config import Limits
 from fusewire_server.device.orders import no_room_on_host
 from fusewire_server.engine.engine import Engine
 from fusewire_server.sessions import validation as validate
@@ -40,7 +41,10 @@ class Bulk:
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine = engine
         self._access = access
-        self._limits = engine.config.limits
+
+    @property
+    def _limits(self) -> Limits:
+        return self._engine.config.limits
 
     async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
         """Receives the bytes of a value that the session's stream has declared or will declare soon."""
