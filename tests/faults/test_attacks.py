@@ -47,6 +47,7 @@ def test_numbers_beyond_all_bounds_are_refused(attack: Attack, token: str, attac
 )
 def test_inspection_answers_the_health_check_within_a_second(attack: Attack, token: str, token_file: Path) -> None:
     with serving(token_file) as server:
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, _FEW_FILES))
         assert observe(server, token, attack, server.http).faults() == []
 
 
