@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from fusewire_protos.frames import PROTOCOL_VERSION
@@ -75,9 +75,10 @@ class Publisher:
         if now_ns - self._process_read_at_ns > _PROCESS_READ_EVERY_NS:
             self._process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
             self._process_read_at_ns = now_ns
+        views = tuple(_session_view(session, now_ns) for session in engine.sessions.values())
         return Snapshot(
-            stats=self._stats(now_ns),
-            sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
+            stats=self._stats(now_ns, views),
+            sessions=views,
             programs=self._shown,
             taken_at_ns=now_ns,
         )
@@ -95,7 +96,7 @@ class Publisher:
         table.changed.clear()
         self._shown = tuple(self._programs.values())
 
-    def _stats(self, now_ns: int) -> Stats:
+    def _stats(self, now_ns: int, views: Sequence[SessionView]) -> Stats:
         engine, sessions = self._engine, self._engine.sessions.values()
         info, counters, memory = engine.device.info, engine.counters, engine.memory
         return Stats(
@@ -114,7 +115,7 @@ class Publisher:
             programs=len(engine.programs.entries),
             program_bytes=engine.programs.size_bytes,
             queue=_queue(sessions, now_ns),
-            session_bytes=_session_bytes(sessions),
+            session_bytes=_session_bytes(sessions, views),
             totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
             memory=Memory(
@@ -135,11 +136,11 @@ def _queue(sessions: Iterable[Session], now_ns: int) -> Queue:
     )
 
 
-def _session_bytes(sessions: Iterable[Session]) -> SessionBytes:
+def _session_bytes(sessions: Iterable[Session], views: Iterable[SessionView]) -> SessionBytes:
     return SessionBytes(
-        live=sum(session.live_bytes for session in sessions),
-        in_flight=sum(session.in_flight.bytes for session in sessions),
-        unread=sum(session.answers.unread_bytes for session in sessions),
+        live=sum(view.live_bytes for view in views),
+        in_flight=sum(view.in_flight_bytes for view in views),
+        unread=sum(view.unread_bytes for view in views),
         uploading=sum(session.uploading_bytes for session in sessions),
     )
 
