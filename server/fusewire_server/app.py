@@ -34,7 +34,8 @@ from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
 from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.routes import SettingView, create_app
+from fusewire_server.inspect.routes.application import create_app
+from fusewire_server.inspect.routes.sources import SettingView, Sources
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.planning.planner import Planner
@@ -132,8 +133,8 @@ class _Process:
             name: SettingView(value=plain_value_of(self._config, name), origin=origin)
             for name, origin in self._origins.items()
         }
-        is_local = listen.http.is_loopback()
-        app = create_app(snapshots, self._authenticator, control, settings=settings, is_local=is_local)
+        sources = Sources(snapshots, control, settings)
+        app = create_app(sources, self._authenticator, is_local=listen.http.is_loopback())
         inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
         return inspection

@@ -11,7 +11,8 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
-from fusewire_server.inspect.routes import SettingView, create_app
+from fusewire_server.inspect.routes.application import create_app
+from fusewire_server.inspect.routes.sources import SettingView, Sources
 from fusewire_server.inspect.snapshot import Snapshot
 from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
@@ -43,9 +44,8 @@ def application(
     control: RememberingControl | None = None,
     is_busy: bool = False,
 ) -> FastAPI:
-    return create_app(
-        FixedSnapshots(snapshot, is_busy=is_busy), authenticator, control or RememberingControl(), is_local=is_local
-    )
+    sources = Sources(FixedSnapshots(snapshot, is_busy=is_busy), control or RememberingControl())
+    return create_app(sources, authenticator, is_local=is_local)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_tenants_are_told_with_the_sums_of_their_sessions(client: Client) -> Non
 
 def test_settings_are_told_with_their_origins() -> None:
     settings = {"limits.sessions": SettingView(value=8, origin="flag --sessions")}
-    app = create_app(FixedSnapshots(), None, RememberingControl(), settings=settings)
+    app = create_app(Sources(FixedSnapshots(), RememberingControl(), settings), None)
     assert Client(app).get("/v1/config").json() == {
         "settings": {"limits.sessions": {"value": 8, "origin": "flag --sessions"}}
     }
@@ -227,7 +227,7 @@ def test_readiness_is_one_word_and_a_status(is_ready: bool, is_draining: bool, s
 
 def test_each_request_sees_the_latest_snapshot() -> None:
     snapshots = FixedSnapshots()
-    client = Client(create_app(snapshots, None, RememberingControl()))
+    client = Client(create_app(Sources(snapshots, RememberingControl()), None))
     assert len(client.get("/v1/sessions").json()["sessions"]) == 1
     snapshots.snapshot = Snapshot(STATS)
     assert client.get("/v1/sessions").json() == {"sessions": []}

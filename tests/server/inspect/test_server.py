@@ -17,7 +17,8 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
-from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.routes.application import create_app
+from fusewire_server.inspect.routes.sources import Sources
 from fusewire_server.inspect.server import InspectionServer, bind
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
@@ -26,7 +27,7 @@ DEADLINE_S = 10.0
 
 
 def application() -> FastAPI:
-    return create_app(FixedSnapshots(), None, RememberingControl())
+    return create_app(Sources(FixedSnapshots(), RememberingControl()), None)
 
 
 @pytest.fixture

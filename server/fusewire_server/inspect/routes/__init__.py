@@ -1,0 +1,1 @@
+"""Routes of inspection, by topic."""
