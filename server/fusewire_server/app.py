@@ -17,7 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.errors import CaseError, ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
@@ -33,7 +33,10 @@ from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
+from fusewire_server.inspect.control import EngineControl
+from fusewire_server.inspect.loop_calls import LoopCalls
 from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.questions import Questions
 from fusewire_server.inspect.routes.application import create_app
 from fusewire_server.inspect.routes.sources import SettingView, Sources
 from fusewire_server.inspect.server import InspectionServer, bind
@@ -56,6 +59,7 @@ HANDSHAKE_MS = 5_000  # from accepting a connection to the end of its handshakes
 IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this time
 # A thread that needs the interpreter waits at most this long for one that computes in Python.
 SWITCH_INTERVAL_S = 0.0001
+_SHUTTING_DOWN = CaseError("draining", "the server is shutting down")
 
 
 def run(config: Config, origins: Mapping[str, str]) -> int:
@@ -122,18 +126,15 @@ class _Process:
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
-        control = _Control(engine, lambda: self._end(0), asyncio.get_running_loop())
-        loop = asyncio.get_running_loop()
-
-        def call_on_loop(function: Callable[[], None]) -> None:
-            loop.call_soon_threadsafe(function)
-
-        snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
+        call_soon = asyncio.get_running_loop().call_soon_threadsafe
+        calls = LoopCalls(call_soon)
+        snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, calls)
         settings = {
             name: SettingView(value=plain_value_of(self._config, name), origin=origin)
             for name, origin in self._origins.items()
         }
-        sources = Sources(snapshots, control, settings)
+        control = EngineControl(engine, lambda: self._end(0), call_soon)
+        sources = Sources(snapshots, Questions(engine, calls), control, settings)
         app = create_app(sources, self._authenticator, is_local=listen.http.is_loopback())
         inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
@@ -177,10 +178,10 @@ async def drain(
     publisher.publish()
     await status.enter_graceful_shutdown()
     while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
-        engine.dismiss(session for session in engine.sessions.values() if may_end(session, now_ns))
+        engine.dismiss((session for session in engine.sessions.values() if may_end(session, now_ns)), _SHUTTING_DOWN)
         with suppress(TimeoutError):
             await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
-    engine.dismiss(engine.sessions.values())
+    engine.dismiss(engine.sessions.values(), _SHUTTING_DOWN)
 
 
 class Serving(NamedTuple):
@@ -221,27 +222,6 @@ def _certificate(listen: Listen) -> CertificateFiles | None:
     if listen.tls_cert is None or listen.tls_key is None:
         return None
     return CertificateFiles(listen.tls_cert, listen.tls_key)
-
-
-class _Control:
-    """The operator's routes run on the inspection thread; the engine lives on the loop's."""
-
-    def __init__(self, engine: Engine, drain: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
-        self._engine = engine
-        self._drain = drain
-        self._loop = loop
-
-    def hold(self) -> None:
-        self._call(self._engine.hold)
-
-    def release(self) -> None:
-        self._call(self._engine.unhold)
-
-    def drain(self) -> None:
-        self._call(self._drain)
-
-    def _call(self, function: Callable[[], None]) -> None:
-        self._loop.call_soon_threadsafe(function)
 
 
 def _channel_options(config: Config) -> list[tuple[str, int]]:

@@ -106,6 +106,11 @@ class Engine:
         return self._device_thread.busy_ns
 
     @property
+    def submissions(self) -> Submissions:
+        """The rows that wait for the device, and the submissions that it works on."""
+        return self._submissions
+
+    @property
     def is_ready(self) -> bool:
         """Tells whether the server can do what clients send."""
         return self._device_thread.is_running and not self.is_broken
@@ -171,10 +176,10 @@ class Engine:
         for session in self.sessions.values():
             self._registry.wake(session)
 
-    def dismiss(self, sessions: Iterable[Session]) -> None:
-        """Has the stream of each session end it, and ends detached sessions at once."""
+    def dismiss(self, sessions: Iterable[Session], reason: CaseError) -> None:
+        """Has the stream of each session end it and tell its client the reason. Ends detached sessions at once."""
         for session in list(sessions):
-            session.is_dismissed = True
+            session.dismissal = reason
             if session.state is SessionState.DETACHED:
                 self.end(session)
             else:

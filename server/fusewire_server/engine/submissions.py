@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 
-from fusewire_kernels.devices.base import Device
+from fusewire_kernels.devices.base import Device, LoadedPlan
 from fusewire_protos.errors import BY_NAME
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
@@ -19,6 +20,7 @@ from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSubmission
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
 from fusewire_server.scheduling.lanes import Lanes
 from fusewire_server.sessions.effects import Effects
@@ -53,6 +55,7 @@ class Submissions:
         self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
         self.is_held = False  # whether submissions are held back
+        self.slow_log: deque[SlowSubmission] = deque(maxlen=MOST_KEPT)  # the oldest first
 
     def submit(self) -> None:
         """Submits rows as long as rows wait and the device takes more submissions."""
@@ -62,6 +65,10 @@ class Submissions:
                 return
             self._counters.coalesced(len(batch.rows), batch.ready_sessions)
             self._submit_batch(batch)
+
+    def used_ns(self, tenant: str) -> int:
+        """Returns the device time by which the turns of a tenant are decided."""
+        return self._coalescer.used_ns(tenant)
 
     def update(self, session: Session) -> None:
         """Notes that a session's queue has changed."""
@@ -92,6 +99,25 @@ class Submissions:
             self._wake(row.session)
         for read in ran.reads:
             self.reads.end(read)
+        if ran.device_ns >= SLOW_NS:
+            self._note_slow(batch, loaded, ran.device_ns)
+
+    def _note_slow(self, batch: Batch, loaded: LoadedPlan | None, device_ns: int) -> None:
+        row, program = min(batch.rows, key=lambda row: row.queued_at_ns), batch.entry.program
+        self.slow_log.append(
+            SlowSubmission(
+                ended_at_s=time.time(),
+                session_id=row.session.session_id,
+                digest=batch.entry.digest,
+                base=row.base,
+                op=0 if program.op_count == 1 else None,
+                tier=0 if loaded is None else 1,
+                rows=len(batch.rows),
+                ops=program.op_count * len(batch.rows),
+                total_ns=time.monotonic_ns() - row.queued_at_ns,
+                device_ns=device_ns,
+            )
+        )
 
     def finish_read(self, report: Brought | Missing) -> None:
         """Charges and answers a read that no submission carried."""

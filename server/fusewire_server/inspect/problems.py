@@ -6,21 +6,26 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+
+from fusewire_server.inspect.described import DescribedModel
 
 TYPE_PREFIX = "urn:fusewire:problem:"
 MEDIA_TYPE = "application/problem+json"
 _MOST_DETAIL = 1000
 
 
-class Problem(BaseModel):
+class Problem(DescribedModel):
     """The reason for a refusal, as RFC 9457 has it."""
 
-    type: str = Field(description="a fixed word for programs, behind `urn:fusewire:problem:`")
-    title: str = Field(description="the same word for people")
-    status: int = Field(description="the status of the answer")
-    detail: str = Field(description="what was wrong and what was expected, for people; at most 1000 characters")
+    type: str
+    """A fixed word for programs, behind `urn:fusewire:problem:`."""
+    title: str
+    """The same word for people."""
+    status: int
+    """The status of the answer."""
+    detail: str
+    """What was wrong and what was expected, for people; at most 1000 characters."""
 
 
 class Refused(HTTPException):

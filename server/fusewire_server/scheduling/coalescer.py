@@ -122,6 +122,10 @@ class Coalescer:
         self._busy_sessions: Counter[str] = Counter()  # tenant -> number of its busy sessions
         self._sessions: defaultdict[str, Accounts] = defaultdict(Accounts)  # tenant -> accounts of its sessions
 
+    def used_ns(self, tenant: str) -> int:
+        """Returns the account of a tenant: of the tenants that have work, the one with the least goes next."""
+        return self._tenants.used_ns.get(tenant, 0)
+
     def update(self, session: Session) -> None:
         """Notes that the session's queue has changed: rows were added or given up."""
         key = session.session_id

@@ -64,6 +64,11 @@ class Lanes:
         """Whether the fast lane takes one more submission."""
         return self._told[Lane.FAST] < MOST_OUTSTANDING
 
+    @property
+    def outstanding(self) -> int:
+        """The number of submissions that the device has been told to run and has not completed."""
+        return len(self._outstanding)
+
     def open_to(self, row: Row) -> Hashable | None:
         """Returns a key if a row can be sent now, else None. Only rows with equal keys may share a submission.
 

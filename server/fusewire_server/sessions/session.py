@@ -63,11 +63,13 @@ class Value:
     """
 
     __slots__ = (
+        "base",
         "block",
         "failure",
         "fetches",
         "handle",
         "is_named",
+        "made_at_ns",
         "readers",
         "size_bytes",
         "spec",
@@ -75,8 +77,12 @@ class Value:
         "waiting",
     )
 
-    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+    def __init__(
+        self, handle: int, spec: Spec, state: ValueState, base: int | None = None, made_at_ns: int = 0
+    ) -> None:
         self.handle = handle
+        self.base = base  # the base of the segment that computes it; None if no segment does
+        self.made_at_ns = made_at_ns  # when the entry that declares it came, on the monotonic clock
         self.spec = spec
         self.size_bytes = spec.size_bytes
         self.state = state
@@ -199,7 +205,7 @@ class Session:
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
     heard_at_ns: int = 0
-    is_dismissed: bool = False  # whether its stream is to end it, because the server drains
+    dismissal: CaseError | None = None  # why its stream is to end it: the server drains, or an operator ends it
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -29,10 +29,11 @@ def take_upload(frame: Frame, upload: Upload) -> None:
         effects.failures.append(failure)
         mint_failed(frame, FailedResults(iter([(upload.handle, failure)])))
         return
+    now_ns = frame.arrival.now_ns
     if tensor is None:
-        effects.declared.append(mint(session, upload.handle, upload.spec, ValueState.AWAITED))
+        effects.declared.append(mint(session, upload.handle, upload.spec, ValueState.AWAITED, now_ns))
         return
-    effects.writes.append((mint(session, upload.handle, upload.spec, ValueState.READY), tensor))
+    effects.writes.append((mint(session, upload.handle, upload.spec, ValueState.READY, now_ns), tensor))
 
 
 def _check(frame: Frame, upload: Upload, tensor: bytes | None) -> None:

@@ -21,11 +21,16 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
         raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
 
 
-def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
-    """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
+def mint(
+    session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, base: int | None = None
+) -> Value:
+    """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already.
+
+    `base` is the base of the segment that computes the value, or None if no segment does.
+    """
     if handle in session.values:
         raise CaseError("reused_handle", f"handle {handle} exists already")
-    value = Value(handle, spec, state)
+    value = Value(handle, spec, state, base, made_at_ns)
     session.values[handle] = value
     session.live_bytes += value.size_bytes
     if value.size_bytes > INLINE_BYTES:

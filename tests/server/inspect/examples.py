@@ -8,6 +8,10 @@ from dataclasses import replace
 import httpx
 from fastapi import FastAPI
 
+from fusewire_server.inspect.live_views import ArrayPage, PoolView, QueueView, SlowLog
+from fusewire_server.inspect.loop_calls import LoopBusy
+from fusewire_server.inspect.routes import examples
+from fusewire_server.inspect.routes.sources import SettingView, Sources
 from fusewire_server.inspect.snapshot import (
     BackendView,
     Bucket,
@@ -24,7 +28,6 @@ from fusewire_server.inspect.snapshot import (
     Stats,
     Totals,
 )
-from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
 STATS = Stats(
     instance="00ff",
@@ -103,7 +106,7 @@ class FixedSnapshots:
 
     async def fresh(self) -> Snapshot:
         if self._is_busy:
-            raise StaleSnapshot("busy")
+            raise LoopBusy("busy")
         return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 
@@ -112,6 +115,7 @@ class RememberingControl:
 
     def __init__(self) -> None:
         self.told: list[str] = []
+        self._log_level = "info"
 
     def hold(self) -> None:
         self.told.append("hold")
@@ -121,6 +125,57 @@ class RememberingControl:
 
     def drain(self) -> None:
         self.told.append("drain")
+
+    def end_session(self, session: str) -> None:
+        self.told.append(f"end {session}")
+
+    def log_level(self) -> str:
+        return self._log_level
+
+    def set_log_level(self, level: str) -> None:
+        self._log_level = level
+
+
+class FixedQuestions:
+    """Gives the answers of the examples; if it is busy, none."""
+
+    def __init__(self, *, is_busy: bool = False) -> None:
+        self._is_busy = is_busy
+
+    async def arrays(self, session: str, after: int, limit: int) -> ArrayPage | None:
+        self._refuse_if_busy()
+        return examples.ARRAYS if session == SESSION.session else None
+
+    def pool(self) -> PoolView:
+        return examples.POOL
+
+    async def queue(self) -> QueueView:
+        self._refuse_if_busy()
+        return examples.QUEUE
+
+    async def slow_log(self, limit: int) -> SlowLog:
+        self._refuse_if_busy()
+        return examples.SLOW_LOG
+
+    def _refuse_if_busy(self) -> None:
+        if self._is_busy:
+            raise LoopBusy("busy")
+
+
+def sources(
+    snapshots: FixedSnapshots | None = None,
+    control: RememberingControl | None = None,
+    settings: Mapping[str, SettingView] | None = None,
+    *,
+    is_busy: bool = False,
+) -> Sources:
+    """What an application answers from."""
+    return Sources(
+        snapshots or FixedSnapshots(is_busy=is_busy),
+        FixedQuestions(is_busy=is_busy),
+        control or RememberingControl(),
+        settings or {},
+    )
 
 
 class Client:
@@ -135,10 +190,14 @@ class Client:
     def post(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         return self.request("POST", path, headers)
 
-    def request(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
-        return asyncio.run(self._request(method, path, headers))
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+    ) -> httpx.Response:
+        return asyncio.run(self._request(method, path, headers, content))
 
-    async def _request(self, method: str, path: str, headers: Mapping[str, str] | None) -> httpx.Response:
+    async def _request(
+        self, method: str, path: str, headers: Mapping[str, str] | None, content: bytes | None
+    ) -> httpx.Response:
         transport = httpx.ASGITransport(self.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
-            return await client.request(method, path, headers=headers)
+            return await client.request(method, path, headers=headers, content=content)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from http import HTTPStatus
+from urllib.parse import quote
 
 from fastapi import Request
 
@@ -14,7 +15,7 @@ from fusewire_server.inspect.problems import Refused
 
 _audit = logging.getLogger("fusewire.audit")
 
-OPEN_PATHS = frozenset({"/livez", "/readyz"})
+OPEN_PATHS = frozenset({"/livez", "/readyz", "/docs"})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 
 
@@ -29,7 +30,10 @@ class Guard:
         self._is_local = is_local
 
     async def check(self, request: Request) -> None:
-        """Refuses a request that may not call its route. Reading needs the scope `inspect`, any other method `admin`."""
+        """Refuses a request that may not call its route.
+
+        Reading needs a token of the scope `inspect`, any other method one of the scope `admin`.
+        """
         if self._is_local:
             _refuse_foreign_names(request)
         path = request.scope["path"]
@@ -38,10 +42,10 @@ class Guard:
         if request.method in _READING_METHODS:
             self.require(Scope.INSPECT, request)
             return
-        _refuse_pages(request)
+        self._refuse_pages(request)
         self.require(Scope.ADMIN, request)
         peer = request.client.host if request.client else ""
-        _audit.info("an operator calls %s", path, extra={"peer": peer})
+        _audit.info("an operator calls %s %s", request.method, quote(path), extra={"peer": peer})
 
     def require(self, scope: Scope, request: Request) -> None:
         """Refuses a request whose token does not have the scope."""
@@ -55,6 +59,18 @@ class Guard:
         if not principal.may(scope):
             message = f"the token {principal.token_id} has the scope {principal.scope.value}; this needs {scope.value}"
             raise Refused(HTTPStatus.FORBIDDEN, "insufficient_scope", message)
+
+    def _refuse_pages(self, request: Request) -> None:
+        """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine.
+
+        This server's own page may ask, but only if the token or the name of the host shows that it is this server's:
+        the owner of a domain may let its name point to this server, and then the domain's pages have its origin.
+        """
+        origin = request.headers.get("origin")
+        is_own = origin is not None and origin.partition("://")[2] == request.headers.get("host")
+        if origin is None or (is_own and (self._is_local or self._authenticator is not None)):
+            return
+        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", f"a page of {origin!r} may not operate this server")
 
 
 def _refuse_foreign_names(request: Request) -> None:
@@ -71,9 +87,3 @@ def _refuse_foreign_names(request: Request) -> None:
     if not is_ours:
         message = f"the Host header is {host!r}; this server answers on localhost, 127.0.0.1 and [::1] only"
         raise Refused(HTTPStatus.MISDIRECTED_REQUEST, "wrong_host", message)
-
-
-def _refuse_pages(request: Request) -> None:
-    """Refuses a request of a web page, because any page in a browser may post to a port of the browser's machine."""
-    if "origin" in request.headers:
-        raise Refused(HTTPStatus.FORBIDDEN, "cross_site", "pages in a browser may not operate the device")
