@@ -158,6 +158,14 @@ class Session:
         """The part of the session's id that inspection shows: 12 hexadecimal digits."""
         return self._state.stream.session_id.hex()[:_SHOWN_ID_DIGITS]
 
+    def source_line(self, base: int, op: int | None = None) -> str:
+        """Returns the line of your code that recorded an op, as text such as "recorded at train.py:12".
+
+        `base` and `op` are those of an array or a slow submission in the server's inspection. Without `op` the line is
+        that of the first op of the segment. The text is empty if the session does not debug or the line is forgotten.
+        """
+        return self._thread_recorders.source_line(base + (op or 0))
+
     @property
     def is_open(self) -> bool:
         return self._state.ended is None

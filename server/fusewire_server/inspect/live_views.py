@@ -108,7 +108,7 @@ class SlowPhases(Described):
     """Where a slow submission's time went."""
 
     queue_s: float
-    """Time in s that was not device time: waiting for inputs, for earlier rows, and for the report of the end."""
+    """Time in s that was not device time: waiting for inputs, kernels, earlier rows, and the report of the end."""
     device_s: float
     """Device time in s."""
 

@@ -13,55 +13,15 @@ from fusewire_server.inspect.loop_calls import LoopBusy
 from fusewire_server.inspect.routes import examples
 from fusewire_server.inspect.routes.sources import SettingView, Sources
 from fusewire_server.inspect.snapshot import (
-    BackendView,
-    Bucket,
     CompiledView,
     GroupView,
-    Histogram,
-    Phases,
-    PhaseTotal,
     ProgramDetail,
     ProgramView,
-    SessionView,
     Snapshot,
     SourceView,
-    Stats,
-    Totals,
 )
 
-STATS = Stats(
-    instance="00ff",
-    version="0.1.0",
-    started_at="2030-01-01T00:00:00+00:00",
-    backend=BackendView(name="cpu", device="2 cores", memory_bytes=1 << 30, detail="no GPU here", has_compiler=True),
-    is_ready=True,
-    sessions=1,
-    programs=2,
-    totals=Totals(ops=600, segments=3, rows=3, launches=6, submissions=2, failures={"bad_shape": 1}),
-    phases=Phases(device=PhaseTotal(count=2, total_ns=5_000)),
-    rows_per_launch=Histogram((Bucket(1, 1), Bucket(2, 1)), 3),
-)
-SESSION = SessionView(
-    session="0123456789ab",
-    tenant="lab",
-    peer="127.0.0.1:50000",
-    client="fusewire 0.1.0",
-    protocol_version=1,
-    epoch=1,
-    state="open",
-    ops=600,
-    segments=3,
-    received_bytes=900,
-    sent_bytes=80,
-    in_flight_ops=200,
-    in_flight_bytes=1024,
-    in_flight_segments=1,
-    live_handles=4,
-    live_bytes=4096,
-    unread_bytes=0,
-    device_ns=5_000,
-    idle_s=0.25,
-)
+STATS, SESSION = examples.STATS, examples.SESSION
 
 
 def program(digest: str, *, tier: int) -> ProgramView:

@@ -1,4 +1,4 @@
-"""Examples of answers, for the OpenAPI document."""
+"""Examples of answers, for the OpenAPI document. No field is null, because FastAPI leaves such fields out."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from fusewire_server.inspect.snapshot import (
     Memory,
     Phases,
     PhaseTotal,
+    Process,
     ProgramDetail,
     ProgramView,
     SessionView,
@@ -44,6 +45,7 @@ STATS = Stats(
     totals=Totals(ops=600, segments=3, rows=3, launches=6, submissions=2, failures={"bad_shape": 1}),
     phases=Phases(device=PhaseTotal(count=2, total_ns=5_000)),
     memory=Memory(live_bytes=4096, peak_bytes=8192, pool_bytes=4096),
+    process=Process(resident_bytes=80 << 20, open_files=20, threads=12, tasks=5),
     rows_per_launch=Histogram((Bucket(1, 1), Bucket(2, 1)), 3),
 )
 SESSION = SessionView(
@@ -67,7 +69,7 @@ SESSION = SessionView(
     device_ns=5_000,
     idle_s=0.25,
 )
-SESSIONS = {"sessions": [SESSION], "next": None}
+SESSIONS = {"sessions": [SESSION], "next": SESSION.session}
 TENANTS = {
     "tenants": [
         {
@@ -80,12 +82,12 @@ TENANTS = {
             "device_ns": 5_000,
         }
     ],
-    "next": None,
+    "next": "lab",
 }
 ENDING = {"session": "0123456789ab", "is_ending": True}
 ARRAYS = ArrayPage(
     (ArrayView(handle=12, dtype="float32", shape=(4, 16), bytes=256, age_s=0.5, base=10, op=2, state="ready"),),
-    None,
+    12,
 )
 _PROGRAM = ProgramView(
     digest=_DIGEST,
@@ -101,7 +103,7 @@ _PROGRAM = ProgramView(
     compiling_ns=20_000,
     refusal="",
 )
-PROGRAMS = {"programs": [_PROGRAM], "next": None}
+PROGRAMS = {"programs": [_PROGRAM], "next": _DIGEST}
 PROGRAM = ProgramDetail(
     _PROGRAM,
     CompiledView(
@@ -128,10 +130,10 @@ SLOW_LOG = SlowLog(
             session="0123456789ab",
             program=_DIGEST,
             base=10,
-            op=None,
+            op=0,
             tier=0,
             rows=2,
-            ops=400,
+            ops=2,
             total_s=0.06,
             phases=SlowPhases(queue_s=0.02, device_s=0.04),
         ),

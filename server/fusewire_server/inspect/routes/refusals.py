@@ -19,11 +19,22 @@ def add_refusals(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _answer_fault)
 
 
-async def _answer_refused(_request: Request, error: Exception) -> Response:
+async def _answer_refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    kind = error.kind if isinstance(error, Refused) else status.phrase.lower().replace(" ", "_")
-    return problem(status, kind, error.detail, error.headers)
+    if isinstance(error, Refused):
+        return problem(status, error.kind, error.detail, error.headers)
+    kind = status.phrase.lower().replace(" ", "_")
+    return problem(status, kind, _expected(request, error), error.headers)
+
+
+def _expected(request: Request, error: HTTPException) -> str:
+    """Returns what the router found wrong, and what it expected."""
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        return f"{request.method} is not a method of this route; its methods: {(error.headers or {}).get('Allow')}"
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        return f"there is no route {request.scope['path']}; /v1/openapi.json lists the routes"
+    return error.detail
 
 
 async def _answer_bad_parameter(_request: Request, error: Exception) -> Response:

@@ -12,6 +12,7 @@ from fusewire_server.inspect.problems import Refused, problem
 LONGEST_TARGET_BYTES = 8 << 10
 LONGEST_HEADERS_BYTES = 16 << 10
 LONGEST_BODY_BYTES = 1 << 20
+_TOO_LARGE = f"the body has more than {LONGEST_BODY_BYTES} bytes"  # the rest is dropped as it comes
 
 
 class RequestBounds:
@@ -39,7 +40,7 @@ def _refusal(scope: Scope) -> Response | None:
         return problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", message)
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     if any(value.isdigit() and int(value) > LONGEST_BODY_BYTES for value in lengths):
-        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", _too_large(), _CLOSE)
+        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", _TOO_LARGE)
     return None
 
 
@@ -52,14 +53,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         received_bytes += len(message.get("body", b""))
         if received_bytes > LONGEST_BODY_BYTES:
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", _too_large(), _CLOSE)
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", _TOO_LARGE)
         return message
 
     return receive_bounded
-
-
-def _too_large() -> str:
-    return f"the body has more than {LONGEST_BODY_BYTES} bytes"
-
-
-_CLOSE = {"Connection": "close"}  # so that the rest of the body is not read
