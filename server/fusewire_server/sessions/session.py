@@ -41,6 +41,9 @@ from fusewire_server.sessions.answers import Answers
 MOST_WRITES = 4096
 
 
+NO_OP = -1  # the op index of a value that no op computes
+
+
 class ValueState(Enum):
     """The states of a value.
 
@@ -68,6 +71,8 @@ class Value:
         "fetches",
         "handle",
         "is_named",
+        "made_at_ns",
+        "op_index",
         "readers",
         "size_bytes",
         "spec",
@@ -75,9 +80,11 @@ class Value:
         "waiting",
     )
 
-    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+    def __init__(self, handle: int, spec: Spec, state: ValueState, made_at_ns: int = 0, op_index: int = NO_OP) -> None:
         self.handle = handle
         self.spec = spec
+        self.made_at_ns = made_at_ns  # when the entry came that declares it
+        self.op_index = op_index  # of the op that computes it, in its segment
         self.size_bytes = spec.size_bytes
         self.state = state
         self.is_named = True  # whether the client still holds the handle
@@ -199,7 +206,7 @@ class Session:
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
     heard_at_ns: int = 0
-    is_dismissed: bool = False  # whether its stream is to end it, because the server drains
+    dismissal: CaseError | None = None  # the reason for which its stream is to end it
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

@@ -157,8 +157,8 @@ class SessionStream:
                 await self._send(frame)
             if not self._is_current:
                 return
-            if self._session.is_dismissed and self._goodbye is None:
-                self._end(CaseError("draining", "the server is shutting down"))
+            if self._session.dismissal is not None and self._goodbye is None:
+                self._end(self._session.dismissal)
             elif self._engine.is_draining and not self._has_told_draining:
                 self._has_told_draining = True
                 await self._send(self._notice())

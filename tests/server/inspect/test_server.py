@@ -17,7 +17,7 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
-from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
