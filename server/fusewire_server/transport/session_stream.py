@@ -131,7 +131,8 @@ class SessionStream:
 
     def _wake(self) -> None:
         """Wakes the writer only if it may have something to write. A turn of the writer delays the device thread."""
-        if self._owes_news or self._engine.is_draining or not self._is_current:
+        is_ending = self._engine.is_draining or self._session.dismissal is not None
+        if is_ending or self._owes_news or not self._is_current:
             self._owed.set()
 
     @property

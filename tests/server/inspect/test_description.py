@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import schemathesis
@@ -25,10 +26,10 @@ _DESCRIPTION = _SCHEMA.raw_schema
 class _Token:
     """Sends the token with each request, except where the absence of a token is tested."""
 
-    def get(self, case: schemathesis.Case, context: object) -> dict[str, str]:
+    def get(self, case: schemathesis.Case[Any], context: object) -> dict[str, str]:
         return _BEARER
 
-    def set(self, case: schemathesis.Case, data: dict[str, str], context: object) -> None:
+    def set(self, case: schemathesis.Case[Any], data: dict[str, str], context: object) -> None:
         case.headers.update(data)
 
 
@@ -41,7 +42,7 @@ class _Token:
     suppress_health_check=list(HealthCheck),
     database=None,
 )
-def test_every_operation_does_what_its_description_says(case: schemathesis.Case) -> None:
+def test_every_operation_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
     case.call_and_validate()
 
 

@@ -63,9 +63,9 @@ async def drained(peer: Peer, here: Server) -> None:
     await first_frame(peer, hello())
 
 
-async def ended_by_operator(_peer: Peer, here: Server) -> None:
+async def ended_by_operator(peer: Peer, here: Server) -> None:
     reason = CaseError("ended_by_operator", "an operator ended this session")
-    here.engine.dismiss([list(here.engine.sessions.values())[-1]], reason)
+    here.engine.dismiss([here.engine.sessions[peer.session_id]], reason)
 
 
 ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
