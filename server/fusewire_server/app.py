@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from fusewire_server.access.certificates import CertificateFiles, server_credent
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config.config import Config, Listen, plain_value_of
+from fusewire_server.config.config import Config, Listen, Loaded, plain_value_of
+from fusewire_server.config.reload import reload
 from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
@@ -37,10 +38,12 @@ from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.control import EngineControl
 from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.publisher import Publisher
+from fusewire_server.inspect.refusals import CountedRefusals, RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from fusewire_server.inspect.views import SettingView
 from fusewire_server.planning.planner import Planner
+from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
 from fusewire_server.transport.service import SERVICE, FusewireService
 
@@ -60,27 +63,38 @@ IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this 
 SWITCH_INTERVAL_S = 0.0001
 
 
-def run(config: Config, origins: Mapping[str, str]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
+def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to.
+
+    On SIGHUP it takes over the settings that `load_again` returns and that may change in service.
+    """
+    config = loaded.config
     configure_logs(config.log.level, config.log.style)
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()
     keep_freed_memory()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(config, origins, garbage).serve())
+        return runner.run(_Process(loaded, load_again, garbage).serve())
 
 
 class _Process:
     """One server process: everything in it, in the order in which it starts."""
 
-    def __init__(self, config: Config, origins: Mapping[str, str], garbage: GarbageCollector) -> None:
-        self._config = config
-        self._origins = origins
+    def __init__(self, loaded: Loaded, load_again: Callable[[], Loaded], garbage: GarbageCollector) -> None:
+        config = loaded.config
+        self._loaded = loaded
+        self._load_again = load_again
+        self._setting_views = _setting_views(loaded)
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
         self._hurry = asyncio.Event()
+        self._inspection_refusals = RefusalCounts()
+
+    @property
+    def _config(self) -> Config:
+        return self._loaded.config
 
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
@@ -91,7 +105,7 @@ class _Process:
         engine = Engine(self._config, device, planner)
         engine.on_broken = self._end_broken
         engine.start()
-        publisher = Publisher(engine, installed_version())
+        publisher = Publisher(engine, installed_version(), self._inspection_refusals)
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
@@ -100,6 +114,7 @@ class _Process:
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
+        loop.add_signal_handler(signal.SIGHUP, self._reload, engine)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
         await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
@@ -128,15 +143,11 @@ class _Process:
         control = EngineControl(engine, LoopThread(call_on_loop), lambda: self._end(0))
         snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
         is_local = listen.http.is_loopback()
-        app = create_app(snapshots, self._authenticator, control, settings=self._settings, is_local=is_local)
-        inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
+        app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
+        counted = CountedRefusals(app, self._inspection_refusals)
+        inspection = InspectionServer(counted, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
         return inspection
-
-    def _settings(self) -> dict[str, SettingView]:
-        """Runs on the inspection thread."""
-        config, origins = self._config, self._origins
-        return {name: SettingView(value=plain_value_of(config, name), origin=origins[name]) for name in origins}
 
     def _announce(self, backend: str, detail: str, grpc_port: int, http_port: int) -> None:
         """The one line on standard output, for people and for whoever started this process."""
@@ -150,6 +161,21 @@ class _Process:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
+    def _reload(self, engine: Engine) -> None:
+        """Loads the settings again. If they are wrong, all old settings stay in force."""
+        try:
+            self._loaded, applied, needs_restart = reload(self._loaded, self._load_again())
+        except ConfigurationError as error:
+            log.error("the settings stay as they are, because they cannot be loaded: %s", error)  # noqa: TRY400 - no bug
+            return
+        if {"log.level", "log.style"}.intersection(applied):
+            configure_logs(self._config.log.level, self._config.log.style)
+        engine.reconfigure(self._config)
+        self._setting_views.update(_setting_views(self._loaded))  # inspection's thread reads it; no key is new
+        log.info("the settings were loaded again; changed: %s", ", ".join(applied) or "none")
+        if needs_restart:
+            log.warning("these changed settings need a restart: %s", ", ".join(needs_restart))
+
     def _end(self, status: int) -> None:
         """Begins to end the process. The second call ends it now."""
         if self._ended.done():
@@ -162,6 +188,13 @@ class _Process:
         log.critical("the process ends: %r", error, exc_info=error)
         self._end(1)
         self._hurry.set()
+
+
+def _setting_views(loaded: Loaded) -> dict[str, SettingView]:
+    return {
+        name: SettingView(value=plain_value_of(loaded.config, name), origin=origin)
+        for name, origin in loaded.origins.items()
+    }
 
 
 async def drain(
@@ -194,7 +227,8 @@ class Serving(NamedTuple):
 async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
-    server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
+    interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
+    server = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)

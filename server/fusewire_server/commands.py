@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 DONE, FAILED, USAGE = 0, 1, 2
 
+_SERVE = "Run a server until SIGTERM or SIGINT. SIGHUP loads the settings again."
 _HEALTHCHECK = "Ask the server with these settings on this machine for /livez: exit with 0 if it answers, else with 1."
 
 # The sections whose settings have flags; the others are set in a file or in the environment.
@@ -49,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def register(commands: Commands) -> None:
     """Adds the server's commands to a parser's."""
-    serve = commands.add_parser("serve", help="run a server", description="Run a server until SIGTERM or SIGINT.")
+    serve = commands.add_parser("serve", help="run a server", description=_SERVE)
     _add_settings(serve)
     serve.add_argument("--until-stdin-ends", action="store_true", help="end when standard input does, as well")
     serve.set_defaults(run=_serve)
@@ -113,7 +114,7 @@ def _loaded(parsed: argparse.Namespace) -> Loaded:
 
 
 def _serve(parsed: argparse.Namespace) -> int:
-    config, origins = _loaded(parsed)
+    loaded = _loaded(parsed)
     if parsed.until_stdin_ends:
         end_with_stdin()
     # The planner is started by fork and exec, where gRPC's own handlers would wait for its threads for ever.
@@ -126,7 +127,7 @@ def _serve(parsed: argparse.Namespace) -> int:
             raise
         print(f"fusewire serve needs {missing.name}: pip install 'fusewire[server]'", file=sys.stderr)
         return FAILED
-    return run(config, origins)
+    return run(loaded, lambda: _loaded(parsed))
 
 
 def _check_health(parsed: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ class Submissions:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
-            self._counters.coalesced(len(batch.rows), batch.ready_sessions)
+            self._counters.coalesced(len(batch.rows), batch.ready_sessions, batch.ended_by.value)
             self._submit_batch(batch)
 
     def update(self, session: Session) -> None:

@@ -7,7 +7,7 @@ or it refuses with a problem (RFC 9457).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from fastapi import Depends, FastAPI
 
@@ -32,12 +32,12 @@ def create_app(
     authenticator: Authenticator | None,
     control: Control,
     *,
-    settings: Callable[[], Mapping[str, SettingView]] = dict,
+    settings: Mapping[str, SettingView] | None = None,
     is_local: bool = False,
 ) -> FastAPI:
     """Returns the application. Without an authenticator the application serves everybody who can connect.
 
-    `settings` returns the present settings. `is_local` says that the application listens on a loopback address only.
+    `settings` are read at each request. `is_local` says that the application listens on a loopback address only.
     """
     app = FastAPI(
         dependencies=[*([Depends(refuse_foreign_names)] if is_local else []), Depends(token_check(authenticator))],
@@ -49,7 +49,7 @@ def create_app(
     app.state.snapshots = snapshots
     app.add_middleware(BodyLimit)
     app.include_router(health_routes(snapshots, authenticator))
-    app.include_router(server_routes(control, settings))
+    app.include_router(server_routes(control, settings or {}))
     app.include_router(session_routes(control))
     app.include_router(tenant_routes())
     app.include_router(program_routes())

@@ -8,7 +8,7 @@ import ssl
 import threading
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fusewire_protos.address import Address
@@ -52,7 +52,7 @@ class InspectionServer:
     One thread calls `start` once, and then `stop` once.
     """
 
-    def __init__(self, app: FastAPI, bound: socket.socket, *, certificate: CertificateFiles | None = None) -> None:
+    def __init__(self, app: ASGIApp, bound: socket.socket, *, certificate: CertificateFiles | None = None) -> None:
         """With a certificate the server speaks TLS only."""
         self._socket = bound
         self._server = _AnnouncedServer(_uvicorn_config(app, certificate))
@@ -205,7 +205,7 @@ class _BoundedProtocol(H11Protocol):
         return not self._has_asked or self.cycle.response_complete
 
 
-def _uvicorn_config(app: FastAPI, certificate: CertificateFiles | None) -> uvicorn.Config:
+def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvicorn.Config:
     config = _Config(
         app,
         loop="asyncio",

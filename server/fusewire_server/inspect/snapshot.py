@@ -96,11 +96,41 @@ class Coalescing:
 
 
 @dataclass(frozen=True)
+class SessionTotals:
+    """The sessions that have been opened, resumed and ended; those that have ended by reason.
+
+    A reason is the name of a failure, or `goodbye` (the client has ended it), `grace_passed` (its connection broke and
+    the client did not come back in time), `replaced` (it was detached, and a new session needed its place) or `server`.
+    """
+
+    opened: int = 0
+    resumed: int = 0
+    ended: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ProgramCache:
+    """Programs that came: `hits` were known. `evictions` counts programs that were dropped to make room."""
+
+    hits: int = 0
+    misses: int = 0
+    evictions: int = 0
+
+
+@dataclass(frozen=True)
 class Totals:
     """The server's work. `failures` counts failures by the name of their case.
 
     `segments` counts all segments that came. `rows` counts the segments that the device has completed, failed segments
     included. `tier0_launches` are those of `launches` that ran one op.
+
+    `credit_used_up` counts segments and uploads after which their session had no credit for another one like them. The
+    client then waits until the device completes some of its work; only the client knows whether it had more to send.
+
+    `batches` counts batches of rows by why they have no more rows: `alone` (no other session had a row of the program),
+    `everybody` (all ready sessions joined), `lane` (others were ready in another lane), or the limit `rows`, `memory`
+    or `time`. `refusals` counts refused calls by door and case. The doors are `token` (any call without a valid token),
+    `session` (at the hello), `transfer` (uploads and downloads) and `inspection` (HTTP requests).
     """
 
     ops: int = 0
@@ -112,6 +142,11 @@ class Totals:
     received_bytes: int = 0
     sent_bytes: int = 0
     coalescing: Coalescing = Coalescing()
+    sessions: SessionTotals = SessionTotals()
+    credit_used_up: int = 0
+    program_cache: ProgramCache = ProgramCache()
+    batches: Mapping[str, int] = field(default_factory=dict)
+    refusals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     compilation: Compilation = Compilation()
 
@@ -125,6 +160,32 @@ class Memory:
     pool_bytes: int = 0
     donations: int = 0
     donated_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Rows that wait. `ready` rows could run; `held_back` rows wait for uploads, or for results of such rows.
+
+    `oldest_s` is the age of the oldest row that is the next of its session.
+    """
+
+    ready: int = 0
+    held_back: int = 0
+    oldest_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class SessionBytes:
+    """Bytes of all sessions.
+
+    `live` are their values. `in_flight` are results and inline uploads for which credit is taken. `unread` are results
+    on the host that clients have not taken. `uploading` is host memory of uploads that are arriving or not yet written.
+    """
+
+    live: int = 0
+    in_flight: int = 0
+    unread: int = 0
+    uploading: int = 0
 
 
 @dataclass(frozen=True)
@@ -150,7 +211,11 @@ class Stats:
     trouble: str = ""  # why the machine cannot compile programs now, such as a full disk
     is_held: bool = False
     sessions: int = 0
+    sessions_without_credit: int = 0  # they have used up their credit now
     programs: int = 0
+    program_bytes: int = 0  # host memory of all known programs
+    queue: Queue = Queue()
+    session_bytes: SessionBytes = SessionBytes()
     totals: Totals = Totals()
     phases: Phases = Phases()
     memory: Memory = Memory()

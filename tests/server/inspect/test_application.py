@@ -186,7 +186,7 @@ def test_tenants_are_told_with_the_sums_of_their_sessions(client: Client) -> Non
 
 def test_settings_are_told_with_their_origins() -> None:
     settings = {"limits.sessions": SettingView(value=8, origin="flag --sessions")}
-    app = create_app(FixedSnapshots(), None, RememberingControl(), settings=lambda: settings)
+    app = create_app(FixedSnapshots(), None, RememberingControl(), settings=settings)
     assert Client(app).get("/v1/config").json() == {
         "settings": {"limits.sessions": {"value": 8, "origin": "flag --sessions"}}
     }

@@ -49,6 +49,13 @@ def test_equal_bytes_are_one_entry() -> None:
     assert programs.intern(raw(1), is_fragment=False) is not programs.intern(raw(0), is_fragment=False)
 
 
+def test_known_new_and_dropped_programs_are_counted() -> None:
+    programs = table(programs=2)
+    for index in (0, 0, 1, 2):
+        programs.intern(raw(index), is_fragment=False)
+    assert (programs.hits, programs.misses, programs.evictions) == (1, 3, 1)
+
+
 def test_bad_bytes_leave_no_entry() -> None:
     programs = table()
     with pytest.raises(CaseError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
@@ -18,8 +18,8 @@ from fusewire_server.inspect.snapshot import Stats
 from fusewire_server.inspect.views import Drain, LogLevel, Settings, SettingView
 
 
-def server_routes(control: Control, settings: Callable[[], Mapping[str, SettingView]]) -> APIRouter:
-    """Returns the routes. `settings` returns the present settings by `section.key`."""
+def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIRouter:
+    """Returns the routes. `settings` has the present settings by `section.key`."""
     router = APIRouter(tags=["server"], responses=responses())
 
     @router.get("/v1/stats")
@@ -38,7 +38,7 @@ def server_routes(control: Control, settings: Callable[[], Mapping[str, SettingV
     @router.get("/v1/config", response_model=Settings)
     async def config(request: Request) -> Response:
         """Every setting, its value and its origin."""
-        return with_etag(request, Settings(settings=settings()))
+        return with_etag(request, Settings(settings=settings))
 
     @router.get("/v1/log")
     async def log() -> LogLevel:
