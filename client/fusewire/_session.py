@@ -127,6 +127,14 @@ class Session:
         self.check_open()
         self._sender.give_up()
 
+    def line_of(self, handle: int) -> str:
+        """Returns the line of your code that recorded the op with this result, such as "recorded at loop.py:12".
+
+        The handle is base + op, as inspection tells both of a slow segment or an array. Returns an empty text if the
+        line is not known. Lines are known only with `connect(debug=True)`.
+        """
+        return self._thread_recorders.source_line(handle)
+
     async def ready(self) -> None:
         """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""
         waiter: Future[None] = Future()
@@ -157,14 +165,6 @@ class Session:
     def id(self) -> str:
         """The part of the session's id that inspection shows: 12 hexadecimal digits."""
         return self._state.stream.session_id.hex()[:_SHOWN_ID_DIGITS]
-
-    def source_line(self, base: int, op: int | None = None) -> str:
-        """Returns the line of your code that recorded an op, as text such as "recorded at train.py:12".
-
-        `base` and `op` are those of an array or a slow submission in the server's inspection. Without `op` the line is
-        that of the first op of the segment. The text is empty if the session does not debug or the line is forgotten.
-        """
-        return self._thread_recorders.source_line(base + (op or 0))
 
     @property
     def is_open(self) -> bool:

@@ -65,7 +65,8 @@ class Service:
 
     def sessions(self) -> list[dict[str, Any]]:
         """Returns all sessions, not older than the call."""
-        return self._listed("sessions")
+        sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
+        return sessions
 
     def count(self) -> Count:
         stats = self.stats()
@@ -75,7 +76,7 @@ class Service:
 
     def programs(self) -> dict[str, Program]:
         """Returns all programs by digest, not older than the call."""
-        return {told["digest"]: _program(told) for told in self._listed("programs")}
+        return {told["digest"]: _program(told) for told in self._ask("GET", "/v1/programs")["programs"]}
 
     def is_planning(self) -> bool:
         """Returns whether any program is being planned or its plan is being loaded, not older than the call."""
@@ -117,15 +118,6 @@ class Service:
             act()
             after = self.programs()
             planned_share, before = _planned_share(before, after), after
-
-    def _listed(self, name: str) -> list[dict[str, Any]]:
-        """Returns all items of a list that comes in pages."""
-        page = self._ask("GET", f"/v1/{name}")
-        listed: list[dict[str, Any]] = page[name]
-        while page["next"] is not None:
-            page = self._ask("GET", f"/v1/{name}?after={page['next']}")
-            listed += page[name]
-        return listed
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
         connection = self._connection()

@@ -256,16 +256,6 @@ def test_with_debug_every_ops_own_line_is_told() -> None:
         z.numpy()
 
 
-def test_with_debug_a_session_tells_the_line_of_an_op_that_inspection_names() -> None:
-    session = connect(debug=True).session
-    y = session.array(H) + 1
-    z = y * 2
-    line = users_line() - 1
-    assert session.source_line(y._handle, 1).endswith(f"test_session.py:{line}")
-    assert session.source_line(z._handle).endswith(f"test_session.py:{line}")
-    assert session.source_line(1) == ""
-
-
 @pytest.mark.parametrize("function", [fw.sum, fw.tanh, fw.ravel, fw.Array.mean], ids=lambda function: function.__name__)
 def test_an_op_that_a_function_records_is_told_with_the_users_line(function: Callable[[fw.Array], fw.Array]) -> None:
     peer = connect(debug=True)

@@ -11,7 +11,6 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import fusewire as fw
 from fusewire.testing import serve_subprocess
@@ -48,7 +47,8 @@ class Service:
         return told
 
     def sessions(self) -> list[dict[str, Any]]:
-        return self._listed("sessions")
+        told: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
+        return told
 
     def program(self, digest: str) -> dict[str, Any]:
         """A program and its plan."""
@@ -56,7 +56,7 @@ class Service:
 
     def programs(self) -> dict[str, dict[str, Any]]:
         """What is told of each program, by digest."""
-        return {told["digest"]: told for told in self._listed("programs")}
+        return {told["digest"]: told for told in self._ask("GET", "/v1/programs")["programs"]}
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -95,15 +95,6 @@ class Service:
         self.wait_until_told()
         self.wait_until(lambda: self.stats()["sessions"] == 0, "the end of all sessions")
         self.wait_until(lambda: self.stats()["memory"]["live_bytes"] == 0, "the return of all memory")
-
-    def _listed(self, name: str) -> list[dict[str, Any]]:
-        """All items of a list that comes in pages."""
-        page = self._ask("GET", f"/v1/{name}")
-        listed: list[dict[str, Any]] = page[name]
-        while page["next"] is not None:
-            page = self._ask("GET", f"/v1/{name}?after={quote(page['next'])}")
-            listed += page[name]
-        return listed
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
         connection = HTTPConnection(self._http, timeout=_DEADLINE_S)

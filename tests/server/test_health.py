@@ -9,10 +9,10 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 import fusewire as fw
 from fusewire_server.app import drain
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.routes.application import create_app
 from fusewire_server.sessions.session import SessionState
-from tests.server.inspect.examples import Client, FixedSnapshots, sources
+from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
 from tests.server.wire import Server, hello, server, services
 from tests.server.world import DEADLINE_S, run, until
 
@@ -105,7 +105,7 @@ def test_a_server_that_drains_says_so_to_all_who_ask() -> None:
             for name in ("", "fusewire.v1.Fusewire"):
                 answer = await stub.Check(health_pb2.HealthCheckRequest(service=name))
                 assert answer.status == health_pb2.HealthCheckResponse.NOT_SERVING
-            app = create_app(sources(FixedSnapshots(publisher.snapshot)), None)
+            app = create_app(FixedSnapshots(publisher.snapshot), None, RememberingControl())
             answered = await asyncio.to_thread(Client(app).get, "/readyz")
             assert (answered.status_code, answered.text) == (503, "draining")
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 
-from fusewire_kernels.devices.base import Device, LoadedPlan
+from fusewire_kernels.devices.base import Device
 from fusewire_protos.errors import BY_NAME
 from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
@@ -20,9 +19,9 @@ from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSubmission
+from fusewire_server.programs.slow_log import SLOW_NS, SlowLog, SlowSegment
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
-from fusewire_server.scheduling.lanes import Lanes
+from fusewire_server.scheduling.lanes import Lanes, Told
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import drop_row, fail_row, poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
@@ -54,8 +53,8 @@ class Submissions:
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
+        self.slow_log = SlowLog()
         self.is_held = False  # whether submissions are held back
-        self.slow_log: deque[SlowSubmission] = deque(maxlen=MOST_KEPT)  # the oldest first
 
     def submit(self) -> None:
         """Submits rows as long as rows wait and the device takes more submissions."""
@@ -63,12 +62,8 @@ class Submissions:
             batch = self._coalescer.next_batch(self.lanes.open_to, self._rows_that_fit)
             if batch is None:
                 return
-            self._counters.coalesced(len(batch.rows), batch.ready_sessions)
+            self._counters.coalesced(len(batch.rows), batch.ready_sessions, batch.ended_by.value)
             self._submit_batch(batch)
-
-    def used_ns(self, tenant: str) -> int:
-        """Returns the device time by which the turns of a tenant are decided."""
-        return self._coalescer.used_ns(tenant)
 
     def update(self, session: Session) -> None:
         """Notes that a session's queue has changed."""
@@ -84,7 +79,8 @@ class Submissions:
 
     def finish(self, ran: Ran) -> None:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
-        batch, loaded, _ = self.lanes.complete(ran.number)
+        told = self.lanes.complete(ran.number)
+        batch, loaded = told.batch, told.loaded
         row_ns = ran.device_ns // len(batch.rows)
         # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
         if loaded is batch.entry.loaded and not ran.failed:
@@ -93,28 +89,27 @@ class Submissions:
         self._counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
+        now_ns = time.monotonic_ns()
         for row in batch.rows:
             row.session.complete(row.entry.amount)
             row.session.device_ns += row_ns
             self._wake(row.session)
+            if now_ns - row.queued_at_ns >= SLOW_NS:
+                self._note_slow(row, told, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
-        if ran.device_ns >= SLOW_NS:
-            self._note_slow(batch, loaded, ran.device_ns)
 
-    def _note_slow(self, batch: Batch, loaded: LoadedPlan | None, device_ns: int) -> None:
-        row, program = min(batch.rows, key=lambda row: row.queued_at_ns), batch.entry.program
-        self.slow_log.append(
-            SlowSubmission(
+    def _note_slow(self, row: Row, told: Told, device_ns: int, now_ns: int) -> None:
+        self.slow_log.add(
+            SlowSegment(
                 ended_at_s=time.time(),
                 session_id=row.session.session_id,
-                digest=batch.entry.digest,
+                digest=row.entry.digest,
                 base=row.base,
-                op=0 if program.op_count == 1 else None,
-                tier=0 if loaded is None else 1,
-                rows=len(batch.rows),
-                ops=program.op_count * len(batch.rows),
-                total_ns=time.monotonic_ns() - row.queued_at_ns,
+                ops=row.entry.program.op_count,
+                rows=len(told.batch.rows),
+                total_ns=now_ns - row.queued_at_ns,
+                queue_ns=told.at_ns - row.queued_at_ns,
                 device_ns=device_ns,
             )
         )
@@ -161,8 +156,8 @@ class Submissions:
 
     def _order_run(self, batch: Batch, effects: Effects) -> None:
         entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
-        number = self.lanes.tell(batch, loaded)
         now_ns = time.monotonic_ns()
+        number = self.lanes.tell(batch, loaded, now_ns)
         for row in rows:
             self._counters.queue.add(now_ns - row.queued_at_ns)
         may_donate = self._settings.donation

@@ -63,16 +63,6 @@ def configure_logs(level: str, style: str, stream: TextIO = sys.stderr) -> None:
     handler.addFilter(RateLimit())
     root = logging.getLogger()
     root.handlers = [handler]
-    set_log_level(level)
+    root.setLevel(level.upper())
     for name in _QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
-
-
-def log_level() -> str:
-    """Returns the least level of records that are written: debug, info, warning or error."""
-    return logging.getLevelName(logging.getLogger().level).lower()
-
-
-def set_log_level(level: str) -> None:
-    """Writes records of this level and above from now on. May be called on any thread."""
-    logging.getLogger().setLevel(level.upper())

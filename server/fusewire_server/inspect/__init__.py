@@ -1,1 +1,1 @@
-"""Inspection over HTTP: snapshots, questions, metrics."""
+"""Inspection over HTTP: snapshots and the application."""

@@ -1,43 +1,97 @@
-"""Operates the server for the inspection thread: passes operations to the loop thread."""
+"""What the routes ask of the engine beside snapshots, and the operations that they order."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
-from fusewire_server.host.logs import log_level, set_log_level
-from fusewire_server.inspect.questions import sessions_shown_as
+from fusewire_server.inspect import live_views
+from fusewire_server.inspect.live_views import Arrays
+from fusewire_server.inspect.loop_thread import LoopThread
+from fusewire_server.inspect.views import PoolView, QueueView, SlowSegmentView
+
+
+class Control(Protocol):
+    """Questions to the server and operations on it. Questions raise LoopBusy if the server is too busy to answer."""
+
+    def hold(self) -> None:
+        """Stops new submissions. Submissions that have begun go on, and sessions stay open."""
+
+    def release(self) -> None:
+        """Lets the device take submissions again."""
+
+    def drain(self) -> None:
+        """Lets sessions finish their work, and ends the server. The second call ends it at once."""
+
+    async def end_session(self, session: str) -> bool:
+        """Ends a session, given its shown id. Returns False if there is none."""
+
+    def log_level(self) -> str:
+        """Returns the level of the log: debug, info, warning or error."""
+
+    def set_log_level(self, level: str) -> None:
+        """Sets the level of the log until the server ends."""
+
+    async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
+        """Returns the arrays of a session with handles above `after`; None if there is no such session."""
+
+    async def pool(self) -> PoolView:
+        """Returns the memory of the device."""
+
+    async def queue(self) -> QueueView:
+        """Returns the rows that wait."""
+
+    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
+        """Returns the newest slow segments."""
 
 
 class EngineControl:
-    """Operates one engine. Each method returns at once, and may be called on any thread.
+    """The control of an engine that a loop thread owns. `drain` ends the process; it runs on the loop thread."""
 
-    `call_soon` passes a function to the loop thread. `drain` begins to end the server; the second call ends it at once.
-    """
-
-    def __init__(
-        self, engine: Engine, drain: Callable[[], None], call_soon: Callable[[Callable[[], None]], object]
-    ) -> None:
+    def __init__(self, engine: Engine, loop_thread: LoopThread, drain: Callable[[], None]) -> None:
         self._engine = engine
+        self._loop_thread = loop_thread
         self._drain = drain
-        self._call_soon = call_soon
 
     def hold(self) -> None:
-        self._call_soon(self._engine.hold)
+        self._loop_thread.tell(self._engine.hold)
 
     def release(self) -> None:
-        self._call_soon(self._engine.unhold)
+        self._loop_thread.tell(self._engine.unhold)
 
     def drain(self) -> None:
-        self._call_soon(self._drain)
+        self._loop_thread.tell(self._drain)
 
-    def end_session(self, session: str) -> None:
-        reason = CaseError("ended_by_operator", "an operator ended the session")
-        self._call_soon(lambda: self._engine.dismiss(sessions_shown_as(self._engine, session), reason))
+    async def end_session(self, session: str) -> bool:
+        return await self._loop_thread.ask(lambda: self._end_session(session))
 
     def log_level(self) -> str:
-        return log_level()
+        return logging.getLevelName(logging.getLogger().level).lower()
 
     def set_log_level(self, level: str) -> None:
-        set_log_level(level)
+        logging.getLogger().setLevel(level.upper())
+
+    async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
+        return await self._loop_thread.ask(
+            lambda: live_views.arrays_of(self._engine, session, after=after, limit=limit)
+        )
+
+    async def pool(self) -> PoolView:
+        return await self._loop_thread.ask(lambda: live_views.pool_of(self._engine))
+
+    async def queue(self) -> QueueView:
+        return await self._loop_thread.ask(lambda: live_views.queue_of(self._engine))
+
+    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
+        return await self._loop_thread.ask(lambda: live_views.slow_segments_of(self._engine, limit))
+
+    def _end_session(self, shown: str) -> bool:
+        session = live_views.session_of(self._engine, shown)
+        if session is None:
+            return False
+        reason = CaseError("ended_by_operator", "an operator of the server ended this session")
+        self._engine.dismiss([session], reason)
+        return True

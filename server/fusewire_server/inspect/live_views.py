@@ -1,149 +1,131 @@
-"""Defines the answers about tables that no snapshot holds, because these are large. Plain data."""
+"""Describes what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
+
+Each function does bounded work: it visits the tables that it describes once, and describes at most `limit` entries.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from heapq import nsmallest
+from itertools import islice
+from typing import NamedTuple
 
-from fusewire_server.inspect.described import Described
+from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.views import (
+    ArrayView,
+    PoolView,
+    QueuedProgram,
+    QueuedTenant,
+    QueueView,
+    SlowSegmentView,
+)
+from fusewire_server.programs.slow_log import SlowSegment
+from fusewire_server.sessions.session import NO_OP, Session, Value
 
-
-@dataclass(frozen=True)
-class ArrayView(Described):
-    """One array of a session."""
-
-    handle: int
-    """Number of the array in its session."""
-    dtype: str
-    """Type of the elements."""
-    shape: tuple[int, ...]
-    """Number of elements along each axis."""
-    bytes: int
-    """Size of the elements in bytes."""
-    age_s: float
-    """Time in s since the server heard of the array."""
-    base: int
-    """Handle of op 0 of the segment that computes the array. For an upload: the array's own handle."""
-    op: int | None
-    """Index in its segment of the op that computes the array. For an upload: null."""
-    state: str
-    """awaited: not yet on the way to the device; issued: in a queue; ready: the device has been told; or failed."""
+_MOST_LISTED = 1000  # programs and tenants of the queue
 
 
-@dataclass(frozen=True)
-class ArrayPage(Described):
-    """Some arrays of a session, in the order of their handles."""
+class Arrays(NamedTuple):
+    """A page of arrays. `following` is the handle after which the next page begins, or None."""
 
     arrays: tuple[ArrayView, ...]
-    """The arrays."""
-    next: int | None
-    """Pass it as `after` to get the next page. Null on the last page."""
+    following: int | None
 
 
-@dataclass(frozen=True)
-class BlockView(Described):
-    """The blocks of one size in the device's memory pool."""
-
-    size_bytes: int
-    """Size of each block in bytes."""
-    free: int
-    """Number of blocks kept for later allocations."""
-    live: int
-    """Number of blocks in use."""
+def session_of(engine: Engine, shown: str) -> Session | None:
+    """Returns the session with this shown id, or None."""
+    for session_id, session in engine.sessions.items():
+        if shown_id(session_id) == shown:
+            return session
+    return None
 
 
-@dataclass(frozen=True)
-class PoolView(Described):
-    """The memory of the device."""
-
-    live_bytes: int
-    """Bytes of all values now."""
-    peak_bytes: int
-    """Most bytes of all values at once since the start."""
-    pool_bytes: int
-    """Free bytes that the pool keeps for later allocations."""
-    free_bytes: int
-    """Bytes of the device's memory that no value takes, those of the pool included."""
-    blocks: tuple[BlockView, ...]
-    """Blocks by size, ascending. Empty on CUDA, whose pool does not tell sizes."""
+def arrays_of(engine: Engine, shown: str, *, after: int, limit: int) -> Arrays | None:
+    """Describes the `limit` arrays of a session with the smallest handles above `after`. None: no such session."""
+    session = session_of(engine, shown)
+    if session is None:
+        return None
+    now_ns = time.monotonic_ns()
+    handles = nsmallest(limit + 1, (handle for handle in session.values if handle > after))
+    shown_handles = handles[:limit]
+    return Arrays(
+        tuple(_array_view(session.values[handle], now_ns) for handle in shown_handles),
+        shown_handles[-1] if len(handles) > limit else None,
+    )
 
 
-@dataclass(frozen=True)
-class QueuedTenant(Described):
-    """The rows of one tenant that wait for the device."""
-
-    tenant: str
-    """Name of the tenant."""
-    rows: int
-    """Number of rows that wait."""
-    device_ns: int
-    """Device time in ns by which turns are decided. The tenant with the least goes next."""
-
-
-@dataclass(frozen=True)
-class QueuedProgram(Described):
-    """The rows of one program that wait for the device."""
-
-    digest: str
-    """Digest of the program."""
-    rows: int
-    """Number of rows that wait."""
+def pool_of(engine: Engine) -> PoolView:
+    """Describes the memory of the device."""
+    memory = engine.memory
+    return PoolView(
+        device_memory_bytes=engine.device.info.memory_bytes,
+        live_bytes=memory.live_bytes,
+        peak_bytes=memory.peak_bytes,
+        pool_bytes=memory.pool_bytes,
+        free_bytes=max(memory.pool_bytes - memory.live_bytes, 0),
+        donations=memory.donations,
+        donated_bytes=memory.donated_bytes,
+    )
 
 
-@dataclass(frozen=True)
-class QueueView(Described):
-    """The rows that wait for the device, without those that wait for uploads."""
-
-    rows: int
-    """Number of rows that wait."""
-    tenants: tuple[QueuedTenant, ...]
-    """Tenants with rows that wait, at most 1000. The tenant whose turn is next comes first."""
-    programs: tuple[QueuedProgram, ...]
-    """Programs with rows that wait, at most 1000. The program with most rows comes first."""
-    orders_in_flight: int
-    """Number of submissions that the device has been told to run and has not completed."""
-
-
-@dataclass(frozen=True)
-class SlowPhases(Described):
-    """Where a slow submission's time went."""
-
-    queue_s: float
-    """Time in s that was not device time: waiting for inputs, kernels, earlier rows, and the report of the end."""
-    device_s: float
-    """Device time in s."""
-
-
-@dataclass(frozen=True)
-class SlowEntry(Described):
-    """A submission that took the device long."""
-
-    at: str
-    """End of the submission, ISO 8601, UTC."""
-    session: str
-    """Shown id of the session whose row came first."""
-    program: str
-    """Digest of the program."""
-    base: int
-    """Handle of op 0 of that row's segment. The client's `Session.source_line(base, op)` names the line of code."""
-    op: int | None
-    """Index of the program's only op. Null if the program has several ops."""
-    tier: int
-    """0 if the program ran op by op, 1 if it ran by its plan."""
-    rows: int
-    """Number of rows of the submission."""
-    ops: int
-    """Number of ops of all rows."""
-    total_s: float
-    """Time in s from the coming of the first row's segment to the end of the submission."""
-    phases: SlowPhases
-    """Parts of `total_s`."""
+def queue_of(engine: Engine) -> QueueView:
+    """Describes the rows that wait for the device, by tenant and by the program that each session runs next."""
+    now_ns = time.monotonic_ns()
+    tenants: Counter[str] = Counter()
+    programs: Counter[bytes] = Counter()
+    held_back, oldest_ns = 0, now_ns
+    for session in engine.sessions.values():
+        held_back += len(session.held_back)
+        if session.queue:
+            first = session.queue[0]
+            tenants[session.tenant] += len(session.queue)
+            programs[first.entry.digest] += 1
+            oldest_ns = min(oldest_ns, first.queued_at_ns)
+    return QueueView(
+        rows=tenants.total(),
+        held_back_rows=held_back,
+        oldest_row_s=(now_ns - oldest_ns) / 1e9,
+        submissions=engine.outstanding_submissions,
+        is_held=engine.is_held,
+        tenants=tuple(QueuedTenant(tenant=tenant, rows=rows) for tenant, rows in tenants.most_common(_MOST_LISTED)),
+        programs=tuple(
+            QueuedProgram(digest=digest.hex(), sessions=sessions)
+            for digest, sessions in programs.most_common(_MOST_LISTED)
+        ),
+    )
 
 
-@dataclass(frozen=True)
-class SlowLog(Described):
-    """The last submissions that took the device long."""
+def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
+    """Describes the newest slow segments."""
+    return tuple(_slow_segment_view(segment) for segment in islice(engine.slow_segments, limit))
 
-    threshold_s: float
-    """Least device time in s of a submission in the log."""
-    entries: tuple[SlowEntry, ...]
-    """The last 128 such submissions, the newest first."""
+
+def _array_view(value: Value, now_ns: int) -> ArrayView:
+    is_computed = value.op_index != NO_OP
+    return ArrayView(
+        handle=value.handle,
+        dtype=value.spec.dtype.name,
+        shape=value.spec.shape,
+        bytes=value.size_bytes,
+        state=value.state.value,
+        age_s=max(now_ns - value.made_at_ns, 0) / 1e9,
+        base=value.handle - value.op_index if is_computed else None,
+        op=value.op_index if is_computed else None,
+    )
+
+
+def _slow_segment_view(segment: SlowSegment) -> SlowSegmentView:
+    return SlowSegmentView(
+        at=datetime.fromtimestamp(segment.ended_at_s, UTC).isoformat(timespec="milliseconds"),
+        session=shown_id(segment.session_id),
+        program=segment.digest.hex(),
+        base=segment.base,
+        ops=segment.ops,
+        rows=segment.rows,
+        total_s=segment.total_ns / 1e9,
+        queue_s=segment.queue_ns / 1e9,
+        device_s=segment.device_ns / 1e9,
+    )

@@ -1,27 +1,41 @@
-"""Defines the entries of the slow log: the last submissions that took the device long. Plain data."""
+"""Keeps the last segments that took long, so that an operator finds what delays clients. Pure."""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import NamedTuple
 
-SLOW_NS = 10_000_000  # the least device time of a submission in the log
+SLOW_NS = 10_000_000
 MOST_KEPT = 128
 
 
-class SlowSubmission(NamedTuple):
-    """A submission that took the device at least `SLOW_NS`.
+class SlowSegment(NamedTuple):
+    """A segment that took at least `SLOW_NS` from its arrival until the device had completed it.
 
-    `session_id` and `base` are those of its row that came first, and `total_ns` is the time from the coming of that row
-    to the end of the submission. `op` is the index of the program's only op, or None if the program has several.
+    `base` is the handle of its op number 0. `queue_ns` passed until the device was told to run it, and `device_ns` is
+    the device time of the submission that it was part of; `rows` counts the rows of that submission.
     """
 
     ended_at_s: float  # Unix time
     session_id: bytes
-    digest: bytes  # of the program
+    digest: bytes
     base: int
-    op: int | None
-    tier: int
+    ops: int
     rows: int
-    ops: int  # of all rows
     total_ns: int
+    queue_ns: int
     device_ns: int
+
+
+class SlowLog:
+    """The newest slow segments. The loop thread owns it."""
+
+    def __init__(self) -> None:
+        self._kept: deque[SlowSegment] = deque(maxlen=MOST_KEPT)
+
+    def add(self, segment: SlowSegment) -> None:
+        self._kept.append(segment)
+
+    def newest_first(self) -> Iterable[SlowSegment]:
+        return reversed(self._kept)

@@ -18,6 +18,7 @@ from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
 from fusewire_protos.errors import CaseError, OutOfMemory
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
+from fusewire_server.config.config import Limits
 from fusewire_server.device.orders import no_room_on_host
 from fusewire_server.engine.engine import Engine
 from fusewire_server.sessions import validation as validate
@@ -40,7 +41,10 @@ class Bulk:
     def __init__(self, engine: Engine, access: Access) -> None:
         self._engine = engine
         self._access = access
-        self._limits = engine.config.limits
+
+    @property
+    def _limits(self) -> Limits:
+        return self._engine.config.limits
 
     async def upload(self, chunks: AsyncIterator[bytes], context: Context) -> pb.UploadReceipt:
         """Receives the bytes of a value that the session's stream has declared or will declare soon."""
@@ -123,6 +127,7 @@ class Bulk:
             raise
 
     async def _fill(self, session: Session, value: Value, chunks: AsyncIterator[bytes], context: Context) -> None:
+        session.uploading_bytes += value.size_bytes
         try:
             staged = await self._gather(chunks, value)
         except OutOfMemory as error:
@@ -138,6 +143,8 @@ class Bulk:
             log.exception("the bytes of an upload could not be received")
             text = f"receiving the bytes failed: {type(error).__name__}"
             await self._fail(session, value, "server_fault", text, context)
+        finally:
+            session.uploading_bytes -= value.size_bytes
         self._engine.uploaded(session, value, staged)
 
     async def _fail(self, session: Session, value: Value, case: str, text: str, context: Context) -> NoReturn:

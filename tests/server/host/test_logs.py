@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fusewire_server.host.logs import RateLimit, configure_logs, log_level, set_log_level
+from fusewire_server.host.logs import RateLimit, configure_logs
 
 
 @pytest.fixture(autouse=True)
@@ -71,11 +71,3 @@ def test_records_that_repeat_are_dropped_and_their_number_is_told() -> None:
     now_s[0] = 10.0
     assert passes("a") == 30
     assert passes("a") is True
-
-
-@pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
-def test_the_level_can_be_changed_and_is_told(level: str) -> None:
-    written("json")
-    set_log_level(level)
-    assert log_level() == level
-    assert logging.getLogger("fusewire.test").isEnabledFor(logging.INFO) == (level in {"debug", "info"})

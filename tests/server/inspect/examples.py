@@ -8,20 +8,67 @@ from dataclasses import replace
 import httpx
 from fastapi import FastAPI
 
-from fusewire_server.inspect.live_views import ArrayPage, PoolView, QueueView, SlowLog
-from fusewire_server.inspect.loop_calls import LoopBusy
-from fusewire_server.inspect.routes import examples
-from fusewire_server.inspect.routes.sources import SettingView, Sources
+from fusewire_server.inspect.live_views import Arrays
+from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshot import (
+    BackendView,
+    Bucket,
     CompiledView,
     GroupView,
+    Histogram,
+    Phases,
+    PhaseTotal,
     ProgramDetail,
     ProgramView,
+    SessionView,
     Snapshot,
     SourceView,
+    Stats,
+    Totals,
+)
+from fusewire_server.inspect.snapshot_reader import StaleSnapshot
+from fusewire_server.inspect.views import (
+    ArrayView,
+    PoolView,
+    QueuedProgram,
+    QueuedTenant,
+    QueueView,
+    SlowSegmentView,
 )
 
-STATS, SESSION = examples.STATS, examples.SESSION
+STATS = Stats(
+    instance="00ff",
+    version="0.1.0",
+    started_at="2030-01-01T00:00:00+00:00",
+    backend=BackendView(name="cpu", device="2 cores", memory_bytes=1 << 30, detail="no GPU here", has_compiler=True),
+    is_ready=True,
+    sessions=1,
+    programs=2,
+    totals=Totals(ops=600, segments=3, rows=3, launches=6, submissions=2, failures={"bad_shape": 1}),
+    phases=Phases(device=PhaseTotal(count=2, total_ns=5_000)),
+    rows_per_launch=Histogram((Bucket(1, 1), Bucket(2, 1)), 3),
+)
+SESSION = SessionView(
+    session="0123456789ab",
+    tenant="lab",
+    peer="127.0.0.1:50000",
+    client="fusewire 0.1.0",
+    protocol_version=1,
+    epoch=1,
+    state="open",
+    ops=600,
+    segments=3,
+    received_bytes=900,
+    sent_bytes=80,
+    in_flight_ops=200,
+    in_flight_bytes=1024,
+    in_flight_segments=1,
+    live_handles=4,
+    live_bytes=4096,
+    unread_bytes=0,
+    device_ns=5_000,
+    idle_s=0.25,
+)
 
 
 def program(digest: str, *, tier: int) -> ProgramView:
@@ -66,16 +113,81 @@ class FixedSnapshots:
 
     async def fresh(self) -> Snapshot:
         if self._is_busy:
-            raise LoopBusy("busy")
+            raise StaleSnapshot("busy")
         return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 
-class RememberingControl:
-    """Notes what it was told."""
+ARRAY = ArrayView(handle=7, dtype="float32", shape=(2, 3), bytes=24, state="ready", age_s=0.5, base=4, op=3)
+POOL = PoolView(
+    device_memory_bytes=1 << 30,
+    live_bytes=4096,
+    peak_bytes=8192,
+    pool_bytes=16384,
+    free_bytes=12288,
+    donations=1,
+    donated_bytes=64,
+)
+QUEUE = QueueView(
+    rows=2,
+    held_back_rows=0,
+    oldest_row_s=0.01,
+    submissions=1,
+    is_held=False,
+    tenants=(QueuedTenant(tenant="lab", rows=2),),
+    programs=(QueuedProgram(digest="aa", sessions=1),),
+)
+SLOW_SEGMENT = SlowSegmentView(
+    at="2030-01-01T00:00:00.000+00:00",
+    session="0123456789ab",
+    program="aa",
+    base=100,
+    ops=200,
+    rows=1,
+    total_s=0.02,
+    queue_s=0.01,
+    device_s=0.005,
+)
 
-    def __init__(self) -> None:
+
+class RememberingControl:
+    """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
+
+    def __init__(self, *, is_busy: bool = False) -> None:
         self.told: list[str] = []
-        self._log_level = "info"
+        self._is_busy = is_busy
+
+    async def end_session(self, session: str) -> bool:
+        self._answer()
+        self.told.append(f"end {session}")
+        return session == SESSION.session
+
+    def log_level(self) -> str:
+        return "info"
+
+    def set_log_level(self, level: str) -> None:
+        self.told.append(f"log {level}")
+
+    async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
+        self._answer()
+        if session != SESSION.session:
+            return None
+        return Arrays((ARRAY,), None) if after < ARRAY.handle else Arrays((), None)
+
+    async def pool(self) -> PoolView:
+        self._answer()
+        return POOL
+
+    async def queue(self) -> QueueView:
+        self._answer()
+        return QUEUE
+
+    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
+        self._answer()
+        return (SLOW_SEGMENT,)[:limit]
+
+    def _answer(self) -> None:
+        if self._is_busy:
+            raise LoopBusy("busy")
 
     def hold(self) -> None:
         self.told.append("hold")
@@ -85,57 +197,6 @@ class RememberingControl:
 
     def drain(self) -> None:
         self.told.append("drain")
-
-    def end_session(self, session: str) -> None:
-        self.told.append(f"end {session}")
-
-    def log_level(self) -> str:
-        return self._log_level
-
-    def set_log_level(self, level: str) -> None:
-        self._log_level = level
-
-
-class FixedQuestions:
-    """Gives the answers of the examples; if it is busy, none."""
-
-    def __init__(self, *, is_busy: bool = False) -> None:
-        self._is_busy = is_busy
-
-    async def arrays(self, session: str, after: int, limit: int) -> ArrayPage | None:
-        self._refuse_if_busy()
-        return examples.ARRAYS if session == SESSION.session else None
-
-    def pool(self) -> PoolView:
-        return examples.POOL
-
-    async def queue(self) -> QueueView:
-        self._refuse_if_busy()
-        return examples.QUEUE
-
-    async def slow_log(self, limit: int) -> SlowLog:
-        self._refuse_if_busy()
-        return examples.SLOW_LOG
-
-    def _refuse_if_busy(self) -> None:
-        if self._is_busy:
-            raise LoopBusy("busy")
-
-
-def sources(
-    snapshots: FixedSnapshots | None = None,
-    control: RememberingControl | None = None,
-    settings: Mapping[str, SettingView] | None = None,
-    *,
-    is_busy: bool = False,
-) -> Sources:
-    """What an application answers from."""
-    return Sources(
-        snapshots or FixedSnapshots(is_busy=is_busy),
-        FixedQuestions(is_busy=is_busy),
-        control or RememberingControl(),
-        settings or {},
-    )
 
 
 class Client:
@@ -160,4 +221,5 @@ class Client:
     ) -> httpx.Response:
         transport = httpx.ASGITransport(self.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
-            return await client.request(method, path, headers=headers, content=content)
+            sent = {"content-type": "application/json"} if content is not None else {}
+            return await client.request(method, path, headers={**sent, **(headers or {})}, content=content)

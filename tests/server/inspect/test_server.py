@@ -17,16 +17,16 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
-from fusewire_server.inspect.routes.application import create_app
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
-from tests.server.inspect.examples import sources
+from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
 ANY_PORT = Address("127.0.0.1", 0)
 DEADLINE_S = 10.0
 
 
 def application() -> FastAPI:
-    return create_app(sources(), None)
+    return create_app(FixedSnapshots(), None, RememberingControl())
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from fusewire_server.inspect.loop_calls import LoopBusy, LoopCalls
 from fusewire_server.inspect.snapshot import Snapshot
-from fusewire_server.inspect.snapshot_reader import SnapshotReader
+from fusewire_server.inspect.snapshot_reader import SnapshotReader, StaleSnapshot
 from tests.server.inspect.examples import SNAPSHOT
 
 
@@ -32,7 +31,7 @@ class _Publisher:
         def call(function: Callable[[], None]) -> None:
             threading.Thread(target=function).start()
 
-        return SnapshotReader(self.publish, lambda: SNAPSHOT, LoopCalls(call, deadline_s))
+        return SnapshotReader(self.publish, lambda: SNAPSHOT, call, deadline_s)
 
 
 def test_every_request_gets_a_snapshot_that_is_taken_for_it() -> None:
@@ -60,10 +59,10 @@ def test_requests_at_the_same_time_share_a_snapshot() -> None:
 def test_a_busy_loop_thread_is_not_waited_for_and_answers_the_next_request() -> None:
     async def test() -> int:
         publisher.may_publish.clear()
-        with pytest.raises(LoopBusy, match="busy"):
+        with pytest.raises(StaleSnapshot, match="busy"):
             await reader.fresh()
         publisher.may_publish.set()
-        reader._calls._deadline_s = 10.0
+        reader._deadline_s = 10.0
         return (await reader.fresh()).taken_at_ns
 
     publisher = _Publisher()

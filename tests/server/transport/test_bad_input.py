@@ -63,8 +63,9 @@ async def drained(peer: Peer, here: Server) -> None:
     await first_frame(peer, hello())
 
 
-async def end_by_operator(peer: Peer, here: Server) -> None:
-    here.engine.dismiss([here.engine.sessions[peer.session_id]], CaseError("ended_by_operator", "an operator did it"))
+async def ended_by_operator(peer: Peer, here: Server) -> None:
+    reason = CaseError("ended_by_operator", "an operator ended this session")
+    here.engine.dismiss([here.engine.sessions[peer.session_id]], reason)
 
 
 ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
@@ -79,7 +80,7 @@ ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
     "session_lost": lambda peer, here: first_frame(peer, hello(session_id=bytes(16), server_instance=bytes(16))),
     "slow_reader": lambda peer, here: peer.send(*[Fetch(fetch, 999) for fetch in range(9)]),
     "draining": drained,
-    "ended_by_operator": end_by_operator,
+    "ended_by_operator": ended_by_operator,
     "too_many_sessions": lambda peer, here: first_frame(peer, hello()),
 }
 SMALL: dict[str, Any] = {

@@ -240,6 +240,30 @@ def test_the_calls_beside_its_stream_end_with_their_session() -> None:
     run(test())
 
 
+def test_the_bytes_of_an_upload_count_while_they_arrive_and_until_they_are_written() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            session = here.engine.sessions[peer.session_id]
+            may_go_on = asyncio.Event()
+
+            async def halting() -> AsyncIterator[bytes]:
+                first, *others = pieces(LARGE_BYTES)
+                yield first
+                await may_go_on.wait()
+                for piece in others:
+                    yield piece
+
+            await peer.send(upload_beside(20, LARGE))
+            call = peer.upload(20, halting())
+            await until(lambda: session.uploading_bytes == LARGE.size_bytes)
+            may_go_on.set()
+            await asyncio.wait_for(call, DEADLINE_S)
+            await until(lambda: session.uploading_bytes == 0)
+
+    run(test())
+
+
 def test_an_upload_that_nobody_brings_fails() -> None:
     async def test() -> None:
         async with server(upload_stall_s=0.05) as here:

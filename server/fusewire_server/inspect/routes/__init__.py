@@ -1,1 +1,1 @@
-"""Routes of inspection, by topic."""
+"""The routes of inspection, by topic."""

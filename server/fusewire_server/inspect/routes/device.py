@@ -1,58 +1,50 @@
-"""Routes of the device: its memory, its queue, its slow submissions, and its gate."""
+"""The routes of the device: memory, queue, slow segments, hold and release."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import FastAPI, Query
+from fastapi import APIRouter, Query
 
-from fusewire_server.inspect.described import DescribedModel
-from fusewire_server.inspect.live_views import PoolView, QueueView, SlowLog
-from fusewire_server.inspect.routes import examples
-from fusewire_server.inspect.routes.description import shows
-from fusewire_server.inspect.routes.sources import Served
-from fusewire_server.programs.slow_log import MOST_KEPT
+from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.routes.loop_answers import answered
+from fusewire_server.inspect.views import Gate, PoolView, QueueView, SlowLogView
+from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
 
-_SlowLimit = Annotated[int, Query(ge=1, le=MOST_KEPT, description="most entries of the answer")]
-
-
-class Gate(DescribedModel):
-    """Tells whether the device is held after the request."""
-
-    is_held: bool
-    """Whether the device takes no new submissions."""
+_Newest = Annotated[int, Query(ge=1, le=MOST_KEPT, description="most entries")]
 
 
-def add_routes(app: FastAPI) -> None:
-    app.get("/v1/pool", summary="Memory of the device", responses=shows(examples.POOL))(pool)
-    app.get("/v1/queue", summary="Rows that wait for the device", responses=shows(examples.QUEUE))(queue)
-    app.get("/v1/slowlog", summary="Slow submissions", responses=shows(examples.SLOW_LOG))(slow_log)
-    app.post("/v1/device/hold", summary="Hold the device", responses=shows(Gate(is_held=True)))(hold)
-    app.post("/v1/device/release", summary="Release the device", responses=shows(Gate(is_held=False)))(release)
+def device_routes(control: Control) -> APIRouter:
+    """Returns the routes."""
+    router = APIRouter(tags=["device"], responses=responses())
 
+    @router.get("/v1/pool")
+    async def pool() -> PoolView:
+        """The memory of the device: values, their peak, the pool."""
+        return await answered(control.pool())
 
-async def pool(sources: Served) -> PoolView:
-    """Tells the bytes of values, and the blocks of the device's memory pool by size."""
-    return sources.questions.pool()
+    @router.get("/v1/queue")
+    async def queue() -> QueueView:
+        """The segments that wait for the device, by tenant and by program."""
+        return await answered(control.queue())
 
+    @router.get("/v1/slowlog", responses=responses(422))
+    async def slow_log(limit: _Newest = MOST_KEPT) -> SlowLogView:
+        """The newest segments that took at least 10 ms."""
+        entries = await answered(control.slow_segments(limit))
+        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
 
-async def queue(sources: Served) -> QueueView:
-    """Tells how many rows wait, by tenant in the order of their turns, and by program."""
-    return await sources.questions.queue()
+    @router.post("/v1/device/hold")
+    async def hold() -> Gate:
+        """Stops new submissions until the device is released. Sessions go on filling their credit. Needs `admin`."""
+        control.hold()
+        return Gate(is_held=True)
 
+    @router.post("/v1/device/release")
+    async def release() -> Gate:
+        """Lets the device take submissions again. Needs the scope `admin`."""
+        control.release()
+        return Gate(is_held=False)
 
-async def slow_log(sources: Served, limit: _SlowLimit = MOST_KEPT) -> SlowLog:
-    """Tells the last submissions that took the device at least 10 ms, and where their time went."""
-    return await sources.questions.slow_log(limit)
-
-
-async def hold(sources: Served) -> Gate:
-    """Stops new submissions until the device is released. Sessions go on filling their credit."""
-    sources.control.hold()
-    return Gate(is_held=True)
-
-
-async def release(sources: Served) -> Gate:
-    """Lets the device take submissions again."""
-    sources.control.release()
-    return Gate(is_held=False)
+    return router

@@ -1,50 +1,70 @@
-"""Routes that document all others: the OpenAPI document, and a page that shows it."""
+"""The routes that describe the others: OpenAPI, and a page that shows it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-from importlib import resources
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.openapi.utils import get_openapi
 
-from fusewire_server.inspect.routes.description import document
-from fusewire_server.inspect.routes.tagged import tagged
+from fusewire_server import inspect
+from fusewire_server.inspect.pages import with_etag
+from fusewire_server.inspect.problems import Problem
+from fusewire_server.inspect.views import Readiness
 
-
-def add_routes(app: FastAPI) -> None:
-    app.get("/v1/openapi.json", include_in_schema=False)(openapi)
-    app.get("/docs", include_in_schema=False)(docs)
-
-
-async def openapi(request: Request) -> Response:
-    """The description of all routes, as OpenAPI has it."""
-    return tagged(request, json.dumps(document(request.app)).encode(), "application/json")
-
-
-async def docs(request: Request) -> Response:
-    """A page that asks for the token, shows the routes and sends requests. It holds no data, and needs no token."""
-    return tagged(request, _PAGE.encode(), "text/html", _PAGE_HEADERS)
+# The page loads nothing but itself and the description, and no other page may show it in a frame.
+_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+_UNITS = {"_bytes": "bytes", "_ns": "nanoseconds", "_ms": "milliseconds", "_s": "seconds"}
+_OPEN_PATHS = ("/livez", "/readyz")
 
 
-def _policy(page: str) -> str:
-    """Returns the content security policy of the page: its own script, its own style, and requests to this server."""
-    return (
-        f"default-src 'none'; script-src '{_hash_of(page, 'script')}'; style-src '{_hash_of(page, 'style')}'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+def documentation_routes(app: FastAPI, version: str) -> APIRouter:
+    """Returns the routes. The description needs a token like the data; the page holds nothing and needs none."""
+    router = APIRouter(include_in_schema=False)
+    page = files(inspect).joinpath("docs.html").read_text(encoding="utf-8")
+
+    @cache
+    def description() -> str:
+        return json.dumps(_description(app, version))
+
+    @router.get("/v1/openapi.json")
+    async def openapi(request: Request) -> Response:
+        """The description of all routes, as OpenAPI has it."""
+        return with_etag(request, description())
+
+    @router.get("/docs")
+    async def docs() -> Response:
+        """A page that asks for a token, and shows the description."""
+        headers = {"Content-Security-Policy": _PAGE_POLICY, "X-Content-Type-Options": "nosniff"}
+        return Response(page, media_type="text/html; charset=utf-8", headers=headers)
+
+    return router
+
+
+def _description(app: FastAPI, version: str) -> dict[str, Any]:
+    """Returns the description of all routes. A number's unit, which its name ends with, is told as `x-unit` too."""
+    told = get_openapi(
+        title="Fusewire inspection",
+        version=version,
+        description="Reads the state of a Fusewire server, and operates it.",
+        routes=app.routes,
     )
-
-
-def _hash_of(page: str, tag: str) -> str:
-    """Returns the hash by which a policy allows the only element of a page with this tag."""
-    text = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0]
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
-
-
-_PAGE = resources.files(__package__).joinpath("docs.html").read_text(encoding="utf-8")
-_PAGE_HEADERS = {
-    "Content-Security-Policy": _policy(_PAGE),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
+    schemas = told["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    schemas["Readiness"] = Readiness.model_json_schema()
+    for schema in schemas.values():
+        for name, field in schema.get("properties", {}).items():
+            unit = next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)
+            if unit is not None:
+                field["x-unit"] = unit
+    told["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    told["security"] = [{"token": []}]
+    for path in _OPEN_PATHS:
+        told["paths"][path]["get"]["security"] = []
+    return told

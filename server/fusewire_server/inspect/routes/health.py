@@ -1,92 +1,51 @@
-"""Routes that tell whether the server lives and takes sessions, and the metrics."""
+"""The routes of health: alive, ready."""
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
-from typing import Annotated
+from typing import Any
 
-from fastapi import FastAPI, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
-from fusewire_server.access.tokens import Scope
-from fusewire_server.inspect.described import DescribedModel
-from fusewire_server.inspect.loop_calls import LoopBusy
-from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
-from fusewire_server.inspect.routes import examples
-from fusewire_server.inspect.routes.description import shows
-from fusewire_server.inspect.routes.sources import Fresh, Guarded, Served
+from fusewire_server.access.tokens import Authenticator, Scope
+from fusewire_server.inspect.guard import check_scope
+from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.snapshot import Stats
+from fusewire_server.inspect.snapshot_reader import StaleSnapshot
+from fusewire_server.inspect.views import Readiness
+
+_ANSWER: dict[str, Any] = {
+    "description": "one word, or the reasons",
+    "content": {"text/plain": {}, "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}},
+}
+_REFUSAL: dict[str, Any] = responses()[401]
 
 
-class Readiness(DescribedModel):
-    """Tells whether the server takes sessions, and why or why not."""
+def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> APIRouter:
+    """Returns the routes. Both answer one word to everybody; the reasons of `/readyz?verbose` need a token."""
+    router = APIRouter(tags=["health"])
 
-    is_ready: bool
-    """Whether the server can do what clients send."""
-    is_draining: bool
-    """Whether the server shuts down."""
-    is_held: bool
-    """Whether an operator holds the device."""
-    trouble: str
-    """Why the machine cannot compile programs now, such as a full disk. Empty if it can."""
-    backend: str
-    """Name of the backend: cpu, cuda or null."""
-    device: str
-    """Name of the device."""
-    device_memory_bytes: int
-    """Memory of the device in bytes."""
-    live_bytes: int
-    """Bytes of all values now."""
-    pool_bytes: int
-    """Free bytes that the device's pool keeps for later allocations."""
+    @router.get("/livez", response_class=PlainTextResponse)
+    async def livez() -> str:
+        """Answers with one word if the process is alive."""
+        return "alive"
 
+    @router.get("/readyz", response_class=PlainTextResponse, responses={200: _ANSWER, 401: _REFUSAL, 503: _ANSWER})
+    async def readyz(request: Request, verbose: str | None = None) -> Response:
+        """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
+        try:
+            stats = (await snapshots.fresh()).stats
+        except StaleSnapshot:
+            stats = snapshots.newest().stats
+        status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
+        if verbose is None:
+            return PlainTextResponse(_ready_word(stats), status)
+        check_scope(authenticator, Scope.INSPECT, request)
+        return JSONResponse(_readiness(stats).model_dump(), status)
 
-Verbose = Annotated[str | None, Query(max_length=16, description="if given, with any value: also tells why")]
-_WORD = {"text/plain": {"schema": {"type": "string"}, "example": "ready"}}
-
-
-def add_routes(app: FastAPI) -> None:
-    app.get("/livez", summary="Whether the process is alive", response_class=PlainTextResponse)(livez)
-    app.get(
-        "/readyz",
-        summary="Whether the server takes sessions",
-        response_model=Readiness,
-        responses={200: {"content": _WORD}, 503: {"description": "Not now", "model": Readiness, "content": _WORD}},
-    )(readyz)
-    app.get("/metrics", summary="All metrics", response_class=PlainTextResponse)(metrics)
-    app.get("/v1/stats", summary="The server as a whole", responses=shows(examples.STATS))(stats)
-
-
-async def livez() -> str:
-    """Answers with one word if the process is alive."""
-    return "alive"
-
-
-async def readyz(request: Request, sources: Served, guard: Guarded, verbose: Verbose = None) -> Response:
-    """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
-    try:
-        stats = (await sources.snapshots.fresh()).stats
-    except LoopBusy:
-        stats = sources.snapshots.newest().stats
-    status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
-    if verbose is None:
-        return PlainTextResponse(_ready_word(stats), status)
-    guard.require(Scope.INSPECT, request)
-    return JSONResponse(_readiness(stats).model_dump(), status)
-
-
-async def metrics(sources: Served) -> Response:
-    """Tells all metrics in the text format of Prometheus."""
-    asked_at_ns = time.monotonic_ns()
-    snapshot = await sources.snapshots.fresh()
-    lag_s = max(snapshot.taken_at_ns - asked_at_ns, 0) / 1e9
-    return Response(exposition(snapshot, lag_s), media_type=CONTENT_TYPE)
-
-
-async def stats(snapshot: Fresh) -> Stats:
-    """Tells totals, times by phase, memory and histograms."""
-    return snapshot.stats
+    return router
 
 
 def _takes_sessions(stats: Stats) -> bool:

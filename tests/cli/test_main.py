@@ -1,0 +1,345 @@
+"""The `fusewire` command: what it prints, its exit status, and that help costs little."""
+
+import argparse
+import importlib
+import json
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusewire._transport.token import TOKEN_VARIABLE
+from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
+from fusewire_cli.main import main
+
+# Prints which of the modules named in argv[1] are imported for the help of the commands in argv[2].
+IMPORTED_FOR_HELP = """
+import contextlib, io, json, sys
+import fusewire
+before = set(sys.modules)
+from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
+from fusewire_cli.main import main
+from fusewire._transport.token import TOKEN_VARIABLE
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    main(["--help"])
+print(json.dumps(sorted(set(json.loads(sys.argv[1])) & (set(sys.modules) - before))))
+"""
+SLOW_MODULES = [
+    "grpc",
+    "asyncio",
+    "fastapi",
+    "starlette",
+    "pydantic",
+    "uvicorn",
+    "uvloop",
+    "cupy",
+    "rich",
+    "matplotlib",
+]
+SLOW_MODULES += ["numpy", "ml_dtypes", "fusewire", "fusewire_server.app", "fusewire_kernels"]
+
+STATS: dict[str, Any] = {
+    "version": "0.1.0",
+    "instance": "00112233445566778899aabbccddeeff",
+    "started_at": "2030-01-01T00:00:00+00:00",
+    "is_ready": True,
+    "is_draining": False,
+    "is_held": False,
+    "sessions": 1,
+    "programs": 2,
+    "backend": {"name": "cpu", "device": "2 cores", "detail": ""},
+    "totals": {
+        "ops": 6000,
+        "segments": 30,
+        "launches": 60,
+        "submissions": 20,
+        "received_bytes": 2048,
+        "sent_bytes": 5,
+        "failures": {"bad_shape": 1},
+    },
+    "memory": {"live_bytes": 3 << 20, "peak_bytes": 2 << 30},
+}
+SESSION: dict[str, Any] = {
+    "session": "0123456789ab",
+    "tenant": "lab",
+    "state": "open",
+    "ops": 6000,
+    "in_flight_ops": 200,
+    "live_bytes": 4096,
+    "unread_bytes": 0,
+    "idle_s": 0.25,
+}
+TOKEN = "id.secret"  # noqa: S105 - of a server that lives for one test
+
+
+class Inspected:
+    """A server of fixed answers, (status, JSON text) by path; it asks for TOKEN if `is_guarded`."""
+
+    def __init__(self) -> None:
+        self.answers = {
+            "/v1/stats": (200, json.dumps(STATS)),
+            "/v1/sessions": (200, json.dumps({"sessions": [SESSION]})),
+        }
+        self.is_guarded = False
+        self.http = HTTPServer(("127.0.0.1", 0), self._handler())
+        self.address = f"127.0.0.1:{self.http.server_port}"
+
+    def answer(self, path: str, authorization: str | None) -> tuple[int, str]:
+        if self.is_guarded and authorization != f"Bearer {TOKEN}":
+            return 401, json.dumps({"type": "urn:fusewire:problem:unauthenticated", "detail": "no token came"})
+        return self.answers[path]
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        inspected = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, text = inspected.answer(self.path, self.headers["authorization"])
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_: object) -> None:
+                """Silence on standard error, which the tests read."""
+
+        return Handler
+
+
+@pytest.fixture
+def inspected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspected]:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    server = Inspected()
+    thread = threading.Thread(target=server.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield server
+    server.http.shutdown()
+    thread.join(10)
+    server.http.server_close()
+
+
+def test_help_and_version_import_nothing_slow() -> None:
+    typed = [(), *(command.words for command in COMMANDS), *((command.name,) for command in SERVER_COMMANDS)]
+    command = [sys.executable, "-c", IMPORTED_FOR_HELP, json.dumps(SLOW_MODULES), json.dumps(typed)]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert json.loads(finished.stdout) == []
+
+
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "fusewire", "--version"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert finished.stdout.startswith("fusewire ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["status", "--nonsense"], ["sessions"]])
+def test_a_wrong_command_line_is_status_2(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+
+
+def _of_demo(run: Callable[[argparse.Namespace], int]) -> argparse.Namespace:
+    """A module whose `run` stands for that of the demo."""
+    return argparse.Namespace(run=run)
+
+
+def _raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
+    def run(_parsed: argparse.Namespace) -> int:
+        raise error
+
+    return run
+
+
+_MODULE = "fusewire.examples.digits"
+
+
+def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(lambda parsed: parsed.clients % 2))
+    assert main(["demo", "--clients", "3"]) == 1
+
+
+def test_a_missing_extra_is_told_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = ModuleNotFoundError("No module named 'matplotlib.pyplot'", name="matplotlib.pyplot")
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == "fusewire: matplotlib is missing: pip install 'fusewire[demo]'\n"
+
+
+def test_a_server_command_without_the_server_is_told_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "fusewire_server.commands", None)
+    monkeypatch.setattr(
+        "importlib.import_module", lambda name: _fail(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
+    )
+    assert main(["serve"]) == 1
+    assert capsys.readouterr().err == "fusewire: yaml is missing: pip install 'fusewire[server]'\n"
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
+def test_a_missing_module_of_no_extra_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = ModuleNotFoundError("No module named 'fusewire.absent'", name="fusewire.absent")
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
+    with pytest.raises(ModuleNotFoundError):
+        main(["demo"])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_goes_wrong_is_status_1_without_a_traceback(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(error)))
+    assert main(["demo"]) == 1
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    command = [sys.executable, "-m", "fusewire_cli", "--help"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.communicate(timeout=30)[1] == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), *[command.words for command in COMMANDS], *[(command.name,) for command in SERVER_COMMANDS]],
+    ids=" ".join,
+)
+def test_every_command_has_help(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: {' '.join(('fusewire', *command))}")
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    for name in {command.words[0] for command in COMMANDS} | {command.name for command in SERVER_COMMANDS}:
+        assert f"\n    {name}" in printed
+
+
+def test_the_function_of_every_command_is_there() -> None:
+    for command in COMMANDS:
+        module, _, name = command.runs.partition(":")
+        assert callable(getattr(importlib.import_module(module), name)), command.words
+
+
+def test_every_server_command_is_one_of_the_servers() -> None:
+    parser = argparse.ArgumentParser()
+    names = parser.add_subparsers()
+    importlib.import_module(SERVER_MODULE).register(names)
+    assert list(names.choices) == [command.name for command in SERVER_COMMANDS]
+
+
+def test_status_tells_people_what_the_server_does(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--http", inspected.address]) == 0
+    told = capsys.readouterr().out
+    assert "6,000 in 30 segments" in told
+    assert "60 in 20 submissions, 100.0 ops a launch" in told
+    assert "3.0 MiB live, 2.0 GiB peak" in told
+    assert "2.0 KiB in, 5 bytes out" in told
+    assert "bad_shape 1" in told
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [({}, "ready"), ({"is_ready": False}, "unready"), ({"is_held": True}, "held"), ({"is_draining": True}, "draining")],
+)
+def test_status_tells_the_state_in_a_word(
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], change: dict[str, bool], word: str
+) -> None:
+    inspected.answers["/v1/stats"] = (200, json.dumps(STATS | change))
+    assert main(["status", "--http", inspected.address]) == 0
+    assert f"state     {word}" in capsys.readouterr().out
+
+
+def test_a_server_that_has_run_nothing_has_a_status(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    totals = STATS["totals"] | {"ops": 0, "launches": 0, "failures": {}}
+    inspected.answers["/v1/stats"] = (200, json.dumps(STATS | {"totals": totals}))
+    assert main(["status", "--http", inspected.address]) == 0
+    assert "no op has run yet" in capsys.readouterr().out
+
+
+def test_status_as_json_is_what_the_server_answered(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--http", inspected.address, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == STATS
+
+
+def test_sessions_are_listed_one_a_line(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "ls", "--http", inspected.address]) == 0
+    heading, line = capsys.readouterr().out.splitlines()
+    assert heading.split()[:2] == ["session", "tenant"]
+    assert line.split() == ["0123456789ab", "lab", "open", "6,000", "200", "4.0", "KiB", "0", "bytes", "250.0", "ms"]
+    assert len(line) == len(heading)
+
+
+def test_sessions_as_json_are_a_list(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sessions", "ls", "--http", inspected.address, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == [SESSION]
+
+
+def test_a_token_is_taken_from_the_environment(inspected: Inspected, monkeypatch: pytest.MonkeyPatch) -> None:
+    inspected.is_guarded = True
+    monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
+    assert main(["status", "--http", inspected.address]) == 0
+
+
+def test_a_refusal_says_which_variable_to_set(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
+    inspected.is_guarded = True
+    assert main(["status", "--http", inspected.address]) == 1
+    assert "no token came; set FUSEWIRE_TOKEN" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("answer", [(500, "broken"), (503, json.dumps({"detail": "later"})), (200, "no JSON")])
+def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], answer: tuple[int, str]
+) -> None:
+    inspected.answers["/v1/stats"] = answer
+    assert main(["status", "--http", inspected.address]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("fusewire: ")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [["status"], ["sessions", "ls"]])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+@pytest.mark.parametrize(
+    "told", [{}, [], 1, None, {"sessions": 1}, {"sessions": [{}]}, {"sessions": ["a"]}, STATS | {"memory": 1}]
+)
+def test_json_of_another_service_is_one_line_and_status_1(
+    inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], told: Any
+) -> None:
+    inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(told)))
+    assert main([*command, *form, "--http", inspected.address]) == 1
+    written = capsys.readouterr()
+    assert written.out == ""
+    assert written.err == f"fusewire: the server at {inspected.address} is not the inspection of a Fusewire server\n"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1"])
+def test_a_server_that_is_not_there_is_status_1(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--http", address]) == 1
+    assert f"no answer from http://{address}/v1/stats" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1:port", "[::1", "127.0.0.1:1 ", "ü:1", "a:0", ""])
+def test_an_address_that_is_none_is_a_usage_error(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--http", address]) == 2
+    expected = "expected HOST:PORT with a port from 1 to 65535, and an IPv6 host in brackets"
+    assert capsys.readouterr().err == f"fusewire: inspection at {address!r}: {expected}\n"
+
+
+def test_certificates_that_are_none_are_a_usage_error(tmp_path: Path) -> None:
+    broken = tmp_path / "ca.pem"
+    broken.write_text("no certificate")
+    with pytest.raises(ssl.SSLError):
+        ssl.create_default_context(cafile=str(broken))
+    assert main(["status", "--tls-ca", str(broken)]) == 2

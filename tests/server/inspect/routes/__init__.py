@@ -1,1 +1,0 @@
-"""Tests of `fusewire_server.inspect.routes`."""

@@ -1,0 +1,344 @@
+"""The routes: what they answer, and that each of them refuses without a token but those that hold no data."""
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.routing import BaseRoute, Route
+
+from fusewire_server.access.tokens import Authenticator, Scope, mint
+from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.snapshot import Snapshot
+from fusewire_server.inspect.views import SettingView
+from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
+
+OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
+ALL_ROUTES = OPEN_ROUTES | {
+    ("GET", "/v1/stats"),
+    ("GET", "/v1/sessions"),
+    ("GET", "/v1/sessions/{session}"),
+    ("GET", "/v1/sessions/{session}/arrays"),
+    ("DELETE", "/v1/sessions/{session}"),
+    ("GET", "/v1/pool"),
+    ("GET", "/v1/queue"),
+    ("GET", "/v1/slowlog"),
+    ("GET", "/v1/log"),
+    ("PUT", "/v1/log"),
+    ("GET", "/v1/programs"),
+    ("GET", "/v1/programs/{digest}"),
+    ("GET", "/v1/tenants"),
+    ("GET", "/v1/config"),
+    ("GET", "/metrics"),
+    ("GET", "/v1/openapi.json"),
+    ("POST", "/v1/device/hold"),
+    ("POST", "/v1/device/release"),
+    ("POST", "/v1/drain"),
+}
+ADMIN_ROUTES = {route for route in ALL_ROUTES if route[0] != "GET"}
+
+_DONE = {("POST", "/v1/drain"): 202, ("DELETE", "/v1/sessions/{session}"): 202}
+_BODIES = {("PUT", "/v1/log"): b'{"level": "debug"}'}
+
+
+def application(
+    authenticator: Authenticator | None = None,
+    *,
+    is_local: bool = False,
+    snapshot: Snapshot = SNAPSHOT,
+    control: RememberingControl | None = None,
+    is_busy: bool = False,
+) -> FastAPI:
+    return create_app(
+        FixedSnapshots(snapshot, is_busy=is_busy), authenticator, control or RememberingControl(), is_local=is_local
+    )
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(application())
+
+
+class Guarded:
+    """A client of an application with tokens, and one token of each scope."""
+
+    def __init__(self, token_file: Path) -> None:
+        self.token_file = token_file
+        self.tokens = {scope: mint(token_file, tenant="lab", scope=scope) for scope in Scope}
+        self.control = RememberingControl()
+        self.app = application(Authenticator(token_file), control=self.control)
+        self.client = Client(self.app)
+
+    def request(self, route: tuple[str, str], token: str | None = None) -> httpx.Response:
+        method, path = route
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        filled = path.replace("{session}", "0123456789ab").replace("{digest}", "aa")
+        return self.client.request(method, filled, headers, _BODIES.get(route))
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Guarded:
+    return Guarded(tmp_path / "tokens")
+
+
+def routes_of(app: FastAPI) -> set[tuple[str, str]]:
+    served = list(_flattened(app.routes))
+    routes = [route for route in served if isinstance(route, Route)]
+    assert routes == served, "a route of another kind hides what it serves from these tests"
+    return {(method, route.path) for route in routes for method in (route.methods or ()) if method != "HEAD"}
+
+
+def _flattened(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    """The routes, with those of each included router in its place. (FastAPI before 0.116 has them there itself.)"""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is None:
+            yield route
+        else:
+            yield from _flattened(included.routes)
+
+
+def test_the_application_has_these_routes_and_no_other() -> None:
+    assert routes_of(application()) == ALL_ROUTES
+
+
+def test_every_route_but_three_refuses_without_a_token(guarded: Guarded) -> None:
+    answered = {route for route in routes_of(guarded.app) if guarded.request(route).status_code != 401}
+    assert answered == OPEN_ROUTES
+    assert guarded.control.told == []
+
+
+def test_every_route_but_three_refuses_an_unknown_token(guarded: Guarded) -> None:
+    answered = {route for route in routes_of(guarded.app) if guarded.request(route, "x.y").status_code != 401}
+    assert answered == OPEN_ROUTES
+
+
+@pytest.mark.parametrize(
+    ("scope", "closed"),
+    [
+        (Scope.USE, ALL_ROUTES - OPEN_ROUTES),
+        (Scope.INSPECT, ADMIN_ROUTES),
+        (Scope.ADMIN, set[tuple[str, str]]()),
+    ],
+)
+def test_a_scope_opens_its_routes_and_no_other(guarded: Guarded, scope: Scope, closed: set[tuple[str, str]]) -> None:
+    status = {route: guarded.request(route, guarded.tokens[scope]).status_code for route in routes_of(guarded.app)}
+    assert status == {route: 403 if route in closed else _DONE.get(route, 200) for route in ALL_ROUTES}
+
+
+def test_without_tokens_every_route_answers() -> None:
+    app = application()
+    client = Client(app)
+    answers = {
+        client.request(route[0], route[1].format(session="0123456789ab", digest="bb"), content=_BODIES.get(route))
+        for route in routes_of(app)
+    }
+    assert {answer.status_code for answer in answers} == {200, 202}
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:7424", "127.0.0.1:7424", "127.1.2.3", "[::1]", "[::1]:7424"])
+def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
+    answer = Client(application(is_local=True)).request("GET", "/v1/stats", {"host": host})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["", "fusewire", "evil.example:7424", "localhost.evil.example", "10.0.0.1", "a b", "]:"]
+)
+def test_a_local_server_refuses_another_name(host: str) -> None:
+    for method, path in routes_of(application()):
+        refused = Client(application(is_local=True)).request(method, path, {"host": host})
+        assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (
+            421,
+            "wrong_host",
+        )
+
+
+def test_a_server_for_other_machines_answers_to_any_name() -> None:
+    assert Client(application()).request("GET", "/v1/stats", {"host": "gpu.example"}).status_code == 200
+
+
+def test_a_refusal_is_typed_and_asks_for_a_bearer_token(guarded: Guarded) -> None:
+    refused = guarded.request(("GET", "/v1/stats"))
+    assert refused.json()["type"].removeprefix("urn:fusewire:problem:") == "unauthenticated"
+    assert refused.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_verbose_readiness_needs_a_token(guarded: Guarded) -> None:
+    assert guarded.request(("GET", "/readyz?verbose")).status_code == 401
+    told = guarded.request(("GET", "/readyz?verbose"), guarded.tokens[Scope.INSPECT])
+    assert (told.status_code, told.json()["is_ready"], told.json()["device"]) == (200, True, "2 cores")
+
+
+def test_tenants_are_told_with_the_sums_of_their_sessions(client: Client) -> None:
+    told = client.get("/v1/tenants").json()["tenants"]
+    sessions = client.get("/v1/sessions").json()["sessions"]
+    assert [each["tenant"] for each in told] == sorted({session["tenant"] for session in sessions})
+    for each in told:
+        own = [session for session in sessions if session["tenant"] == each["tenant"]]
+        assert each["sessions"] == len(own)
+        assert each["live_bytes"] == sum(session["live_bytes"] for session in own)
+
+
+def test_settings_are_told_with_their_origins() -> None:
+    settings = {"limits.sessions": SettingView(value=8, origin="flag --sessions")}
+    app = create_app(FixedSnapshots(), None, RememberingControl(), settings=settings)
+    assert Client(app).get("/v1/config").json() == {
+        "settings": {"limits.sessions": {"value": 8, "origin": "flag --sessions"}}
+    }
+
+
+def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
+    refused = client.get("/v1/programs/none")
+    assert refused.headers["content-type"] == "application/problem+json"
+    assert refused.json() == {
+        "type": "urn:fusewire:problem:unknown_program",
+        "title": "unknown program",
+        "status": 404,
+        "detail": "there is no program 'none'",
+    }
+
+
+def test_a_fault_of_the_server_shows_no_traceback() -> None:
+    app = application()
+
+    @app.get("/v1/broken")
+    async def broken() -> None:
+        raise RuntimeError("a secret")
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
+            return await client.get("/v1/broken")
+
+    answer = asyncio.run(ask())
+    assert (answer.status_code, answer.json()["title"], "secret" in answer.text) == (500, "server fault", False)
+
+
+def test_an_answer_says_how_old_it_is(client: Client) -> None:
+    for path in ("/v1/stats", "/v1/sessions", "/v1/programs"):
+        assert 0 <= float(client.get(path).headers["snapshot-age-ms"]) < 100
+
+
+def test_a_server_that_is_too_busy_to_be_asked_says_so_and_is_alive() -> None:
+    busy = Client(application(is_busy=True))
+    refused = busy.get("/v1/stats")
+    assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (503, "busy")
+    assert busy.get("/livez").text == "alive"
+    assert busy.get("/readyz").text == "ready"
+
+
+def test_liveness_is_one_word(client: Client) -> None:
+    assert client.get("/livez").text == "alive"
+
+
+@pytest.mark.parametrize(
+    ("is_ready", "is_draining", "status", "word"),
+    [(True, False, 200, "ready"), (False, False, 503, "unready"), (True, True, 503, "draining")],
+)
+def test_readiness_is_one_word_and_a_status(is_ready: bool, is_draining: bool, status: int, word: str) -> None:
+    stats = dataclasses.replace(STATS, is_ready=is_ready, is_draining=is_draining)
+    client = Client(application(snapshot=Snapshot(stats)))
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.text) == (status, word)
+    verbose = client.get("/readyz?verbose")
+    assert (verbose.status_code, verbose.json()["is_draining"]) == (status, is_draining)
+
+
+def test_each_request_sees_the_latest_snapshot() -> None:
+    snapshots = FixedSnapshots()
+    client = Client(create_app(snapshots, None, RememberingControl()))
+    assert len(client.get("/v1/sessions").json()["sessions"]) == 1
+    snapshots.snapshot = Snapshot(STATS)
+    assert client.get("/v1/sessions").json() == {"sessions": [], "next": None}
+
+
+def test_statistics_are_the_published_ones(client: Client) -> None:
+    assert client.get("/v1/stats").json() == json.loads(json.dumps(dataclasses.asdict(STATS)))
+
+
+def test_a_session_is_found_by_its_shown_id(client: Client) -> None:
+    assert client.get("/v1/sessions/0123456789ab").json() == client.get("/v1/sessions").json()["sessions"][0]
+
+
+def test_programs_are_listed_without_their_sources(client: Client) -> None:
+    listed = client.get("/v1/programs").json()["programs"]
+    assert [(program["digest"], program["tier"], program["hits"]) for program in listed] == [("aa", 1, 3), ("bb", 0, 3)]
+    assert "void" not in str(listed)
+
+
+def test_a_program_shows_its_groups_explanation_and_source(client: Client) -> None:
+    compiled = client.get("/v1/programs/aa").json()["compiled"]
+    assert compiled["groups"] == [{"kernel": "k_add", "sizes": [64], "instances": 2}]
+    assert compiled["explanation"] == ["ops 0 to 4 run as one kernel"]
+    assert compiled["sources"] == [{"kernel": "k_add", "text": "void k_add(void) {}"}]
+
+
+def test_a_program_that_runs_op_by_op_has_no_plan_to_show(client: Client) -> None:
+    assert client.get("/v1/programs/bb").json()["compiled"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "error"),
+    [
+        ("GET", "/v1/sessions/nobody", 404, "unknown_session"),
+        ("GET", "/v1/programs/cc", 404, "unknown_program"),
+        ("GET", "/v1/programs/%00%ff", 404, "unknown_program"),
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/sessions/nobody/arrays", 404, "unknown_session"),
+        ("DELETE", "/v1/sessions/nobody", 404, "unknown_session"),
+        ("GET", "/redoc", 404, "not_found"),
+        ("GET", "/openapi.json", 404, "not_found"),
+        ("DELETE", "/v1/stats", 405, "method_not_allowed"),
+        ("GET", "/v1/device/hold", 405, "method_not_allowed"),
+    ],
+)
+def test_what_is_not_there_is_a_typed_error(client: Client, method: str, path: str, status: int, error: str) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:")) == (status, error)
+
+
+def test_an_operator_holds_and_releases_the_device() -> None:
+    control = RememberingControl()
+    client = Client(application(control=control))
+    assert client.post("/v1/device/hold").json() == {"is_held": True}
+    assert client.post("/v1/device/release").json() == {"is_held": False}
+    assert control.told == ["hold", "release"]
+
+
+def test_a_page_in_a_browser_cannot_hold_the_device() -> None:
+    control = RememberingControl()
+    client = Client(application(control=control))
+    answer = client.post("/v1/device/hold", headers={"origin": "https://pages.example.org"})
+    assert (answer.status_code, answer.json()["type"].removeprefix("urn:fusewire:problem:"), control.told) == (
+        403,
+        "cross_site",
+        [],
+    )
+
+
+def test_a_revoked_token_is_refused_at_the_next_request(guarded: Guarded) -> None:
+    token = guarded.tokens[Scope.INSPECT]
+    assert guarded.request(("GET", "/v1/stats"), token).status_code == 200
+    guarded.token_file.write_text("")
+    assert guarded.request(("GET", "/v1/stats"), token).status_code == 401
+
+
+def test_the_description_of_the_api_covers_every_route_that_has_data(client: Client) -> None:
+    described = client.get("/v1/openapi.json").json()["paths"]
+    assert {(method.upper(), path) for path, methods in described.items() for method in methods} == ALL_ROUTES - {
+        ("GET", "/v1/openapi.json"),
+        ("GET", "/docs"),
+    }
+
+
+def test_a_route_that_is_added_later_is_closed_too(guarded: Guarded) -> None:
+    @guarded.app.get("/v1/later")
+    async def later() -> str:
+        return "open"
+
+    assert guarded.request(("GET", "/v1/later")).status_code == 401
