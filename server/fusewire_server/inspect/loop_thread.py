@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+import concurrent.futures
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -28,26 +28,29 @@ class LoopThread:
         self._call(order)
 
     async def ask(self, question: Callable[[], _T]) -> _T:
-        """Returns what the function returns on the loop thread. Raises LoopBusy, or what the function raises."""
-        inspection = asyncio.get_running_loop()
-        answer: asyncio.Future[_T] = inspection.create_future()
+        """Returns what the function returns on the loop thread. Raises LoopBusy, or what the function raises.
 
-        def settle(set_outcome: Callable[[], None]) -> None:
-            if not answer.done():
-                set_outcome()
+        A function that has not begun when LoopBusy is raised is not called later.
+        """
+        return await self.wait_for(self.begin(question))
 
-        def ask() -> None:
+    def begin(self, question: Callable[[], _T]) -> asyncio.Future[_T]:
+        """Returns a future, for the running event loop, of what the function returns on the loop thread."""
+        answer: concurrent.futures.Future[_T] = concurrent.futures.Future()
+
+        def call() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
             try:
-                told = question()
+                answer.set_result(question())
             except Exception as error:  # noqa: BLE001 - the inspection thread raises it
-                failed = error
-                outcome: Callable[[], None] = lambda: answer.set_exception(failed)  # noqa: E731
-            else:
-                outcome = lambda: answer.set_result(told)  # noqa: E731
-            with suppress(RuntimeError):  # inspection has ended meanwhile
-                inspection.call_soon_threadsafe(settle, outcome)
+                answer.set_exception(error)
 
-        self._call(ask)
+        self._call(call)
+        return asyncio.wrap_future(answer)
+
+    async def wait_for(self, answer: Awaitable[_T]) -> _T:
+        """Returns the answer. Raises LoopBusy at the deadline."""
         try:
             return await asyncio.wait_for(answer, self._deadline_s)
         except TimeoutError:

@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
+from fusewire_server.inspect.loop_thread import LoopBusy
+
 _PREFIX = "urn:fusewire:problem:"
 _MEDIA_TYPE = "application/problem+json"
 _MOST_DETAIL = 1000
@@ -46,6 +48,7 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(Refused, _answer_refused)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
+    app.add_exception_handler(LoopBusy, _answer_busy)
     app.add_exception_handler(Exception, _answer_fault)
 
 
@@ -81,6 +84,10 @@ async def _answer_bad_parameter(_request: Request, error: Exception) -> Response
     assert isinstance(error, RequestValidationError)
     details = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", details)
+
+
+async def _answer_busy(_request: Request, error: Exception) -> Response:
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(error))
 
 
 async def _answer_fault(_request: Request, _error: Exception) -> Response:

@@ -26,7 +26,6 @@ from fusewire_server.inspect.snapshot import (
     Stats,
     Totals,
 )
-from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 from fusewire_server.inspect.views import (
     ArrayView,
     PoolView,
@@ -113,7 +112,7 @@ class FixedSnapshots:
 
     async def fresh(self) -> Snapshot:
         if self._is_busy:
-            raise StaleSnapshot("busy")
+            raise LoopBusy("busy")
         return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 

@@ -39,3 +39,17 @@ def test_a_busy_loop_thread_is_not_waited_for_and_its_late_answer_is_dropped() -
         assert await LoopThread(_on_another_thread, 10.0).ask(lambda: 1) == 1
 
     asyncio.run(test())
+
+
+def test_a_question_whose_asker_has_given_up_is_not_asked_later() -> None:
+    passed: list[Callable[[], None]] = []
+    answered: list[int] = []
+
+    async def test() -> None:
+        with pytest.raises(LoopBusy, match="busy"):
+            await LoopThread(passed.append, 0.01).ask(lambda: answered.append(1))
+
+    asyncio.run(test())
+    for question in passed:
+        question()
+    assert (len(passed), answered) == (1, [])

@@ -8,7 +8,6 @@ from fastapi import APIRouter, Query
 
 from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.problems import responses
-from fusewire_server.inspect.routes.loop_answers import answered
 from fusewire_server.inspect.views import Gate, PoolView, QueueView, SlowLogView
 from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
 
@@ -22,17 +21,17 @@ def device_routes(control: Control) -> APIRouter:
     @router.get("/v1/pool")
     async def pool() -> PoolView:
         """The memory of the device: values, their peak, the pool."""
-        return await answered(control.pool())
+        return await control.pool()
 
     @router.get("/v1/queue")
     async def queue() -> QueueView:
         """The segments that wait for the device, by tenant and by program."""
-        return await answered(control.queue())
+        return await control.queue()
 
     @router.get("/v1/slowlog", responses=responses(422))
     async def slow_log(limit: _Newest = MOST_KEPT) -> SlowLogView:
         """The newest segments that took at least 10 ms."""
-        entries = await answered(control.slow_segments(limit))
+        entries = await control.slow_segments(limit)
         return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
 
     @router.post("/v1/device/hold")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from http import HTTPStatus
 from typing import Annotated, Protocol
 
 from fastapi import Depends, Request, Response
 
-from fusewire_server.inspect.problems import Refused
 from fusewire_server.inspect.snapshot import Snapshot
-from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 
 _AGE_HEADER = "snapshot-age-ms"
 
@@ -22,16 +19,13 @@ class Snapshots(Protocol):
         """Returns the last published snapshot, however old it is."""
 
     async def fresh(self) -> Snapshot:
-        """Returns a snapshot that is taken now. Raises StaleSnapshot if the loop thread is too busy to take one."""
+        """Returns a snapshot that is taken now. Raises LoopBusy if the loop thread is too busy to take one."""
 
 
 async def fresh_snapshot(request: Request, response: Response) -> Snapshot:
-    """Returns a fresh snapshot, and puts its age into the answer. Refuses the request if the server is too busy."""
+    """Returns a fresh snapshot, and puts its age into the answer."""
     snapshots: Snapshots = request.app.state.snapshots
-    try:
-        snapshot = await snapshots.fresh()
-    except StaleSnapshot as reason:
-        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(reason)) from None
+    snapshot = await snapshots.fresh()
     age_ns = time.monotonic_ns() - snapshot.taken_at_ns
     response.headers[_AGE_HEADER] = f"{age_ns / 1e6:.1f}"
     return snapshot

@@ -10,10 +10,10 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 
 from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.inspect.guard import check_scope
+from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.problems import responses
 from fusewire_server.inspect.routes.fresh import Snapshots
 from fusewire_server.inspect.snapshot import Stats
-from fusewire_server.inspect.snapshot_reader import StaleSnapshot
 from fusewire_server.inspect.views import Readiness
 
 _ANSWER: dict[str, Any] = {
@@ -37,7 +37,7 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
         """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
         try:
             stats = (await snapshots.fresh()).stats
-        except StaleSnapshot:
+        except LoopBusy:
             stats = snapshots.newest().stats
         status = HTTPStatus.OK if _takes_sessions(stats) else HTTPStatus.SERVICE_UNAVAILABLE
         if verbose is None:

@@ -11,7 +11,6 @@ from fusewire_server.inspect.control import Control
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
 from fusewire_server.inspect.problems import Refused, responses
 from fusewire_server.inspect.routes.fresh import Fresh
-from fusewire_server.inspect.routes.loop_answers import answered
 from fusewire_server.inspect.snapshot import SessionView, Snapshot
 from fusewire_server.inspect.views import Arrays, Ending, Sessions
 
@@ -41,7 +40,7 @@ def session_routes(control: Control) -> APIRouter:
     @router.get("/v1/sessions/{session}/arrays", responses=responses(404, 422))
     async def arrays(session: Session, limit: Limit = MOST_ON_A_PAGE, after: _AfterHandle = None) -> Arrays:
         """The arrays of a session by handle: shape, dtype, bytes, age and origin, and never their values."""
-        found = await answered(control.arrays(session, after=-1 if after is None else after, limit=limit))
+        found = await control.arrays(session, after=-1 if after is None else after, limit=limit)
         if found is None:
             raise _unknown(session)
         return Arrays(arrays=found.arrays, next=None if found.following is None else str(found.following))
@@ -49,7 +48,7 @@ def session_routes(control: Control) -> APIRouter:
     @router.delete("/v1/sessions/{session}", status_code=HTTPStatus.ACCEPTED, responses=responses(404, 422))
     async def end_session(session: Session) -> Ending:
         """Ends a session; the calls of its client raise an error that says so. Needs the scope `admin`."""
-        if not await answered(control.end_session(session)):
+        if not await control.end_session(session):
             raise _unknown(session)
         return Ending(session=session, is_ending=True)
 
