@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from heapq import nsmallest
+from typing import NamedTuple, Protocol
 
 from fusewire_protos.errors import CaseError
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect import live_views
-from fusewire_server.inspect.live_views import Arrays
 from fusewire_server.inspect.loop_thread import LoopThread
-from fusewire_server.inspect.views import PoolView, QueueView, SlowSegmentView
+from fusewire_server.inspect.views import ArrayView, PoolView, QueueView, SlowSegmentView
+
+
+class Arrays(NamedTuple):
+    """A page of arrays. `following` is the handle after which the next page begins, or None."""
+
+    arrays: tuple[ArrayView, ...]
+    following: int | None
 
 
 class Control(Protocol):
@@ -38,7 +45,7 @@ class Control(Protocol):
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
         """Returns the arrays of a session with handles above `after`; None if there is no such session."""
 
-    async def pool(self) -> PoolView:
+    def pool(self) -> PoolView:
         """Returns the memory of the device."""
 
     async def queue(self) -> QueueView:
@@ -75,12 +82,16 @@ class EngineControl:
         logging.getLogger().setLevel(level.upper())
 
     async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
-        return await self._loop_thread.ask(
-            lambda: live_views.arrays_of(self._engine, session, after=after, limit=limit)
-        )
+        handles = await self._loop_thread.ask(lambda: live_views.handles_of(self._engine, session))
+        if handles is None:
+            return None
+        found = nsmallest(limit + 1, (handle for handle in handles if handle > after))
+        page = found[:limit]
+        arrays = await self._loop_thread.ask(lambda: live_views.arrays_of(self._engine, session, page))
+        return Arrays(arrays, page[-1] if len(found) > limit else None)
 
-    async def pool(self) -> PoolView:
-        return await self._loop_thread.ask(lambda: live_views.pool_of(self._engine))
+    def pool(self) -> PoolView:
+        return live_views.pool_of(self._engine)
 
     async def queue(self) -> QueueView:
         return await self._loop_thread.ask(lambda: live_views.queue_of(self._engine))

@@ -1,21 +1,22 @@
 """Describes what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
 
-Each function does bounded work: it visits the tables that it describes once, and describes at most `limit` entries.
+Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
+the loop thread only copies their handles; the inspection thread finds those of a page.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from heapq import nsmallest
 from itertools import islice
-from typing import NamedTuple
 
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshot import shown_id
 from fusewire_server.inspect.views import (
     ArrayView,
+    BlockView,
     PoolView,
     QueuedProgram,
     QueuedTenant,
@@ -28,13 +29,6 @@ from fusewire_server.sessions.session import NO_OP, Session, Value
 _MOST_LISTED = 1000  # programs and tenants of the queue
 
 
-class Arrays(NamedTuple):
-    """A page of arrays. `following` is the handle after which the next page begins, or None."""
-
-    arrays: tuple[ArrayView, ...]
-    following: int | None
-
-
 def session_of(engine: Engine, shown: str) -> Session | None:
     """Returns the session with this shown id, or None."""
     for session_id, session in engine.sessions.items():
@@ -43,31 +37,33 @@ def session_of(engine: Engine, shown: str) -> Session | None:
     return None
 
 
-def arrays_of(engine: Engine, shown: str, *, after: int, limit: int) -> Arrays | None:
-    """Describes the `limit` arrays of a session with the smallest handles above `after`. None: no such session."""
+def handles_of(engine: Engine, shown: str) -> list[int] | None:
+    """Returns the handles of a session's arrays, in no order. None: no such session."""
     session = session_of(engine, shown)
-    if session is None:
-        return None
+    return None if session is None else list(session.values)
+
+
+def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[ArrayView, ...]:
+    """Describes those of a session's arrays with these handles that there are still."""
+    session = session_of(engine, shown)
+    values = {} if session is None else session.values
     now_ns = time.monotonic_ns()
-    handles = nsmallest(limit + 1, (handle for handle in session.values if handle > after))
-    shown_handles = handles[:limit]
-    return Arrays(
-        tuple(_array_view(session.values[handle], now_ns) for handle in shown_handles),
-        shown_handles[-1] if len(handles) > limit else None,
-    )
+    return tuple(_array_view(values[handle], now_ns) for handle in handles if handle in values)
 
 
 def pool_of(engine: Engine) -> PoolView:
-    """Describes the memory of the device."""
-    memory = engine.memory
+    """Describes the memory of the device. May run on any thread."""
+    memory, device = engine.memory, engine.device
+    memory_bytes = device.info.memory_bytes
     return PoolView(
-        device_memory_bytes=engine.device.info.memory_bytes,
+        device_memory_bytes=memory_bytes,
         live_bytes=memory.live_bytes,
         peak_bytes=memory.peak_bytes,
         pool_bytes=memory.pool_bytes,
-        free_bytes=max(memory.pool_bytes - memory.live_bytes, 0),
+        free_bytes=max(memory_bytes - memory.live_bytes, 0),
         donations=memory.donations,
         donated_bytes=memory.donated_bytes,
+        blocks=tuple(BlockView(**count._asdict()) for count in device.block_counts()),
     )
 
 

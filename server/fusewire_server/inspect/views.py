@@ -67,16 +67,25 @@ class Arrays(BaseModel):
     next: Next = None
 
 
+class BlockView(BaseModel):
+    """The blocks of one size in the device's memory pool."""
+
+    size_bytes: int = Field(description="size of each block")
+    free: int = Field(description="blocks that are kept for later allocations")
+    live: int = Field(description="blocks in use")
+
+
 class PoolView(BaseModel):
     """The memory of the device."""
 
     device_memory_bytes: int = Field(description="most bytes that all values may have")
     live_bytes: int = Field(description="bytes of values now")
     peak_bytes: int = Field(description="most bytes of values since the start")
-    pool_bytes: int = Field(description="bytes that the pool has taken from the device")
-    free_bytes: int = Field(description="bytes of the pool that hold no value")
+    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
+    free_bytes: int = Field(description="bytes of the device's memory that no value takes, those of the pool included")
     donations: int = Field(description="results that were written over inputs")
     donated_bytes: int = Field(description="bytes of these results")
+    blocks: tuple[BlockView, ...] = Field(description="by size; empty on CUDA, whose pool does not tell sizes")
 
 
 class QueuedTenant(BaseModel):

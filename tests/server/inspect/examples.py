@@ -8,7 +8,7 @@ from dataclasses import replace
 import httpx
 from fastapi import FastAPI
 
-from fusewire_server.inspect.live_views import Arrays
+from fusewire_server.inspect.control import Arrays
 from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshot import (
     BackendView,
@@ -28,6 +28,7 @@ from fusewire_server.inspect.snapshot import (
 )
 from fusewire_server.inspect.views import (
     ArrayView,
+    BlockView,
     PoolView,
     QueuedProgram,
     QueuedTenant,
@@ -121,10 +122,11 @@ POOL = PoolView(
     device_memory_bytes=1 << 30,
     live_bytes=4096,
     peak_bytes=8192,
-    pool_bytes=16384,
-    free_bytes=12288,
+    pool_bytes=4096,
+    free_bytes=(1 << 30) - 4096,
     donations=1,
     donated_bytes=64,
+    blocks=(BlockView(size_bytes=4096, free=1, live=1),),
 )
 QUEUE = QueueView(
     rows=2,
@@ -172,8 +174,7 @@ class RememberingControl:
             return None
         return Arrays((ARRAY,), None) if after < ARRAY.handle else Arrays((), None)
 
-    async def pool(self) -> PoolView:
-        self._answer()
+    def pool(self) -> PoolView:
         return POOL
 
     async def queue(self) -> QueueView:

@@ -20,8 +20,8 @@ def device_routes(control: Control) -> APIRouter:
 
     @router.get("/v1/pool")
     async def pool() -> PoolView:
-        """The memory of the device: values, their peak, the pool."""
-        return await control.pool()
+        """The memory of the device: values, their peak, the pool and its blocks."""
+        return control.pool()
 
     @router.get("/v1/queue")
     async def queue() -> QueueView:
