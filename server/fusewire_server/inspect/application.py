@@ -45,6 +45,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url=None,
+        redirect_slashes=False,  # a redirection would lead to where the Host header says
     )
     app.state.snapshots = snapshots
     app.add_middleware(BodyLimit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from urllib.parse import quote
 
 from fastapi import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,7 +39,7 @@ def token_check(authenticator: Authenticator | None) -> Check:
         _refuse_pages(request)
         check_scope(authenticator, TokenScope.ADMIN, request)
         peer = request.client.host if request.client else ""
-        _audit.info("an operator calls %s %s", request.method, request.scope["path"], extra={"peer": peer})
+        _audit.info("an operator calls %s %s", request.method, quote(request.scope["path"]), extra={"peer": peer})
 
     return check
 

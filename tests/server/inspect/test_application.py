@@ -150,8 +150,9 @@ def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
     "host", ["", "fusewire", "evil.example:7424", "localhost.evil.example", "10.0.0.1", "a b", "]:"]
 )
 def test_a_local_server_refuses_another_name(host: str) -> None:
-    for method, path in routes_of(application()):
-        refused = Client(application(is_local=True)).request(method, path, {"host": host})
+    app = application(is_local=True)
+    for method, path in routes_of(app):
+        refused = Client(app).request(method, path, {"host": host})
         assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (
             421,
             "wrong_host",
@@ -342,3 +343,20 @@ def test_a_route_that_is_added_later_is_closed_too(guarded: Guarded) -> None:
         return "open"
 
     assert guarded.request(("GET", "/v1/later")).status_code == 401
+
+
+def test_the_body_of_a_stranger_is_not_read(guarded: Guarded) -> None:
+    refused = guarded.client.request("PUT", "/v1/log", content=b"no JSON")
+    assert (refused.status_code, guarded.control.told) == (401, [])
+
+
+def test_a_path_that_an_operator_calls_is_one_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "fusewire.audit"):
+        Client(application()).request("DELETE", "/v1/sessions/a%0Ab")
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "fusewire.audit"]
+    assert told == "an operator calls DELETE /v1/sessions/a%0Ab"
+
+
+def test_a_path_with_a_slash_too_many_is_not_redirected_to_where_the_host_header_says(client: Client) -> None:
+    refused = client.request("GET", "/v1/stats/", {"host": "elsewhere.example"})
+    assert (refused.status_code, refused.json()["title"]) == (404, "not found")

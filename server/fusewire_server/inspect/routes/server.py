@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.json_body import json_body, takes
 from fusewire_server.inspect.metrics import CONTENT_TYPE, exposition
 from fusewire_server.inspect.pages import with_etag
 from fusewire_server.inspect.problems import responses
@@ -45,9 +46,10 @@ def server_routes(control: Control, settings: Mapping[str, SettingView]) -> APIR
         """The level of the log."""
         return LogLevel(level=control.log_level())
 
-    @router.put("/v1/log", responses=responses(400, 413, 422))
-    async def set_log(level: LogLevel) -> LogLevel:
+    @router.put("/v1/log", responses=responses(400, 413, 422), openapi_extra=takes(LogLevel))
+    async def set_log(request: Request) -> LogLevel:
         """Sets the level of the log until the server ends. Needs the scope `admin`."""
+        level = await json_body(request, LogLevel)
         control.set_log_level(level.level)
         return level
 
