@@ -23,8 +23,8 @@ class Problem(BaseModel):
     """The reason for a refusal."""
 
     type: str = Field(description="a fixed word for programs", examples=["urn:fusewire:problem:unknown_session"])
-    title: str
-    status: int
+    title: str = Field(description="the same word for people", examples=["unknown session"])
+    status: int = Field(description="status of the answer", examples=[404])
     detail: str = Field(description="what was wrong and what was expected, for people")
 
 

@@ -17,21 +17,21 @@ Next = Annotated[
 class Sessions(BaseModel):
     """Sessions, detached ones included, in the order in which they were opened."""
 
-    sessions: tuple[SessionView, ...]
+    sessions: tuple[SessionView, ...] = Field(description="the sessions of the page")
     next: Next = None
 
 
 class Programs(BaseModel):
     """Programs that the server knows."""
 
-    programs: tuple[ProgramView, ...]
+    programs: tuple[ProgramView, ...] = Field(description="the programs of the page")
     next: Next = None
 
 
 class TenantView(BaseModel):
     """The sessions of one tenant together."""
 
-    tenant: str = Field(examples=["lab"])
+    tenant: str = Field(description="name of the tenant", examples=["lab"])
     sessions: int = Field(description="sessions that have not ended")
     in_flight_ops: int = Field(description="ops that the device has not completed")
     live_handles: int = Field(description="arrays")
@@ -43,7 +43,7 @@ class TenantView(BaseModel):
 class Tenants(BaseModel):
     """Tenants that have sessions, by name."""
 
-    tenants: tuple[TenantView, ...]
+    tenants: tuple[TenantView, ...] = Field(description="the tenants of the page")
     next: Next = None
 
 
@@ -51,8 +51,8 @@ class ArrayView(BaseModel):
     """One array of a session, without its value."""
 
     handle: int = Field(description="number of the array in its session")
-    dtype: str = Field(examples=["float32"])
-    shape: tuple[int, ...] = Field(examples=[[64, 256]])
+    dtype: str = Field(description="type of the elements", examples=["float32"])
+    shape: tuple[int, ...] = Field(description="elements along each axis", examples=[[64, 256]])
     bytes: int = Field(description="size of the array")
     state: str = Field(description="awaited, issued, ready or failed")
     age_s: float = Field(description="seconds since the array was declared")
@@ -63,7 +63,7 @@ class ArrayView(BaseModel):
 class Arrays(BaseModel):
     """Arrays of a session, by handle."""
 
-    arrays: tuple[ArrayView, ...]
+    arrays: tuple[ArrayView, ...] = Field(description="the arrays of the page")
     next: Next = None
 
 
@@ -91,15 +91,15 @@ class PoolView(BaseModel):
 class QueuedTenant(BaseModel):
     """The rows of a tenant that wait."""
 
-    tenant: str
-    rows: int
+    tenant: str = Field(description="name of the tenant")
+    rows: int = Field(description="rows that could run")
 
 
 class QueuedProgram(BaseModel):
     """A program, and how many sessions run it next."""
 
-    digest: str
-    sessions: int
+    digest: str = Field(description="digest of the program")
+    sessions: int = Field(description="sessions that run it next")
 
 
 class QueueView(BaseModel):
@@ -118,10 +118,10 @@ class SlowSegmentView(BaseModel):
     """A segment that took at least 10 ms from its arrival until the device had completed it."""
 
     at: str = Field(description="when it was completed, ISO 8601, UTC")
-    session: str
+    session: str = Field(description="shown id of the session")
     program: str = Field(description="digest of the program")
     base: int = Field(description="handle of op 0; `session.line_of(base)` of a debugging client names its line")
-    ops: int
+    ops: int = Field(description="ops of the segment")
     rows: int = Field(description="rows of its submission")
     total_s: float = Field(description="seconds from the arrival to the end")
     queue_s: float = Field(description="seconds until the device was told to run it")
@@ -131,21 +131,21 @@ class SlowSegmentView(BaseModel):
 class SlowLogView(BaseModel):
     """The newest slow segments, at most 128, the newest first."""
 
-    threshold_s: float
-    entries: tuple[SlowSegmentView, ...]
+    threshold_s: float = Field(description="least seconds of a segment in the log")
+    entries: tuple[SlowSegmentView, ...] = Field(description="the segments, the newest first")
 
 
 class SettingView(BaseModel):
     """The value of a setting, and where it was set."""
 
-    value: str | int | float | bool | None
-    origin: str = Field(examples=["default", "environment"])
+    value: str | int | float | bool | None = Field(description="in the unit that ends the setting's name; null: unset")
+    origin: str = Field(description="default, file, environment or flag", examples=["default", "environment"])
 
 
 class Settings(BaseModel):
     """All settings of the server by `section.key`. They hold no secrets, only the names of files that do."""
 
-    settings: Mapping[str, SettingView]
+    settings: Mapping[str, SettingView] = Field(description="the settings by `section.key`")
 
 
 class Readiness(BaseModel):
@@ -155,33 +155,35 @@ class Readiness(BaseModel):
     is_draining: bool = Field(description="whether the server is shutting down")
     is_held: bool = Field(description="whether an operator holds the device")
     trouble: str = Field(description="why the machine cannot compile programs now, such as a full disk; or empty")
-    backend: str = Field(examples=["cuda"])
-    device: str
-    device_memory_bytes: int
-    live_bytes: int
-    pool_bytes: int
+    backend: str = Field(description="name of the backend", examples=["cuda"])
+    device: str = Field(description="name of the device")
+    device_memory_bytes: int = Field(description="memory of the device")
+    live_bytes: int = Field(description="bytes of all values now")
+    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
 
 
 class Gate(BaseModel):
     """Tells whether the device is held after the request."""
 
-    is_held: bool
+    is_held: bool = Field(description="whether the device takes no new submissions")
 
 
 class Drain(BaseModel):
     """Tells that the server has begun to end."""
 
-    is_draining: bool
+    is_draining: bool = Field(description="true; the server ends after limits.drain_s at the latest")
 
 
 class Ending(BaseModel):
     """Tells that a session is being ended."""
 
-    session: str
-    is_ending: bool
+    session: str = Field(description="shown id of the session")
+    is_ending: bool = Field(description="true; the session has ended once `/v1/sessions` no longer lists it")
 
 
 class LogLevel(BaseModel):
     """The level of the log: records below it are not written."""
 
-    level: str = Field(pattern="^(debug|info|warning|error)$", examples=["info"])
+    level: str = Field(
+        description="the least level that is written", pattern="^(debug|info|warning|error)$", examples=["info"]
+    )

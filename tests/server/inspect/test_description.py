@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -55,6 +59,25 @@ def test_every_operation_has_a_summary_and_every_answer_a_schema() -> None:
             assert "text/plain" in answer or answer["application/json"]["schema"], (path, method)
 
 
+def test_every_field_and_every_parameter_is_described() -> None:
+    fields = {
+        f"{name}.{field}": told
+        for name, schema in _DESCRIPTION["components"]["schemas"].items()
+        for field, told in schema.get("properties", {}).items()
+    }
+    assert len(fields) > 150
+    # A description that repeats that of the field's own schema is left out.
+    assert [name for name, told in fields.items() if not told.get("description") and "$ref" not in told] == []
+    for methods in _DESCRIPTION["paths"].values():
+        for operation in methods.values():
+            assert all(parameter["description"] for parameter in operation.get("parameters", ()))
+
+
+def test_only_described_schemas_are_referred_to() -> None:
+    referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(_DESCRIPTION)))
+    assert referred <= _DESCRIPTION["components"]["schemas"].keys()
+
+
 def test_units_are_told() -> None:
     stats = _DESCRIPTION["components"]["schemas"]["PhaseTotal"]["properties"]
     assert stats["total_ns"]["x-unit"] == "nanoseconds"
@@ -68,6 +91,12 @@ def test_a_token_is_asked_for_where_it_is_needed() -> None:
 def test_the_page_loads_nothing_from_elsewhere() -> None:
     answer = Client(_APP).get("/docs")
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    policy = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    for tag in ("script", "style"):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", answer.text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert policy[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"innerHTML|localStorage|sessionStorage|cookie| on\w+=| style=", answer.text)
     assert "http://" not in answer.text
     assert "https://" not in answer.text

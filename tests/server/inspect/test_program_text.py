@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from fusewire_server.inspect.program_text import program_text
+from dataclasses import replace
+
+from fusewire_server.inspect.program_text import MOST_LINES, MOST_SOURCE_CHARACTERS, bounded, program_text
+from fusewire_server.inspect.snapshot import GroupView, Omitted, SourceView
 from tests.server.inspect.examples import PLANNED, UNPLANNED
 
 
@@ -18,3 +21,26 @@ def test_a_program_without_a_plan_tells_its_counts() -> None:
     text = program_text(UNPLANNED)
     assert "3 segments, 3 rows in 2 submissions" in text
     assert "launches" not in text
+
+
+def test_a_plan_within_the_bounds_is_told_whole() -> None:
+    assert bounded(PLANNED) == PLANNED
+    assert bounded(UNPLANNED) == UNPLANNED
+
+
+def test_what_goes_beyond_the_bounds_is_counted() -> None:
+    assert PLANNED.compiled is not None
+    half = "x" * (MOST_SOURCE_CHARACTERS // 2)
+    long = replace(
+        PLANNED.compiled,
+        groups=(GroupView("k", (1,), 1),) * (MOST_LINES + 2),
+        explanation=("why",) * (MOST_LINES + 1),
+        sources=tuple(SourceView(name, half) for name in "abc"),
+    )
+    detail = bounded(replace(PLANNED, compiled=long))
+    plan = detail.compiled
+    assert plan is not None
+    assert (len(plan.groups), len(plan.explanation)) == (MOST_LINES, MOST_LINES)
+    assert [source.kernel for source in plan.sources] == ["a", "b"]
+    assert plan.omitted == Omitted(groups=2, explanation=1, sources=1)
+    assert program_text(detail).endswith(": 2 launches, 1 lines of the explanation, 1 kernels\n")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from fusewire_server.access.tokens import Authenticator, Scope
@@ -20,7 +20,8 @@ _ANSWER: dict[str, Any] = {
     "description": "one word, or the reasons",
     "content": {"text/plain": {}, "application/json": {"schema": {"$ref": "#/components/schemas/Readiness"}}},
 }
-_REFUSAL: dict[str, Any] = responses()[401]
+_Verbose = Annotated[str | None, Query(description="if it is given, with any value: also tells why")]
+_REFUSALS: dict[int | str, Any] = {status: answer for status, answer in responses(422).items() if status in {401, 422}}
 
 
 def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> APIRouter:
@@ -32,8 +33,8 @@ def health_routes(snapshots: Snapshots, authenticator: Authenticator | None) -> 
         """Answers with one word if the process is alive."""
         return "alive"
 
-    @router.get("/readyz", response_class=PlainTextResponse, responses={200: _ANSWER, 401: _REFUSAL, 503: _ANSWER})
-    async def readyz(request: Request, verbose: str | None = None) -> Response:
+    @router.get("/readyz", response_class=PlainTextResponse, responses={200: _ANSWER, **_REFUSALS, 503: _ANSWER})
+    async def readyz(request: Request, verbose: _Verbose = None) -> Response:
         """Answers with one word whether the server takes new sessions. With `?verbose`, also says why."""
         try:
             stats = (await snapshots.fresh()).stats

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 
 from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of, with_etag
 from fusewire_server.inspect.problems import Refused, responses
-from fusewire_server.inspect.program_text import program_text
+from fusewire_server.inspect.program_text import bounded, program_text
 from fusewire_server.inspect.routes.fresh import Fresh
 from fusewire_server.inspect.snapshot import ProgramDetail
 from fusewire_server.inspect.views import Programs
@@ -46,8 +46,9 @@ def program_routes() -> APIRouter:
         form: Annotated[Format, Query(alias="format", description="text: for people")] = Format.JSON,
     ) -> Response:
         """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
-        for detail in snapshot.programs:
-            if detail.program.digest == digest:
+        for known in snapshot.programs:
+            if known.program.digest == digest:
+                detail = bounded(known)
                 if form is Format.TEXT:
                     return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
                 return with_etag(request, _JSON.dump_json(detail).decode())
