@@ -44,6 +44,11 @@ def test_an_origin_changes_without_the_value(tmp_path: Path) -> None:
     assert result.loaded.origins["limits.handles"] == f"file {file}"
 
 
+def test_the_guide_names_each_setting_that_may_change_in_service() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guide.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(RELOADABLE) if f"`{name}`" not in guide] == []
+
+
 @pytest.mark.parametrize("name", sorted(RELOADABLE))
 def test_each_setting_that_may_change_in_service_can_be_taken_over_alone(name: str) -> None:
     raw = {"log.level": "error", "log.style": "json"}.get(name, "1")

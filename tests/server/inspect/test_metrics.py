@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +18,7 @@ from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.scheduling.coalescer import BatchEnd
 from tests.server.inspect.examples import SNAPSHOT, STATS
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -79,6 +82,12 @@ def test_launches_are_told_by_tier() -> None:
     totals = dataclasses.replace(STATS.totals, launches=10, tier0_launches=3)
     snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
     assert [value(snapshot, "launches_total", tier=tier) for tier in "01"] == [3, 7]
+
+
+def test_the_guide_names_metrics_that_exist() -> None:
+    named = set(re.findall(r"`(fusewire_\w+)`", GUIDE.read_text(encoding="utf-8")))
+    assert named
+    assert named <= {name for name, _ in series_of(SNAPSHOT)}
 
 
 PROMTOOL = shutil.which("promtool") or ""
