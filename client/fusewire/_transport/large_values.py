@@ -49,7 +49,7 @@ class LargeValues:
         self._open_channel = open_channel
         self._metadata = metadata
         self._second_channel: Channel = None  # None before the first large value
-        self._shares_stream_connection = False  # True once the second connection has reached another server
+        self._shares_stream_connection = False  # True once a call over the second connection was not accepted
 
     async def upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
         """Sends an upload. If sending fails, the server lets every fetch of the handle fail."""
