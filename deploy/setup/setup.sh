@@ -24,6 +24,7 @@ if [ ! -e "$server/server.pem" ]; then
 fi
 for scope in use inspect admin; do
     if [ ! -e "$clients/$scope.token" ]; then
-        fusewire token mint --tenant default --scope "$scope" --token-file "$server/tokens" >"$clients/$scope.token"
+        token=$(fusewire token mint --tenant default --scope "$scope" --token-file "$server/tokens")
+        printf '%s' "$token" >"$clients/$scope.token" # Prometheus's operator does not remove the end of a line
     fi
 done
