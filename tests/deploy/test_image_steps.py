@@ -89,6 +89,8 @@ def serving(
     """Runs the image's process. Yields the process and the addresses of the server."""
     given = {**settings, "FUSEWIRE_DEVICE__BACKEND": "cpu", "FUSEWIRE_LISTEN__GRPC": "0.0.0.0:0"}
     environment = environment_of(STAGES["server"], {**given, "FUSEWIRE_LISTEN__HTTP": "0.0.0.0:0"})
+    # In a namespace of processes of its own, as in a container, all end with the first one.
+    within = (*within, "--unshare-pid", "--as-pid-1")
     command = (*within, *STAGES["server"].words("ENTRYPOINT"), *STAGES["server"].words("CMD"))
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
