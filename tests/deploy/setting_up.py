@@ -41,5 +41,5 @@ def set_up(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> Secrets:
         "WATCHERS_DIR": str(secrets.watchers),
         "NAMES": names,
     }
-    subprocess.run(("/bin/sh", str(SCRIPT)), check=True, env=environment, capture_output=True, timeout=60)
+    subprocess.run(str(SCRIPT), check=True, env=environment, capture_output=True, timeout=60)
     return secrets

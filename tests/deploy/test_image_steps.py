@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -36,6 +37,8 @@ RESULTS = "/results"
 SECRETS = {"server-secrets": "server", "client-secrets": "clients", "watcher-secrets": "watchers"}
 DEADLINE_S = 60.0
 STAGES = read_stages()
+IMAGE_COMMAND = (*STAGES["server"].words("ENTRYPOINT"), *STAGES["server"].words("CMD"))
+UNIT = PROJECT / "deploy" / "systemd" / "fusewire.service"
 
 
 def environment_of(stage: Stage, given: Mapping[str, str]) -> dict[str, str]:
@@ -84,15 +87,14 @@ def installed_load(installed: Path, source: Path, tmp_path: Path) -> Path:
 
 @contextmanager
 def serving(
-    within: Sequence[str], settings: Mapping[str, str]
+    within: Sequence[str], settings: Mapping[str, str], command: Sequence[str] = IMAGE_COMMAND
 ) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """Runs the image's process. Yields the process and the addresses of the server."""
+    """Runs a server, by default as the image does. Yields its process and its addresses."""
     given = {**settings, "FUSEWIRE_DEVICE__BACKEND": "cpu", "FUSEWIRE_LISTEN__GRPC": "0.0.0.0:0"}
     environment = environment_of(STAGES["server"], {**given, "FUSEWIRE_LISTEN__HTTP": "0.0.0.0:0"})
     # In a namespace of processes of its own, as in a container, all end with the first one.
     within = (*within, "--unshare-pid", "--as-pid-1")
-    command = (*within, *STAGES["server"].words("ENTRYPOINT"), *STAGES["server"].words("CMD"))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen((*within, *command), stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
             told = json.loads(process.stdout.readline())
@@ -138,7 +140,7 @@ def run_setup(installed: Path, folder: Path) -> None:
     names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {})
     within = within_root(writable=writable, readable={INSTALLED: installed, "/setup.sh": SCRIPT})
     environment = environment_of(STAGES["server"], {"NAMES": names})
-    command = (*within, *without_rights(STAGES["server"]), "/bin/sh", "/setup.sh")
+    command = (*within, *without_rights(STAGES["server"]), "/setup.sh")
     subprocess.run(command, env=environment, check=True, capture_output=True, timeout=DEADLINE_S)
 
 
@@ -165,3 +167,20 @@ def test_the_load_test_of_the_image_measures_a_server_with_tls_and_tokens(
     assert (told["sessions"], told["errors"], told["problems"]) == (2, 0, [])
     assert told["rows_per_launch"] >= 1  # so inspection has answered
     assert (results / "rnn.html").stat().st_size > 0
+
+
+def test_the_command_of_the_systemd_unit_serves_with_the_settings_beside_it(installed: Path, tmp_path: Path) -> None:
+    """The server has the CPU instead of a GPU, and free ports."""
+    run_setup(installed, tmp_path)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    _, secrets = volumes_of("gpu", tmp_path)
+    readable = {INSTALLED: installed, "/etc/fusewire/fusewire.toml": UNIT.with_name("fusewire.toml"), **secrets}
+    within = within_root(writable={CACHE: cache}, readable=readable) + without_rights(STAGES["server"])
+    (command,) = re.findall(r"^ExecStart=(.*)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    token = (tmp_path / "clients" / "use.token").read_text(encoding="utf-8")
+    with (
+        serving(within, {}, command.split()) as (_, addresses),
+        fw.connect(addresses["grpc"], tls_ca=tmp_path / "clients" / "ca.pem", token=token, timeout=20) as session,
+    ):
+        assert (session.array([1.0]) + 1).numpy(timeout=DEADLINE_S) == [2.0]
