@@ -13,6 +13,8 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing import serve_subprocess
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_server.config.config import ENVIRONMENT_PREFIX, load
 from tests.deploy.dockerfile import PROJECT, read_stages
 from tests.deploy.setting_up import COMMANDS, Secrets, set_up
 
@@ -30,6 +32,14 @@ def test_hadolint_finds_nothing_to_say() -> None:
 @pytest.mark.parametrize("stage", ["server", "load"])
 def test_an_image_runs_as_a_user_without_rights(stage: str) -> None:
     assert STAGES[stage].user == ("10001", "10001")
+
+
+def test_every_variable_of_the_image_is_known() -> None:
+    """Loading refuses names of settings that do not exist."""
+    given = {name for name in STAGES["server"].environment if name.startswith(ENVIRONMENT_PREFIX)}
+    loaded = load(None, STAGES["server"].environment, {})
+    settings = {origin.removeprefix("environment ") for origin in loaded.origins.values()} & given
+    assert settings | {CACHE_VARIABLE} == given
 
 
 def test_a_build_without_a_target_makes_the_server() -> None:
