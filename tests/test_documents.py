@@ -14,7 +14,7 @@ from fusewire.testing import serve_subprocess
 from loadtests.microbenchmarks.catalogue import choose
 
 _ROOT = Path(__file__).parents[1]
-_DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
+_DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md"), _ROOT / "deploy" / "README.md"])
 _DECISIONS = _ROOT / "docs" / "decisions"
 _LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
 _SOURCE = re.compile(r"`(?P<path>[\w./]+/[\w]+\.(?:py|h|md|proto|toml))`")

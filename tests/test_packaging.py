@@ -23,7 +23,7 @@ PACKAGES = [package for packages in SOURCE_ROOTS.values() for package in package
 CLIENT_DEPENDENCIES = {"numpy", "grpcio", "protobuf", "msgpack"}
 # What these bring: gRPC needs typing_extensions.
 CLIENT_MODULES = ["fusewire", "fusewire_protos", "numpy", "grpc", "google", "msgpack", "typing_extensions"]
-EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "dev"}
+EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "load", "dev"}
 
 # Prints which of the names in argv[1] an import of fusewire asked for, with none of them importable.
 IMPORT_FUSEWIRE_WITHOUT = """
