@@ -95,7 +95,7 @@ def node(op: str, operands: tuple[int, ...], dtype: DType, **more: Any) -> Node:
 
 def run(problems: Sequence[Problem], toolchain: Toolchain) -> None:
     """Compiles all kernels together and runs each problem once on the CPU."""
-    sources = [generate(problem.kernel, "c") for problem in problems]
+    sources = [generate(problem.kernel, "c")[0] for problem in problems]
     binaries = compile_kernels(sources, toolchain)
     device = CpuDevice(find=lambda: toolchain)
     for problem, source, binary in zip(problems, sources, binaries, strict=True):

@@ -277,9 +277,10 @@ class CudaDevice:
         return calls
 
     def _call(self, loaded: CudaPlan, part: _Part, rows: int) -> Call:
-        source = loaded.plan.kernels[part.kernel]
-        entry, blocks, threads = grid(layout_of(source.text), part.sizes, part.instances * rows)
-        function = _function(loaded.modules[part.kernel], source.key + entry)
+        sources = loaded.plan.kernels
+        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.instances * rows)
+        chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
+        function = _function(loaded.modules[chosen], sources[chosen].key)
         arguments = (part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)

@@ -198,11 +198,13 @@ template <bool is_along, int count, int depth, int threads, int unit>
 using fw_slice_of_f16 =
     fw_slice_f16<is_along ? count : depth, is_along ? depth : count, is_along ? 4 : 0, threads, unit>;
 
-/* Computes the tile of `out` from (row, column) on. `a` starts at that row, `b` at that column. The lines of an operand
- * lie along k or across it. `memory` has room for `ring` slices of each. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit>
-FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64_t rows, int64_t columns, int64_t inner,
-                         int64_t row, int64_t column, float *memory) {
+/* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
+ * at that row, `b` at that column. The lines of an operand lie along k or across it. `memory` has room for the ring of
+ * slices. If `is_staged`, the sums pass through it, so that the text of a long `finish` is not there for each element of
+ * a thread, and neighbouring threads finish neighbours. */
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit, bool is_staged, typename Finish>
+FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                         int64_t column, float *memory, const Finish &finish) {
     const int down = 8, across = 16, threads = down * across, height = down * side, width = across * side;
     const int batches = depth / steps, pack = side < 4 ? side : 4, is_copied = 0;
     const int a_pack = a_is_along ? 1 : pack, b_pack = b_is_along ? 1 : pack;
@@ -286,35 +288,48 @@ FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64
         k += depth;
     } while (k < inner);
     compute(1);
+    if (is_staged) __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
     for (int r = 0; r < side; r++)
 #pragma unroll
         for (int c = 0; c < side; c++) {
-            const int64_t i = row + fw_place_f16<down, a_pack>(y, r), j = column + fw_place_f16<across, b_pack>(x, c);
-            const float value = sums[r][c];
-            if (i < rows && j < columns) out[i * columns + j] = fw_store_f16(fw_canonical_f32(value));
+            const int64_t i = fw_place_f16<down, a_pack>(y, r), j = fw_place_f16<across, b_pack>(x, c);
+            if (is_staged) memory[i * width + j] = sums[r][c];
+            else if (row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
         }
     __syncthreads(); /* the block's next tile uses the same memory */
+    if (is_staged) {
+#pragma unroll 4
+        for (int n = 0; n < height * width / threads; n++) {
+            const int element = n * threads + threadIdx.x;
+            const int64_t i = row + element / width, j = column + element % width;
+            if (i < rows && j < columns) finish(i, j, memory[element]);
+        }
+        __syncthreads();
+    }
 }
 
 /* Chooses how to load once a tile. A choice at every slice costs up to a fifth of the time. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along>
-FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64_t rows, int64_t columns, int64_t inner,
-                      int64_t row, int64_t column) {
-    const int threads = 8 * 16;
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, bool is_staged, typename Finish>
+FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                      int64_t column, const Finish &finish) {
+    const int threads = 8 * 16, results = is_staged ? threads * side * side : 0;
     typedef fw_slice_of_f16<a_is_along, 8 * side, depth, threads, 1> left_slice;
     typedef fw_slice_of_f16<b_is_along, 16 * side, depth, threads, 1> right_slice;
-    __shared__ __align__(16) float memory[(0 ? FW_RING : 2) * (left_slice::size + right_slice::size)];
+    const int slices = (0 ? FW_RING : 2) * (left_slice::size + right_slice::size);
+    __shared__ __align__(16) float memory[slices > results ? slices : results];
     if (a.is_in_fours() && b.is_in_fours())
-        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 4>(a, b, out, rows, columns, inner, row,
-                                                                            column, memory);
+        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 4, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
     else
-        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 1>(a, b, out, rows, columns, inner, row,
-                                                                            column, memory);
+        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 1, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
 }
 #endif
+#ifndef fw_05c35bda5b4dad40fc97_defined
+#define fw_05c35bda5b4dad40fc97_defined
 template <int side, int depth, int steps>
-FW_FN void fw_ec979cbd8d13acdf16c6_any(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+FW_FN void fw_05c35bda5b4dad40fc97_any(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t rows = fw_read_now(sizes + 0);
@@ -341,18 +356,13 @@ FW_FN void fw_ec979cbd8d13acdf16c6_any(const int64_t *sizes, const fw_operand *o
         uint16_t *result = out + batch * rows * result_columns;
         fw_matrix_f16 left = {a + row, a_inner, 1, rows};
         fw_matrix_f16 right = {b + column * b_column, b_column, b_inner, inner};
-        fw_tile_f16<side, depth, steps, false, true>(left, right, result, rows, result_columns, inner, row, column);
+        const auto finish = [&](int64_t i0, int64_t i1, float sum) {
+        result[i0 * result_columns + i1] = fw_store_f16(fw_canonical_f32(sum));
+        };
+        fw_tile_f16<side, depth, steps, false, true, false>(left, right, rows, result_columns, inner, row, column, finish);
     }
 }
-extern "C" __global__ void __launch_bounds__(128, 2) fw_ec979cbd8d13acdf16c6_8x16(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_ec979cbd8d13acdf16c6_any<1, 128, 16>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_ec979cbd8d13acdf16c6_16x32(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_ec979cbd8d13acdf16c6_any<2, 64, 8>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_ec979cbd8d13acdf16c6_32x64(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_ec979cbd8d13acdf16c6_any<4, 32, 4>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_ec979cbd8d13acdf16c6_64x128(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_ec979cbd8d13acdf16c6_any<8, 16, 4>(sizes, operands, slots, columns);
+#endif
+extern "C" __global__ void __launch_bounds__(128, 2) fw_05c35bda5b4dad40fc97_8x16(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+    fw_05c35bda5b4dad40fc97_any<1, 128, 16>(sizes, operands, slots, columns);
 }

@@ -144,7 +144,7 @@ def _increment() -> KernelSource:
     array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
     one = Argument(ArgumentKind.SCALAR, dtypes.float32, ())
     nodes = (node("add", (0, 1), dtypes.float32),)
-    return generate(LoopKernel(1, False, (array, one), nodes, (Store(2, array),)), "c")
+    return generate(LoopKernel(1, False, (array, one), nodes, (Store(2, array),)), "c")[0]
 
 
 def test_a_plan_without_launches_does_nothing(toolchain: Toolchain) -> None:

@@ -197,11 +197,13 @@ template <bool is_along, int count, int depth, int threads, int unit>
 using fw_slice_of_$t =
     fw_slice_$t<is_along ? count : depth, is_along ? depth : count, is_along ? 4 : 0, threads, unit>;
 
-/* Computes the tile of `out` from (row, column) on. `a` starts at that row, `b` at that column. The lines of an operand
- * lie along k or across it. `memory` has room for `ring` slices of each. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit>
-FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, int64_t columns, int64_t inner,
-                         int64_t row, int64_t column, $A *memory) {
+/* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
+ * at that row, `b` at that column. The lines of an operand lie along k or across it. `memory` has room for the ring of
+ * slices. If `is_staged`, the sums pass through it, so that the text of a long `finish` is not there for each element of
+ * a thread, and neighbouring threads finish neighbours. */
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit, bool is_staged, typename Finish>
+FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                         int64_t column, $A *memory, const Finish &finish) {
     const int down = $down, across = $across, threads = down * across, height = down * side, width = across * side;
     const int batches = depth / steps, pack = side < 4 ? side : 4, is_copied = $is_stored;
     const int a_pack = a_is_along ? 1 : pack, b_pack = b_is_along ? 1 : pack;
@@ -285,30 +287,41 @@ FW_FN void fw_tile_by_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, 
         k += depth;
     } while (k < inner);
     compute(1);
+    if (is_staged) __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
     for (int r = 0; r < side; r++)
 #pragma unroll
         for (int c = 0; c < side; c++) {
-            const int64_t i = row + fw_place_$t<down, a_pack>(y, r), j = column + fw_place_$t<across, b_pack>(x, c);
-            const $A value = sums[r][c];
-            if (i < rows && j < columns) out[i * columns + j] = $finished;
+            const int64_t i = fw_place_$t<down, a_pack>(y, r), j = fw_place_$t<across, b_pack>(x, c);
+            if (is_staged) memory[i * width + j] = sums[r][c];
+            else if (row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
         }
     __syncthreads(); /* the block's next tile uses the same memory */
+    if (is_staged) {
+#pragma unroll 4
+        for (int n = 0; n < height * width / threads; n++) {
+            const int element = n * threads + threadIdx.x;
+            const int64_t i = row + element / width, j = column + element % width;
+            if (i < rows && j < columns) finish(i, j, memory[element]);
+        }
+        __syncthreads();
+    }
 }
 
 /* Chooses how to load once a tile. A choice at every slice costs up to a fifth of the time. */
-template <int side, int depth, int steps, bool a_is_along, bool b_is_along>
-FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, $S *out, int64_t rows, int64_t columns, int64_t inner,
-                      int64_t row, int64_t column) {
-    const int threads = $down * $across;
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, bool is_staged, typename Finish>
+FW_FN void fw_tile_$t(fw_matrix_$t a, fw_matrix_$t b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                      int64_t column, const Finish &finish) {
+    const int threads = $down * $across, results = is_staged ? threads * side * side : 0;
     typedef fw_slice_of_$t<a_is_along, $down * side, depth, threads, 1> left_slice;
     typedef fw_slice_of_$t<b_is_along, $across * side, depth, threads, 1> right_slice;
-    __shared__ __align__(16) $A memory[($is_stored ? FW_RING : 2) * (left_slice::size + right_slice::size)];
+    const int slices = ($is_stored ? FW_RING : 2) * (left_slice::size + right_slice::size);
+    __shared__ __align__(16) $A memory[slices > results ? slices : results];
     if (a.is_in_fours() && b.is_in_fours())
-        fw_tile_by_$t<side, depth, steps, a_is_along, b_is_along, 4>(a, b, out, rows, columns, inner, row,
-                                                                            column, memory);
+        fw_tile_by_$t<side, depth, steps, a_is_along, b_is_along, 4, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
     else
-        fw_tile_by_$t<side, depth, steps, a_is_along, b_is_along, 1>(a, b, out, rows, columns, inner, row,
-                                                                            column, memory);
+        fw_tile_by_$t<side, depth, steps, a_is_along, b_is_along, 1, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
 }
 #endif
