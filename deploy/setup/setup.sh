@@ -24,10 +24,11 @@ if [ ! -e "$server/server.pem" ]; then
     rm "$server/server.csr" "$server/server.ext"
 fi
 
-# Writes a token of scope $1 in file $2.
+# Writes a token of scope $1 in file $2, without the end of a line, which Prometheus's operator does not remove.
 mint() {
     if [ ! -e "$2" ]; then
-        fusewire token mint --tenant default --scope "$1" --token-file "$server/tokens" >"$2.new"
+        token=$(fusewire token mint --tenant default --scope "$1" --token-file "$server/tokens")
+        printf '%s' "$token" >"$2.new"
         mv "$2.new" "$2"
     fi
 }

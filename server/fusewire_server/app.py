@@ -8,7 +8,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -17,13 +17,14 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.errors import CaseError, ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
 from fusewire_server.access.tokens import Authenticator, check_protected_mode
 from fusewire_server.backends import choose_device, planner_settings
-from fusewire_server.config.config import Config, Listen, plain_value_of
+from fusewire_server.config.config import Config, Listen, Loaded, plain_value_of
+from fusewire_server.config.reload import reload
 from fusewire_server.config.settings import MIB
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
@@ -33,11 +34,16 @@ from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
+from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.control import EngineControl
+from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.routes import SettingView, create_app
+from fusewire_server.inspect.refusals import CountedRefusals, RefusalCounts
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
+from fusewire_server.inspect.views import SettingView
 from fusewire_server.planning.planner import Planner
+from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
 from fusewire_server.transport.service import SERVICE, FusewireService
 
@@ -57,27 +63,38 @@ IDLE_CONNECTION_MS = 15_000  # a connection without a call is closed after this 
 SWITCH_INTERVAL_S = 0.0001
 
 
-def run(config: Config, origins: Mapping[str, str]) -> int:
-    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to."""
+def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
+    """Serves until SIGTERM or SIGINT; the exit status. Raises ConfigurationError if it cannot begin to.
+
+    On SIGHUP it takes over the settings that `load_again` returns and that may change in service.
+    """
+    config = loaded.config
     configure_logs(config.log.level, config.log.style)
     check_protected_mode(config.listen)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     reduce_timer_slack()
     keep_freed_memory()
     with GarbageCollector() as garbage, asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_Process(config, origins, garbage).serve())
+        return runner.run(_Process(loaded, load_again, garbage).serve())
 
 
 class _Process:
     """One server process: everything in it, in the order in which it starts."""
 
-    def __init__(self, config: Config, origins: Mapping[str, str], garbage: GarbageCollector) -> None:
-        self._config = config
-        self._origins = origins
+    def __init__(self, loaded: Loaded, load_again: Callable[[], Loaded], garbage: GarbageCollector) -> None:
+        config = loaded.config
+        self._loaded = loaded
+        self._load_again = load_again
+        self._setting_views = _setting_views(loaded)
         self._garbage = garbage
         self._authenticator = Authenticator(config.listen.token_file) if config.listen.token_file else None
         self._ended: asyncio.Future[int]
         self._hurry = asyncio.Event()
+        self._inspection_refusals = RefusalCounts()
+
+    @property
+    def _config(self) -> Config:
+        return self._loaded.config
 
     async def serve(self) -> int:
         loop = asyncio.get_running_loop()
@@ -88,7 +105,7 @@ class _Process:
         engine = Engine(self._config, device, planner)
         engine.on_broken = self._end_broken
         engine.start()
-        publisher = Publisher(engine, installed_version())
+        publisher = Publisher(engine, installed_version(), self._inspection_refusals)
         if planner is not None:
             planner.start()
         inspection = self._start_inspection(engine, publisher)
@@ -97,6 +114,7 @@ class _Process:
         counting = asyncio.create_task(self._watch_open_files(), name="open files")
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._end, 0)
+        loop.add_signal_handler(signal.SIGHUP, self._reload, engine)
         self._announce(device.info.backend, device.info.detail, port, inspection.port)
         status = await self._ended
         await drain(engine, publisher, health_status, self._config.limits.drain_s, self._hurry)
@@ -121,20 +139,13 @@ class _Process:
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
-        control = _Control(engine, lambda: self._end(0), asyncio.get_running_loop())
-        loop = asyncio.get_running_loop()
-
-        def call_on_loop(function: Callable[[], None]) -> None:
-            loop.call_soon_threadsafe(function)
-
+        call_on_loop = asyncio.get_running_loop().call_soon_threadsafe
+        control = EngineControl(engine, LoopThread(call_on_loop), lambda: self._end(0))
         snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
-        settings = {
-            name: SettingView(value=plain_value_of(self._config, name), origin=origin)
-            for name, origin in self._origins.items()
-        }
         is_local = listen.http.is_loopback()
-        app = create_app(snapshots, self._authenticator, control, settings=settings, is_local=is_local)
-        inspection = InspectionServer(app, bind(listen.http), certificate=_certificate(listen))
+        app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
+        counted = CountedRefusals(app, self._inspection_refusals)
+        inspection = InspectionServer(counted, bind(listen.http), certificate=_certificate(listen))
         inspection.start()
         return inspection
 
@@ -150,6 +161,21 @@ class _Process:
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
+    def _reload(self, engine: Engine) -> None:
+        """Loads the settings again. If they are wrong, all old settings stay in force."""
+        try:
+            self._loaded, applied, needs_restart = reload(self._loaded, self._load_again())
+        except ConfigurationError as error:
+            log.error("the settings stay as they are, because they cannot be loaded: %s", error)  # noqa: TRY400 - no bug
+            return
+        if {"log.level", "log.style"}.intersection(applied):
+            configure_logs(self._config.log.level, self._config.log.style)
+        engine.reconfigure(self._config)
+        self._setting_views.update(_setting_views(self._loaded))  # inspection's thread reads it; no key is new
+        log.info("the settings were loaded again; changed: %s", ", ".join(applied) or "none")
+        if needs_restart:
+            log.warning("these changed settings need a restart: %s", ", ".join(needs_restart))
+
     def _end(self, status: int) -> None:
         """Begins to end the process. The second call ends it now."""
         if self._ended.done():
@@ -164,6 +190,13 @@ class _Process:
         self._hurry.set()
 
 
+def _setting_views(loaded: Loaded) -> dict[str, SettingView]:
+    return {
+        name: SettingView(value=plain_value_of(loaded.config, name), origin=origin)
+        for name, origin in loaded.origins.items()
+    }
+
+
 async def drain(
     engine: Engine, publisher: Publisher, status: health.aio.HealthServicer, drain_s: float, hurry: asyncio.Event
 ) -> None:
@@ -172,14 +205,15 @@ async def drain(
     Sessions that are still busy after `drain_s`, or when `hurry` is set, end all the same.
     """
     ends_at_ns = time.monotonic_ns() + round(drain_s * 1e9)
+    reason = CaseError("draining", "the server is shutting down")
     engine.drain(ends_at_ns)
     publisher.publish()
     await status.enter_graceful_shutdown()
     while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
-        engine.dismiss(session for session in engine.sessions.values() if may_end(session, now_ns))
+        engine.dismiss([session for session in engine.sessions.values() if may_end(session, now_ns)], reason)
         with suppress(TimeoutError):
             await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
-    engine.dismiss(engine.sessions.values())
+    engine.dismiss(engine.sessions.values(), reason)
 
 
 class Serving(NamedTuple):
@@ -193,7 +227,8 @@ class Serving(NamedTuple):
 async def start_grpc(config: Config, engine: Engine, authenticator: Authenticator | None) -> Serving:
     """Serves sessions, health and reflection. Raises ConfigurationError if it cannot listen."""
     access = Access(authenticator)
-    server = grpc.aio.server(interceptors=[AccessInterceptor(access)], options=_channel_options(config))
+    interceptor = AccessInterceptor(access, lambda: engine.counters.refused(TOKEN_DOOR, "unauthenticated"))
+    server = grpc.aio.server(interceptors=[interceptor], options=_channel_options(config))
     server.add_generic_rpc_handlers((FusewireService(engine, access).handler(),))
     status = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(status, server)
@@ -222,27 +257,6 @@ def _certificate(listen: Listen) -> CertificateFiles | None:
     return CertificateFiles(listen.tls_cert, listen.tls_key)
 
 
-class _Control:
-    """The operator's routes run on the inspection thread; the engine lives on the loop's."""
-
-    def __init__(self, engine: Engine, drain: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
-        self._engine = engine
-        self._drain = drain
-        self._loop = loop
-
-    def hold(self) -> None:
-        self._call(self._engine.hold)
-
-    def release(self) -> None:
-        self._call(self._engine.unhold)
-
-    def drain(self) -> None:
-        self._call(self._drain)
-
-    def _call(self, function: Callable[[], None]) -> None:
-        self._loop.call_soon_threadsafe(function)
-
-
 def _channel_options(config: Config) -> list[tuple[str, int]]:
     return [
         # A frame a little too long is refused in words, by its session; gRPC itself breaks off what is far too long.
@@ -258,7 +272,7 @@ def _channel_options(config: Config) -> list[tuple[str, int]]:
         ("grpc.server_handshake_timeout_ms", HANDSHAKE_MS),
         ("grpc.max_connection_idle_ms", IDLE_CONNECTION_MS),
         # A client that is stopped or cut off is noticed within seconds; one that pings as often is no offender.
-        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_time_ms", 9_000),
         ("grpc.keepalive_timeout_ms", 5_000),
         ("grpc.http2.ping_timeout_ms", 6_000),
         ("grpc.http2.max_pings_without_data", 0),

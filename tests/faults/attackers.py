@@ -6,20 +6,36 @@ import asyncio
 import selectors
 import socket
 import time
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from itertools import cycle, product
 from typing import Any
 
 import grpc
 import grpc.aio
+import msgpack
 
 import fusewire as fw
+from fusewire_protos import dtypes
 from fusewire_protos.address import read_address
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.frames import MAX_HANDLE, Fetch, NewProgram
+from fusewire_protos.program import ProgramOp, build
+from fusewire_protos.program_codec import encode
+from fusewire_protos.shapes import Spec
+from tests.server.parts import new, pair, segment, upload, upload_beside
+from tests.server.wire import Peer
+from tests.server.world import NEGATE
 
 _MESSAGE = bytes(4 << 20)
 _CALLS = 64
+_USES = 4  # one more than a program needs to be compiled
+_EMPTY, _HUGE = Spec(dtypes.float32, (7, 5, 0)), Spec(dtypes.float32, (2**31 - 1, 2**31 - 1, 0))
 _CONNECTIONS = 8
 _SERVICE = "/fusewire.v1.Fusewire/"
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))  # with an empty SETTINGS frame
+_FOREIGN_REQUEST = b"GET /v1/stats HTTP/1.1\r\nHost: evil.example\r\n\r\n"
+_SLOW_REQUEST = b"GET /v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: " + 4096 * b"x"
 _REQUESTS = 2000 * b"GET /v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
@@ -79,6 +95,94 @@ def hold_a_session(target: str, token: str) -> None:
     with fw.connect(target, token=token) as session:
         session.array([1.0]).numpy()
         time.sleep(3600)
+
+
+def send_new_programs(target: str, token: str) -> None:
+    """Keeps a server's compilers busy: uses one new program after another until each is to be compiled.
+
+    Waits for ever when the server has ended.
+    """
+    functions = (fw.tanh, fw.exp, fw.sin, fw.cos, fw.sqrt)
+    with suppress(fw.SessionLost), fw.connect(target, token=token) as session:
+        for names in product(functions, repeat=8):
+            for _ in range(_USES):
+                x = session.array([0.5] * 8)
+                for function in names:
+                    x = function(x) * 0.5
+                x.numpy()
+    time.sleep(3600)
+
+
+def declare_huge_empty_arrays(target: str, token: str) -> None:
+    """Sends arrays without elements whose other dims multiply to 2^62, as uploads and inside programs."""
+    raw = encode(build([_EMPTY], [], [ProgramOp(BY_NAME["negative"], (0,), ())], (0,)))
+    fields = msgpack.unpackb(raw)
+    inputs = next(field for field in fields if isinstance(field, list))
+    inputs[0][1:] = _HUGE.shape
+    huge_raw = msgpack.packb(fields)
+    asyncio.run(
+        _be_refused(
+            target,
+            token,
+            lambda peer: peer.send(upload(20, _HUGE), tensors=[b""]),
+            lambda peer: peer.send(upload_beside(20, _HUGE)),
+            lambda peer: peer.send(segment(9, 100, 10), Fetch(1, 100), programs=[NewProgram(9, False, huge_raw)]),
+        )
+    )
+
+
+def name_handles_beyond_the_largest(target: str, token: str) -> None:
+    """Sends segments whose results would get handles of 2^63 and more."""
+    asyncio.run(
+        _be_refused(
+            target,
+            token,
+            lambda peer: peer.send(segment(9, MAX_HANDLE - 1, 10, 10), programs=[new(9, pair())]),
+            lambda peer: peer.send(segment(NEGATE, MAX_HANDLE + 1, 10)),
+            lambda peer: peer.send(segment(NEGATE, 2**64 - 1, 10)),
+        )
+    )
+
+
+async def _be_refused(target: str, token: str, *frames: Callable[[Peer], Coroutine[Any, Any, None]]) -> None:
+    """Sends each frame in a session of its own, again and again. Fails if the server does not refuse a frame."""
+    async with grpc.aio.insecure_channel(target) as channel:
+        for send in cycle(frames):
+            peer = Peer(channel, (("authorization", f"Bearer {token}"),))
+            await peer.open()
+            await send(peer)
+            frame = await peer.next()
+            while not (frame.results or frame.HasField("goodbye")):
+                frame = await peer.next()
+            assert frame.HasField("goodbye") or frame.results[0].HasField("failure"), frame
+            peer.call.cancel()
+
+
+def ask_by_a_foreign_name(target: str, _token: str) -> None:
+    """Sends requests for another host, as a page of a domain that points to this machine would."""
+    while True:
+        with socket.create_connection(read_address(target), timeout=10.0) as connection:
+            connection.sendall(_FOREIGN_REQUEST)
+            assert connection.recv(64).startswith(b"HTTP/1.1 421 ")
+
+
+def ask_slowly(target: str, _token: str) -> None:
+    """Keeps many connections to the inspection open, and sends a request on each a byte at a time (slow loris)."""
+    opened: list[tuple[socket.socket, Iterator[int]]] = []
+    while True:
+        with suppress(OSError):
+            opened.append((socket.create_connection(read_address(target), timeout=1.0), iter(_SLOW_REQUEST)))
+        opened = [each for each in opened if _sends_a_byte(*each)]
+        time.sleep(0.001)
+
+
+def _sends_a_byte(connection: socket.socket, request: Iterator[int]) -> bool:
+    try:
+        connection.sendall(bytes((next(request),)))
+    except (OSError, StopIteration):
+        connection.close()
+        return False
+    return True
 
 
 def ask_and_read_nothing(target: str, _token: str) -> None:

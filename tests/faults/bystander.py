@@ -29,6 +29,7 @@ Attack = Callable[[str, str], None]
 class Observed:
     """What was seen during an attack, and for the memory also after it. `failures` are errors and wrong results."""
 
+    before_bytes: int = 0  # the server's resident memory before the attack
     growth_bytes: int = 0  # the most by which the server's resident memory grew
     left_bytes: int = 0  # the growth that was left after the attack
     worst_step_s: float = 0.0
@@ -51,38 +52,44 @@ _BOUNDS = {
 
 
 def observe(server: ServerProcess, token: str, attack: Attack, target: str, attackers_token: str = "") -> Observed:
-    """Runs an attack on `target` beside a quiet client, a newcomer and a health check, each again and again."""
-    observed = Observed()
+    """Runs an attack on `target` for a while, beside a quiet client, a newcomer and a health check."""
+    process = psutil.Process(server.pid)
+    with watching(server, token) as observed:
+        with running(attack, target, attackers_token):
+            time.sleep(_ATTACK_S)
+        ends_at_s = time.monotonic() + _SETTLED_S
+        while (left_bytes := process.memory_info().rss - observed.before_bytes) > 0 and time.monotonic() < ends_at_s:
+            time.sleep(_LOOK_S)
+        observed.left_bytes = left_bytes
+    return observed
+
+
+@contextmanager
+def watching(server: ServerProcess, token: str, *, newcomers: bool = True) -> Iterator[Observed]:
+    """Lets a quiet client work while the `with` body runs, and looks at the server's memory.
+
+    `newcomers`: also opens sessions and asks for the health of the server, again and again.
+    """
     process = psutil.Process(server.pid)
     with fw.connect(server.grpc, token=token) as session:
         step = _Step(session)
         step()
-        before_bytes = process.memory_info().rss
-        with running(attack, target, attackers_token):
-            stop = threading.Event()
-            watches = (
-                threading.Thread(target=_repeat, args=(observed, "worst_step_s", step, stop)),
-                threading.Thread(
-                    target=_repeat, args=(observed, "worst_newcomer_s", lambda: join(server.grpc, token), stop)
-                ),
-                threading.Thread(
-                    target=_repeat, args=(observed, "worst_health_s", lambda: _ask_health(server.http), stop)
-                ),
-            )
-            for watch in watches:
-                watch.start()
-            ends_at_s = time.monotonic() + _ATTACK_S
-            while time.monotonic() < ends_at_s:
-                observed.growth_bytes = max(observed.growth_bytes, process.memory_info().rss - before_bytes)
-                time.sleep(_LOOK_S)
+        observed = Observed(before_bytes=process.memory_info().rss)
+        acts: dict[str, Callable[[], None]] = {"worst_step_s": step}
+        if newcomers:
+            acts["worst_newcomer_s"] = lambda: join(server.grpc, token)
+            acts["worst_health_s"] = lambda: _ask_health(server.http)
+        stop = threading.Event()
+        watches = [threading.Thread(target=_repeat, args=(observed, *act, stop)) for act in acts.items()]
+        watches.append(threading.Thread(target=_watch_memory, args=(observed, process, stop)))
+        for watch in watches:
+            watch.start()
+        try:
+            yield observed
+        finally:
             stop.set()
             for watch in watches:
                 watch.join(_DEADLINE_S)
-        ends_at_s = time.monotonic() + _SETTLED_S
-        while (left_bytes := process.memory_info().rss - before_bytes) > 0 and time.monotonic() < ends_at_s:
-            time.sleep(_LOOK_S)
-        observed.left_bytes = left_bytes
-    return observed
 
 
 class _Step:
@@ -114,6 +121,11 @@ def _ask_health(target: str) -> None:
         connection.close()
 
 
+def _watch_memory(observed: Observed, process: psutil.Process, stop: threading.Event) -> None:
+    while not stop.wait(_LOOK_S):
+        observed.growth_bytes = max(observed.growth_bytes, process.memory_info().rss - observed.before_bytes)
+
+
 def _repeat(observed: Observed, worst: str, act: Callable[[], None], stop: threading.Event) -> None:
     while not stop.is_set():
         began_s = time.monotonic()
@@ -127,12 +139,16 @@ def _repeat(observed: Observed, worst: str, act: Callable[[], None], stop: threa
 
 @contextmanager
 def running(attack: Attack, target: str, token: str) -> Iterator[int]:
-    """Runs an attack while the `with` body runs. Yields the id of the attacking process."""
+    """Runs an attack while the `with` body runs. Yields the id of the attacking process.
+
+    Fails if the attack ends by itself: it has failed, or the server has answered otherwise than it should.
+    """
     process = get_context("spawn").Process(target=attack, args=(target, token), daemon=True)
     process.start()
     assert process.pid is not None
     try:
         yield process.pid
+        assert process.is_alive(), "the attack has ended by itself; its process has written the reason"
     finally:
         process.kill()
         process.join(_DEADLINE_S)

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
 import resource
-import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 import pytest
 
 import fusewire as fw
-from fusewire.testing import ServerProcess, serve_subprocess
-from fusewire_server.access.tokens import Scope, mint
+from fusewire.testing import ServerProcess
+from fusewire_server.access.tokens import Scope, mint, revoke
 from tests.faults import attackers
-from tests.faults.bystander import Attack, join, observe, running
+from tests.faults.bystander import Attack, join, observe, running, watching
+from tests.faults.server import Inspector, serving, until
 
 pytestmark = pytest.mark.faults
 
-_PLANTED = Path(__file__).parent / "planted"
 _FEW_FILES = 200
 _RECOVERY_S = 25.0
-
-
-@pytest.fixture
-def token_file(tmp_path: Path) -> Path:
-    return tmp_path / "tokens"
-
-
-@pytest.fixture
-def token(token_file: Path) -> str:
-    return mint(token_file, tenant="quiet", scope=Scope.USE)
-
-
-@contextmanager
-def serving(token_file: Path, planted: str = "") -> Iterator[ServerProcess]:
-    path = f"{_PLANTED}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    environment = {"PLANTED_FAULT": planted, "PYTHONPATH": path} if planted else {}
-    with serve_subprocess("cpu", environment=environment, arguments=("--token-file", str(token_file))) as server:
-        yield server
+_NOTICED_S = 16.0
+_REVOKED_S = 10.0
 
 
 @pytest.mark.parametrize(
@@ -53,58 +31,79 @@ def test_long_messages_without_a_token_take_little_memory(attack: Attack, token:
         assert observe(server, token, attack, server.grpc).faults() == []
 
 
-def test_uploads_to_undeclared_handles_take_little_memory(token: str, token_file: Path) -> None:
-    attacking = mint(token_file, tenant="attacker", scope=Scope.USE)
+def test_uploads_to_undeclared_handles_take_little_memory(token: str, attacking: str, token_file: Path) -> None:
     with serving(token_file) as server:
         assert observe(server, token, attackers.push_undeclared_uploads, server.grpc, attacking).faults() == []
 
 
-def test_requests_whose_answers_nobody_reads_do_not_delay_the_health_check(token: str, token_file: Path) -> None:
+@pytest.mark.parametrize("attack", [attackers.declare_huge_empty_arrays, attackers.name_handles_beyond_the_largest])
+def test_numbers_beyond_all_bounds_are_refused(attack: Attack, token: str, attacking: str, token_file: Path) -> None:
     with serving(token_file) as server:
-        assert observe(server, token, attackers.ask_and_read_nothing, server.http).faults() == []
+        assert observe(server, token, attack, server.grpc, attacking).faults() == []
+
+
+@pytest.mark.parametrize(
+    "attack", [attackers.ask_and_read_nothing, attackers.ask_slowly, attackers.ask_by_a_foreign_name]
+)
+def test_inspection_answers_the_health_check_within_a_second(attack: Attack, token: str, token_file: Path) -> None:
+    with serving(token_file) as server:
+        resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, _FEW_FILES))
+        assert observe(server, token, attack, server.http).faults() == []
 
 
 @pytest.mark.parametrize("attack", [attackers.connect_and_say_nothing, attackers.connect_and_only_greet])
 def test_silent_connections_do_not_shut_newcomers_out_for_long(attack: Attack, token: str, token_file: Path) -> None:
-    with serving(token_file) as server:
+    with serving(token_file) as server, watching(server, token, newcomers=False) as observed:
         resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (_FEW_FILES, _FEW_FILES))
         with running(attack, server.grpc, ""):
             _wait_until_shut(server)
-            began_s = time.monotonic()
-            while True:
-                try:
-                    join(server.grpc, token)
-                    break
-                except fw.FusewireError:
-                    assert time.monotonic() - began_s < _RECOVERY_S
+            until(lambda: _can_join(server, token), _RECOVERY_S)
+    assert observed.faults() == []
 
 
-def test_a_stopped_client_is_noticed_within_20_s(token: str, token_file: Path) -> None:
-    inspecting = {"Authorization": f"Bearer {mint(token_file, tenant='quiet', scope=Scope.INSPECT)}"}
-
-    def states() -> list[str]:
-        request = urllib.request.Request(f"http://{server.http}/v1/sessions", headers=inspecting)
-        with urllib.request.urlopen(request, timeout=_RECOVERY_S) as answer:  # noqa: S310 - our own server
-            return [session["state"] for session in json.load(answer)["sessions"]]
-
-    with serving(token_file) as server, running(attackers.hold_a_session, server.grpc, token) as client:
-        until(lambda: states() == ["open"])
+def test_a_stopped_client_is_noticed(token: str, attacking: str, inspecting: str, token_file: Path) -> None:
+    with (
+        serving(token_file) as server,
+        watching(server, token) as observed,
+        running(attackers.hold_a_session, server.grpc, attacking) as client,
+    ):
+        inspector = Inspector(server, inspecting)
+        until(lambda: inspector.sessions("attacker") == ["open"])
         psutil.Process(client).suspend()
-        began_s = time.monotonic()
-        until(lambda: states() == ["detached"])
-        assert time.monotonic() - began_s < 20
+        until(lambda: inspector.sessions("attacker") == ["detached"], _NOTICED_S)
+    assert observed.faults() == []
 
 
-def until(condition: Callable[[], bool]) -> None:
-    ends_at_s = time.monotonic() + _RECOVERY_S
-    while not condition():
-        assert time.monotonic() < ends_at_s
-        time.sleep(0.05)
+def test_a_token_that_is_revoked_through_a_symbolic_link_ends_its_sessions(
+    token: str, inspecting: str, token_file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(token_file)
+    attacking = mint(link, tenant="attacker", scope=Scope.USE)
+    with (
+        serving(link) as server,
+        watching(server, token) as observed,
+        running(attackers.hold_a_session, server.grpc, attacking),
+    ):
+        inspector = Inspector(server, inspecting)
+        until(lambda: inspector.sessions("attacker") == ["open"])
+        revoke(link, attacking.partition(".")[0])
+        until(lambda: inspector.sessions("attacker") == [], _REVOKED_S)
+    assert link.is_symlink()
+    assert observed.faults() == []
 
 
 def _wait_until_shut(server: ServerProcess) -> None:
     process = psutil.Process(server.pid)
     until(lambda: process.num_fds() >= _FEW_FILES)
+
+
+def _can_join(server: ServerProcess, token: str) -> bool:
+    try:
+        join(server.grpc, token)
+    except fw.FusewireError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(("planted", "seen"), [("leak", "left_bytes"), ("starvation", "worst_newcomer_s")])

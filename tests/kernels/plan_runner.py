@@ -136,6 +136,7 @@ class _Instance:
         strides_a, strides_b = sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
         assert len(strides_b) == rank + 2
         assert strides_b[-1] == 1 or not kernel.b_is_unit
+        assert strides_a[-2] == 1 or not kernel.a_is_transposed
         memory = self._memory.typed(kernel.dtype)
         shape_a, shape_b = [*batch, rows, inner], [*batch, inner, columns]
         a = memory[np.broadcast_to(self._first(0, kernel.dtype) + _walk(shape_a, strides_a), shape_a)]

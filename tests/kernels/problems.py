@@ -81,7 +81,8 @@ def product_problem(a: Array, b: Array, *, b_is_unit: bool | None = None) -> Pro
     wide_a, wide_b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     strides = [stride // a.itemsize for stride in (*wide_a.strides, *wide_b.strides)]
     is_unit = strides[-1] == 1 if b_is_unit is None else b_is_unit
-    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit)
+    is_transposed = wide_a.strides[-2] == a.itemsize != wide_a.strides[-1]
+    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit, is_transposed)
     sizes = (*batch, a.shape[-2], b.shape[-1], a.shape[-1], *strides)
     return Problem(kernel, sizes, (a, b), (out,))
 

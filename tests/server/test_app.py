@@ -10,24 +10,26 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 import fusewire as fw
-from fusewire import cli
 from fusewire.testing import serve_subprocess
+from fusewire_cli.main import main as fusewire
 from fusewire_protos.address import Address, read_address
 from fusewire_server.app import _Process
-from fusewire_server.config.config import Config, Listen
+from fusewire_server.config.config import Config, Listen, Loaded
 from fusewire_server.host.garbage_collector import GarbageCollector
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_addresses_that_a_server_announces_can_be_read(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     config = Config(listen=Listen(grpc=Address(host, 0), http=Address(host, 0)))
+    loaded = Loaded(config, {})
     with GarbageCollector() as garbage:
-        _Process(config, {}, garbage)._announce("null", "", 7423, 7424)
+        _Process(loaded, lambda: loaded, garbage)._announce("null", "", 7423, 7424)
     line = json.loads(capsys.readouterr().out)
     assert [read_address(line[name]) for name in ("grpc", "http")] == [(host, 7423), (host, 7424)]
 
@@ -85,13 +87,79 @@ def test_the_second_signal_ends_a_server_at_once(busy: Busy) -> None:
 
 
 def test_the_command_drains_a_server(busy: Busy, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["drain", "--http", busy.http]) == 0
+    assert fusewire(["drain", "--http", busy.http]) == 0
     assert capsys.readouterr().out == f"{busy.http} drains\n"
     wait_until_told(busy.session)
-    assert cli.main(["drain", "--http", busy.http]) == 0
+    assert fusewire(["drain", "--http", busy.http]) == 0
     assert busy.process.wait(20) == 0
 
 
 def wait_until_told(session: fw.Session) -> None:
     with session._state.lock:
         assert session._state.changed.wait_for(lambda: session.is_draining, 20)
+
+
+class Reloading(NamedTuple):
+    """A server with a file of settings."""
+
+    process: subprocess.Popen[str]
+    http: str
+    file: Path
+
+    def reload(self, text: str) -> str:
+        """Writes the file, and lets the server load it. Returns the first record about settings."""
+        self.file.write_text(text, encoding="utf-8")
+        self.process.send_signal(signal.SIGHUP)
+        return self.next_record()
+
+    def next_record(self) -> str:
+        assert self.process.stderr is not None
+        records = (str(json.loads(line)["event"]) for line in self.process.stderr)
+        return next(record for record in records if "settings" in record)
+
+    def setting(self, name: str) -> dict[str, object]:
+        with urllib.request.urlopen(f"http://{self.http}/v1/config", timeout=20) as answer:
+            setting: dict[str, object] = json.load(answer)["settings"][name]
+        return setting
+
+
+@pytest.fixture
+def reloading(tmp_path: Path) -> Iterator[Reloading]:
+    file = tmp_path / "fusewire.toml"
+    file.write_text("", encoding="utf-8")
+    command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", "null", "--config", str(file)]
+    command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "FUSEWIRE_LOG__STYLE": "json"}
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            yield Reloading(process, json.loads(process.stdout.readline())["http"], file)
+        finally:
+            process.kill()
+
+
+def test_sighup_takes_over_settings_and_names_those_that_need_a_restart(reloading: Reloading) -> None:
+    text = "[limits]\nsessions = 3\nhandles = 9\n"
+    assert reloading.reload(text) == "the settings were loaded again; changed: limits.sessions"
+    assert reloading.next_record() == "these changed settings need a restart: limits.handles"
+    assert reloading.setting("limits.sessions") == {"value": 3, "origin": f"file {reloading.file}"}
+    assert reloading.setting("limits.handles") == {"value": 1 << 20, "origin": "default"}
+
+
+def test_wrong_settings_are_told_and_change_nothing(reloading: Reloading) -> None:
+    reloading.reload("[limits]\nsessions = 3\n")
+    told = reloading.reload("[limits]\nsessions = 2\ntenant_sessions = 0\n")
+    assert told.startswith("the settings stay as they are, because they cannot be loaded: limits.tenant_sessions = 0")
+    assert reloading.setting("limits.sessions")["value"] == 3
+
+
+def test_the_level_of_the_log_may_change_in_service(reloading: Reloading) -> None:
+    text = '[log]\nlevel = "error"\n'
+    reloading.file.write_text(text, encoding="utf-8")
+    reloading.process.send_signal(signal.SIGHUP)
+    ends_at_s = time.monotonic() + 20
+    while reloading.setting("log.level")["value"] != "error":
+        assert time.monotonic() < ends_at_s
+    told = reloading.reload(text + "[limits]\nsessions = 0\n")
+    assert told.startswith("the settings stay as they are")

@@ -4,7 +4,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import Unauthenticated
 from fusewire_server.access.tokens import Authenticator, Scope
 from fusewire_server.commands import main
-from fusewire_server.config.config import SETTINGS, Config
+from fusewire_server.config.config import SETTINGS, Config, Loaded
 
 SERVE_WITHOUT_FASTAPI = """
 import sys
@@ -165,8 +165,9 @@ def test_settings_are_shown_one_a_line(capsys: pytest.CaptureFixture[str]) -> No
 def test_serve_runs_the_service_with_the_flags_and_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Config] = []
 
-    def run(config: Config, _origins: Mapping[str, str]) -> int:
-        served.append(config)
+    def run(loaded: Loaded, load_again: Callable[[], Loaded]) -> int:
+        assert load_again() == loaded
+        served.append(loaded.config)
         return 1
 
     monkeypatch.setitem(sys.modules, "fusewire_server.app", argparse.Namespace(run=run))

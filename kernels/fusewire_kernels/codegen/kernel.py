@@ -134,12 +134,14 @@ class ProductKernel:
     a and b, with any strides, and out, in C order. `sizes` first holds the `batch_rank` extents of the batch, then the
     extents rows, columns and inner. Then it holds the element strides of a (batch…, rows, inner) and the element
     strides of b (batch…, inner, columns). A stride is zero if the operand broadcasts along the dimension. `b_is_unit`
-    is true if the stride of b along columns is 1. `dtype` is the dtype of a, b and out.
+    is true if the stride of b along columns is 1. `a_is_transposed` is true if the stride of a along rows is 1 and its
+    stride along k is not, as in the transpose of a matrix. `dtype` is the dtype of a, b and out.
     """
 
     dtype: DType
     batch_rank: int
     b_is_unit: bool
+    a_is_transposed: bool = False
 
     @cached_property
     def key(self) -> str:

@@ -81,7 +81,10 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
 
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     t = TYPES[kernel.dtype].suffix
-    lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
+    if kernel.a_is_transposed:
+        lines.add(f"fw_matrix_{t} left = {{a + row, a_inner, 1, rows}};")
+    else:
+        lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
     if kernel.b_is_unit:
         lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1, result_columns}};")
     else:
@@ -89,8 +92,9 @@ def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     for dim in reversed(range(kernel.batch_rank)):
         lines.add(f"const int64_t i{dim} = fw_split_index(&batch, n{dim});")
         lines.add(f"left.start += i{dim} * as{dim}, right.start += i{dim} * bs{dim};")
-    parameters = ", ".join((*_TILE_PARAMETERS, "false" if kernel.b_is_unit else "true"))
-    lines.add(f"fw_tile_{t}<{parameters}>(left, right, result, rows, result_columns, row, column);")
+    are_along = (str(not kernel.a_is_transposed).lower(), str(not kernel.b_is_unit).lower())
+    parameters = ", ".join((*_TILE_PARAMETERS, *are_along))
+    lines.add(f"fw_tile_{t}<{parameters}>(left, right, result, rows, result_columns, inner, row, column);")
 
 
 def _machinery(dtype: DType) -> str:
@@ -100,6 +104,7 @@ def _machinery(dtype: DType) -> str:
         t=text_type.suffix,
         S=text_type.stored,
         A=accumulator.name,
+        is_stored=int(accumulator.is_stored),
         down=THREADS_DOWN,
         across=THREADS_ACROSS,
         minus_zero="0x8000" if dtype.is_half else "-0.0" if dtype.is_floating else "0",

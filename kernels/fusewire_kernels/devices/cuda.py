@@ -31,7 +31,7 @@ from cupy.cuda import driver, runtime
 from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
-from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -243,6 +243,9 @@ class CudaDevice:
     def pool_bytes(self) -> int:
         kept_bytes: int = self._pool.free_bytes()
         return kept_bytes
+
+    def block_counts(self) -> list[BlockCount]:
+        return []  # CuPy's pool tells sums only
 
     def close(self) -> None:
         self._enter_thread()

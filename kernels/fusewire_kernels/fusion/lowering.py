@@ -112,6 +112,7 @@ def _product_kernel(
     else:
         row_stride = a.strides[-2]
     is_unit = b.strides[-1] == 1 or columns == 1
+    is_transposed = row_stride == 1 and a.strides[-1] != 1 and min(rows, inner) > 1
     sizes = (
         *(extent for extent, _, _ in batch),
         *(rows, columns, inner),
@@ -120,7 +121,7 @@ def _product_kernel(
         *(stride for _, _, stride in batch),
         *(b.strides[-2], 1 if columns == 1 else b.strides[-1]),
     )
-    return ProductKernel(dtype, len(batch), is_unit), sizes
+    return ProductKernel(dtype, len(batch), is_unit, is_transposed), sizes
 
 
 _BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b

@@ -49,8 +49,10 @@ class Access:
 class AccessInterceptor(grpc.aio.ServerInterceptor):
     """Refuses every method, health and reflection included, to a call without a valid token."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, count_refusal: Callable[[], None]) -> None:
+        """`count_refusal` is called on the loop thread for each refused call."""
         self._access = access
+        self._count_refusal = count_refusal
         self._waiting = asyncio.Semaphore(MOST_WAITING)
 
     async def intercept_service(
@@ -59,6 +61,7 @@ class AccessInterceptor(grpc.aio.ServerInterceptor):
         try:
             self._access.tenant(handler_call_details.invocation_metadata)
         except Unauthenticated as refusal:
+            self._count_refusal()
             return _refusing(str(refusal), self._waiting)
         return await continuation(handler_call_details)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 
+@cache  # the version is told to each session, and reading it opens a file
 def installed_version() -> str:
     """Returns the installed version, or 0 if the package is not installed."""
     try:

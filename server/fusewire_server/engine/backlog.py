@@ -70,10 +70,10 @@ class Backlog:
 
     `apply` applies items; its last argument is the time at which it began. `apply` stops at an item that it cannot
     finish in one step, and returns the rest of that item. `give_up` ends a session if the rest of its frame cannot be
-    applied.
+    applied; its second argument is the name of the case.
     """
 
-    def __init__(self, apply: Apply, give_up: Callable[[Session], None]) -> None:
+    def __init__(self, apply: Apply, give_up: Callable[[Session, str], None]) -> None:
         self.slice_ns = SLICE_NS
         self._apply = apply
         self._give_up = give_up
@@ -124,10 +124,10 @@ class Backlog:
                     wrote.clear()
                     await wrote.wait()
         except CaseError as error:
-            self._give_up(session)
+            self._give_up(session, error.case.name)
             return error
         except Exception:
-            self._give_up(session)
+            self._give_up(session, "server_fault")
             raise
         finally:
             del self._rests[session.session_id]

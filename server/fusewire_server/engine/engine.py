@@ -31,9 +31,10 @@ from fusewire_server.engine.submissions import Submissions
 from fusewire_server.engine.uploads import Uploads
 from fusewire_server.planning.planner import Planner
 from fusewire_server.planning.plans import Plans
-from fusewire_server.programs.counters import Counters
+from fusewire_server.programs.counters import BY_SERVER, Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import program_table
+from fusewire_server.programs.slow_log import SlowSegment
 from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.frame import Arrival, Item
@@ -115,6 +116,16 @@ class Engine:
         """Returns why the machine cannot compile programs now, or an empty text."""
         return self._plans.trouble
 
+    @property
+    def slow_segments(self) -> Iterable[SlowSegment]:
+        """The segments that took long, the newest first."""
+        return self._submissions.slow_log.newest_first()
+
+    @property
+    def outstanding_submissions(self) -> int:
+        """The number of submissions that the device has been told to run and has not completed."""
+        return self._submissions.lanes.outstanding
+
     def start(self) -> None:
         self._device_thread.start()
 
@@ -126,13 +137,21 @@ class Engine:
         self._device_thread.order(*self._orders.take(), *self._ended_sessions.releases())
         self._device_thread.stop(timeout_s)
 
+    def reconfigure(self, config: Config) -> None:
+        """Takes over a configuration that differs only in settings that may change in service."""
+        self.config = config
+        self._registry.limits = config.limits
+        self._uploads.stall_s = config.limits.upload_stall_s
+
     # ---- sessions ----
 
     def open(self, tenant: str, client: str, peer: str) -> Session:
         """Opens a session. Raises CaseError if a limit allows no more sessions, or if the server is draining."""
         if self.is_draining:
             raise CaseError("draining", "the server is draining and opens no new sessions")
-        return self._registry.open(tenant, client, peer)
+        session = self._registry.open(tenant, client, peer)
+        self.counters.sessions_opened += 1
+        return session
 
     def resume(self, session_id: bytes, instance: bytes, tenant: str, acknowledged: int) -> Session:
         """Returns the session of a client that lost its stream.
@@ -141,7 +160,9 @@ class Engine:
         """
         if self.is_draining and session_id not in self.sessions:
             raise CaseError("draining", "the server is shutting down")
-        return self._registry.resume(session_id, instance, tenant, acknowledged)
+        session = self._registry.resume(session_id, instance, tenant, acknowledged)
+        self.counters.sessions_resumed += 1
+        return session
 
     def attach(self, session: Session, wake: Callable[[], None]) -> None:
         """Gives a session its stream.
@@ -171,20 +192,21 @@ class Engine:
         for session in self.sessions.values():
             self._registry.wake(session)
 
-    def dismiss(self, sessions: Iterable[Session]) -> None:
-        """Has the stream of each session end it, and ends detached sessions at once."""
+    def dismiss(self, sessions: Iterable[Session], reason: CaseError) -> None:
+        """Has the stream of each session tell its client the reason and end it. Ends detached sessions at once."""
         for session in list(sessions):
-            session.is_dismissed = True
+            session.dismissal = reason
             if session.state is SessionState.DETACHED:
-                self.end(session)
+                self.end(session, "draining")
             else:
                 self._registry.wake(session)
 
-    def end(self, session: Session) -> None:
-        """Ends a session and gives back everything that it holds."""
+    def end(self, session: Session, reason: str = BY_SERVER) -> None:
+        """Ends a session and gives back everything that it holds. `reason` is one of `END_REASONS`."""
         if session.state is SessionState.CLOSED:
             return
         self._registry.take_out(session)
+        self.counters.sessions_ended[reason] += 1
         self._submissions.leave(session)
         self._plans.leave(session)
         self._backlog.drop(session)
@@ -370,6 +392,7 @@ class Engine:
         session = wrote.write.session
         session.complete(wrote.write.credit)
         session.writes -= 1
+        session.uploading_bytes -= wrote.write.value.size_bytes
         self._backlog.wrote(session)
         if session.state is SessionState.CLOSED:
             return

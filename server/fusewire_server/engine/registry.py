@@ -11,6 +11,7 @@ from typing import NamedTuple
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
 from fusewire_server.config.config import Limits
+from fusewire_server.programs.counters import GRACE_PASSED, REPLACED
 from fusewire_server.sessions.answers import Answers
 from fusewire_server.sessions.session import Session, SessionEvent, SessionState
 
@@ -22,6 +23,7 @@ class Ended(NamedTuple):
     segments: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    credit_used_up: int = 0
 
     def plus(self, session: Session) -> Ended:
         """Returns the totals with one more session."""
@@ -30,6 +32,7 @@ class Ended(NamedTuple):
             self.segments + session.admitted.segments,
             self.bytes_in + session.bytes_in,
             self.bytes_out + session.bytes_out,
+            self.credit_used_up + session.credit_used_up,
         )
 
 
@@ -37,13 +40,14 @@ class Registry:
     """The sessions that have not ended. The loop thread owns this state.
 
     `end` is called for a session when its grace period has passed, or when a new session of its tenant takes its place.
+    Its second argument is the reason. `limits` may be replaced; sessions keep the credit with which they were opened.
     """
 
-    def __init__(self, limits: Limits, end: Callable[[Session], None]) -> None:
+    def __init__(self, limits: Limits, end: Callable[[Session, str], None]) -> None:
         self.instance = secrets.token_bytes(16)  # so that a client knows whether it reconnects to the same server
         self.sessions: dict[bytes, Session] = {}
         self.ended = Ended()
-        self._limits = limits
+        self.limits = limits
         self._end = end
         self._wakers: dict[bytes, Callable[[], None]] = {}  # by session; wakes the stream's writer
         self._deaths: dict[bytes, asyncio.TimerHandle] = {}  # timers of grace periods, by detached session
@@ -51,7 +55,7 @@ class Registry:
     def open(self, tenant: str, client: str, peer: str) -> Session:
         """Opens a session. Raises CaseError if a limit allows no more sessions."""
         self._make_room(tenant)
-        limits = self._limits
+        limits = self.limits
         credit = Amount(limits.credit_ops, limits.credit_bytes, limits.credit_segments)
         session = Session(secrets.token_bytes(16), tenant, client[:128], peer, credit, Answers(limits.unread_bytes))
         session.heard_at_ns = time.monotonic_ns()
@@ -63,13 +67,13 @@ class Registry:
 
         Raises CaseError if a limit is reached and the tenant has no detached session.
         """
-        limits = self._limits
+        limits = self.limits
         own = sum(session.tenant == tenant for session in self.sessions.values())
         if own < limits.tenant_sessions and len(self.sessions) < limits.sessions:
             return
         detached = next((one for one in self._deaths if self.sessions[one].tenant == tenant), None)
         if detached is not None:
-            self._end(self.sessions[detached])
+            self._end(self.sessions[detached], REPLACED)
         elif own >= limits.tenant_sessions:
             limit = limits.tenant_sessions
             raise CaseError("too_many_sessions", f"{own} sessions of this tenant; limits.tenant_sessions = {limit}")
@@ -109,8 +113,8 @@ class Registry:
             return
         session.on(SessionEvent.DISCONNECT)
         self._wakers.pop(session.session_id, None)
-        loop, grace_s = asyncio.get_running_loop(), self._limits.resume_grace_s
-        self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session)
+        loop, grace_s = asyncio.get_running_loop(), self.limits.resume_grace_s
+        self._deaths[session.session_id] = loop.call_later(grace_s, self._end, session, GRACE_PASSED)
 
     def take_out(self, session: Session) -> None:
         """Removes a session that has ended, and adds it to the totals."""

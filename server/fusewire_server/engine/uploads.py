@@ -39,10 +39,13 @@ class _Uploads:
 
 
 class Uploads:
-    """Joins the halves of uploads. `fail` is called for a declared upload if it stalls or if its call was refused."""
+    """Joins the halves of uploads. `fail` is called for a declared upload if it stalls or if its call was refused.
+
+    `stall_s` may be replaced, for uploads that are declared later.
+    """
 
     def __init__(self, stall_s: float, fail: Fail) -> None:
-        self._stall_s = stall_s
+        self.stall_s = stall_s
         self._fail = fail
         self._by_session: dict[bytes, _Uploads] = {}
 
@@ -59,8 +62,8 @@ class Uploads:
             call.set_result(value)
             return
         refusal = uploads.refused.pop(value.handle, None)
-        stalled = Failure(BY_NAME["upload_failed"], f"nothing came for limits.upload_stall_s = {self._stall_s}", 0, 0)
-        delay_s, failure = (self._stall_s, stalled) if refusal is None else (0, refusal)
+        stalled = Failure(BY_NAME["upload_failed"], f"nothing came for limits.upload_stall_s = {self.stall_s}", 0, 0)
+        delay_s, failure = (self.stall_s, stalled) if refusal is None else (0, refusal)
         ends = asyncio.get_running_loop().call_later(delay_s, self._fail_declared, session, value, failure)
         uploads.declared[value.handle] = _Declared(value, ends)
 

@@ -6,8 +6,8 @@ client can make the number of series grow. Names have the prefix `fusewire_`; un
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields
 from datetime import datetime
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -16,13 +16,23 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from fusewire_protos.errors import CASES
+from fusewire_server.inspect.refusals import CASES as INSPECTION_CASES
+from fusewire_server.inspect.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshot import Histogram, Phases, Snapshot, Stats
+from fusewire_server.programs.counters import END_REASONS, FAILURES, SESSION_DOOR, TOKEN_DOOR, TRANSFER_DOOR
+from fusewire_server.scheduling.coalescer import BatchEnd
 from fusewire_server.sessions.session import SessionState
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 _ROWS_BUCKETS = tuple(2**power for power in range(8))
 _OPS_BUCKETS = tuple(2**power for power in range(14))
+_REFUSALS = {  # the cases of each door
+    TOKEN_DOOR: ("unauthenticated",),
+    SESSION_DOOR: FAILURES,
+    TRANSFER_DOOR: FAILURES,
+    INSPECTION_DOOR: INSPECTION_CASES,
+}
 
 
 def exposition(snapshot: Snapshot, loop_lag_s: float) -> bytes:
@@ -41,8 +51,11 @@ class _Families(Collector):
         stats = self._snapshot.stats
         yield from _state(stats)
         yield from _work(stats)
+        yield from _failures(stats)
+        yield from _queue(stats)
         yield from _memory(stats)
         yield from _sessions(self._snapshot)
+        yield from _programs(self._snapshot)
         yield from _process(stats)
         yield _gauge("loop_lag_seconds", "Time that the event loop needed to answer this request.", self._loop_lag_s)
 
@@ -79,14 +92,35 @@ def _work(stats: Stats) -> Iterator[Metric]:
     coalescing = totals.coalescing
     yield _counter("unlimited_rows", "Rows of submissions that no limit made smaller.", coalescing.rows)
     yield _counter("ready_rows", "Rows that were ready for these submissions.", coalescing.ready_sessions)
+    batches = _all_of([end.value for end in BatchEnd], totals.batches)
+    yield _counters("batches", "Batches of rows for submissions, by why they have no more rows.", "ended_by", batches)
     yield from _phases(stats.phases)
-    failures = {case.name: totals.failures.get(case.name, 0) for case in CASES}
-    yield _counters("failures", "Failures, by case.", "case", failures)
-    compilation = totals.compilation
-    plans = {"made": compilation.plans, "refused": compilation.plans_refused}
-    yield _counters("plans", "Plans of programs, by result.", "result", plans)
-    kernels = {"compiler": compilation.kernels_compiled, "cache": compilation.kernels_reused}
-    yield _counters("kernels", "Kernels of plans, by origin.", "origin", kernels)
+
+
+def _failures(stats: Stats) -> Iterator[Metric]:
+    totals = stats.totals
+    yield _counters("failures", "Failures, by case.", "case", _all_of([case.name for case in CASES], totals.failures))
+    refusals = CounterMetricFamily(
+        "fusewire_refusals", "Refused calls and requests, by door and case.", labels=("door", "case")
+    )
+    for door, cases in _REFUSALS.items():
+        for case, count in _all_of(cases, totals.refusals.get(door, {})).items():
+            refusals.add_metric((door, case), count)
+    yield refusals
+
+
+def _queue(stats: Stats) -> Iterator[Metric]:
+    queue = stats.queue
+    rows = {"ready": queue.ready, "held_back": queue.held_back}
+    yield _gauges("queued_rows", "Rows that wait: ready ones, and those that wait for uploads.", "state", rows)
+    yield _gauge("queue_oldest_seconds", "Age of the oldest row that is the next of its session.", queue.oldest_s)
+    used_up = stats.totals.credit_used_up
+    yield _counter("credit_used_up", "Segments and uploads that left no credit for another one like them.", used_up)
+    yield _gauge(
+        "sessions_without_credit",
+        "Sessions that wait for credit if they have more to send.",
+        stats.sessions_without_credit,
+    )
 
 
 def _phases(phases: Phases) -> Iterator[Metric]:
@@ -102,12 +136,15 @@ def _memory(stats: Stats) -> Iterator[Metric]:
     sizes = {"live": memory.live_bytes, "peak": memory.peak_bytes, "pool": memory.pool_bytes}
     yield _gauges("device_memory_bytes", "Device memory of values now, at their peak, and of the pool.", "kind", sizes)
     yield _gauge("device_memory_size_bytes", "Memory of the device.", stats.backend.memory_bytes)
+    session_bytes = asdict(stats.session_bytes)
+    yield _gauges("session_bytes", "Bytes of all sessions, by what they are for.", "kind", session_bytes)
+    yield _gauge("program_bytes", "Host memory of all known programs.", stats.program_bytes)
     yield _counter("donations", "Results that were written over inputs.", memory.donations)
     yield _counter("donated_bytes", "Bytes of results that were written over inputs.", memory.donated_bytes)
 
 
 def _sessions(snapshot: Snapshot) -> Iterator[Metric]:
-    sessions = snapshot.sessions
+    sessions, totals = snapshot.sessions, snapshot.stats.totals.sessions
     states = [state.value for state in (SessionState.OPEN, SessionState.DETACHED)]
     by_state = {state: sum(session.state == state for session in sessions) for state in states}
     yield _gauges("sessions", "Sessions, by state.", "state", by_state)
@@ -116,9 +153,21 @@ def _sessions(snapshot: Snapshot) -> Iterator[Metric]:
         "in_flight_segments", "Segments of all sessions in flight.", sum(s.in_flight_segments for s in sessions)
     )
     yield _gauge("live_handles", "Handles of all sessions.", sum(session.live_handles for session in sessions))
-    yield _gauge(
-        "unread_bytes", "Results that clients have not taken.", sum(session.unread_bytes for session in sessions)
-    )
+    yield _counter("sessions_opened", "Sessions that were opened.", totals.opened)
+    yield _counter("sessions_resumed", "Sessions that were resumed on a new connection.", totals.resumed)
+    ended = _all_of(END_REASONS, totals.ended)
+    yield _counters("sessions_ended", "Sessions that have ended, by reason.", "reason", ended)
+
+
+def _programs(snapshot: Snapshot) -> Iterator[Metric]:
+    cache, compilation = snapshot.stats.totals.program_cache, snapshot.stats.totals.compilation
+    results = {"hit": cache.hits, "miss": cache.misses}
+    yield _counters("program_lookups", "Programs that came: known ones and new ones.", "result", results)
+    yield _counter("program_evictions", "Programs that were dropped to make room.", cache.evictions)
+    plans = {"made": compilation.plans, "refused": compilation.plans_refused}
+    yield _counters("plans", "Plans of programs, by result.", "result", plans)
+    kernels = {"compiler": compilation.kernels_compiled, "cache": compilation.kernels_reused}
+    yield _counters("kernels", "Kernels of plans, by origin.", "origin", kernels)
     tiers = {str(tier): sum(each.program.tier == tier for each in snapshot.programs) for tier in (0, 1)}
     yield _gauges("programs", "Known programs, by tier.", "tier", tiers)
 
@@ -129,6 +178,11 @@ def _process(stats: Stats) -> Iterator[Metric]:
     yield _gauge("open_files", "Open files of the server process.", process.open_files or 0)
     yield _gauge("threads", "Threads of the server process.", process.threads or 0)
     yield _gauge("tasks", "Tasks of the event loop.", process.tasks or 0)
+
+
+def _all_of(labels: Iterable[str], values: Mapping[str, int]) -> dict[str, int]:
+    """Returns the value of each label; 0 if there is none."""
+    return {label: values.get(label, 0) for label in labels}
 
 
 def _gauge(name: str, text: str, value: float) -> Metric:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
 from fusewire_protos.frames import PROTOCOL_VERSION
 from fusewire_server.engine.engine import Engine
 from fusewire_server.host.process_usage import process_usage
+from fusewire_server.inspect.refusals import INSPECTION_DOOR
 from fusewire_server.inspect.snapshot import (
     BackendView,
     Bucket,
@@ -20,8 +22,12 @@ from fusewire_server.inspect.snapshot import (
     Phases,
     PhaseTotal,
     Process,
+    ProgramCache,
     ProgramDetail,
     ProgramView,
+    Queue,
+    SessionBytes,
+    SessionTotals,
     SessionView,
     Snapshot,
     Stats,
@@ -29,11 +35,12 @@ from fusewire_server.inspect.snapshot import (
     compiled_view,
     shown_id,
 )
-from fusewire_server.programs.counters import Phase
+from fusewire_server.programs.counters import DOORS, Counters, Phase
 from fusewire_server.programs.program_table import ProgramEntry
 from fusewire_server.sessions.session import Session
 
 _PROCESS_READ_EVERY_NS = 1_000_000_000  # reading takes the loop thread a tenth of a millisecond
+_NO_REFUSALS: Mapping[str, int] = {}
 
 
 class Publisher:
@@ -41,11 +48,12 @@ class Publisher:
 
     A publisher describes again only programs that have changed since the last snapshot, because a server may have a
     hundred thousand other programs. An engine has only one publisher, because the publisher clears the program table's
-    set of changed programs.
+    set of changed programs. `inspection_refusals` counts refused HTTP requests by case; other threads may count on.
     """
 
-    def __init__(self, engine: Engine, version: str) -> None:
+    def __init__(self, engine: Engine, version: str, inspection_refusals: Mapping[str, int] = _NO_REFUSALS) -> None:
         self._engine = engine
+        self._inspection_refusals = inspection_refusals
         self._version = version
         self._started_at = datetime.now(UTC).isoformat(timespec="seconds")
         self._programs = {entry: _detail(entry, None) for entry in engine.programs.entries.values()}
@@ -68,7 +76,7 @@ class Publisher:
             self._process = Process(*process_usage(), tasks=len(asyncio.all_tasks()))
             self._process_read_at_ns = now_ns
         return Snapshot(
-            stats=self._stats(),
+            stats=self._stats(now_ns),
             sessions=tuple(_session_view(session, now_ns) for session in engine.sessions.values()),
             programs=self._shown,
             taken_at_ns=now_ns,
@@ -87,8 +95,8 @@ class Publisher:
         table.changed.clear()
         self._shown = tuple(self._programs.values())
 
-    def _stats(self) -> Stats:
-        engine = self._engine
+    def _stats(self, now_ns: int) -> Stats:
+        engine, sessions = self._engine, self._engine.sessions.values()
         info, counters, memory = engine.device.info, engine.counters, engine.memory
         return Stats(
             instance=engine.instance.hex(),
@@ -101,9 +109,13 @@ class Publisher:
             is_draining=engine.is_draining,
             trouble=engine.trouble,
             is_held=engine.is_held,
-            sessions=len(engine.sessions),
+            sessions=len(sessions),
+            sessions_without_credit=sum(session.has_used_up_credit for session in sessions),
             programs=len(engine.programs.entries),
-            totals=_totals(engine),
+            program_bytes=engine.programs.size_bytes,
+            queue=_queue(sessions, now_ns),
+            session_bytes=_session_bytes(sessions),
+            totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
@@ -114,8 +126,33 @@ class Publisher:
         )
 
 
-def _totals(engine: Engine) -> Totals:
-    counters, sessions = engine.counters, engine.sessions.values()
+def _queue(sessions: Iterable[Session], now_ns: int) -> Queue:
+    firsts = [session.queue[0].queued_at_ns for session in sessions if session.queue]
+    return Queue(
+        ready=sum(len(session.queue) for session in sessions),
+        held_back=sum(len(session.held_back) for session in sessions),
+        oldest_s=max(now_ns - min(firsts), 0) / 1e9 if firsts else 0.0,
+    )
+
+
+def _session_bytes(sessions: Iterable[Session]) -> SessionBytes:
+    return SessionBytes(
+        live=sum(session.live_bytes for session in sessions),
+        in_flight=sum(session.in_flight.bytes for session in sessions),
+        unread=sum(session.answers.unread_bytes for session in sessions),
+        uploading=sum(session.uploading_bytes for session in sessions),
+    )
+
+
+def _refusals(counters: Counters, of_inspection: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    refusals: dict[str, dict[str, int]] = {door: {} for door in DOORS}
+    for (door, case), count in counters.refusals.items():
+        refusals[door][case] = count
+    return {**refusals, INSPECTION_DOOR: {case: count for case, count in of_inspection.items() if count}}
+
+
+def _totals(engine: Engine, inspection_refusals: Mapping[str, int]) -> Totals:
+    counters, sessions, programs = engine.counters, engine.sessions.values(), engine.programs
     return Totals(
         ops=counters.ops,
         segments=sum(session.admitted.segments for session in sessions) + engine.ended.segments,
@@ -126,6 +163,11 @@ def _totals(engine: Engine) -> Totals:
         received_bytes=sum(session.bytes_in for session in sessions) + engine.ended.bytes_in,
         sent_bytes=sum(session.bytes_out for session in sessions) + engine.ended.bytes_out,
         coalescing=Coalescing(counters.unlimited_submissions, counters.unlimited_rows, counters.ready_sessions),
+        sessions=SessionTotals(counters.sessions_opened, counters.sessions_resumed, dict(counters.sessions_ended)),
+        credit_used_up=sum(session.credit_used_up for session in sessions) + engine.ended.credit_used_up,
+        program_cache=ProgramCache(programs.hits, programs.misses, programs.evictions),
+        batches=dict(counters.batches),
+        refusals=_refusals(counters, inspection_refusals),
         failures=dict(counters.failures),
         compilation=Compilation(counters.plans, counters.plans_refused, counters.kernels, counters.reused),
     )

@@ -6,8 +6,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from fusewire_kernels.devices.base import LoadedPlan
-from fusewire_protos.errors import Case
+from fusewire_protos.errors import CASES, Case, Consequence
 from fusewire_server.programs.program_table import ProgramEntry, bucket
+
+# Why sessions end. Other reasons are the names of failures that end a session.
+GOODBYE = "goodbye"  # the client has ended it
+GRACE_PASSED = "grace_passed"  # the connection broke, and the client did not come back in time
+REPLACED = "replaced"  # it was detached, and a new session of its tenant needed its place
+BY_SERVER = "server"  # the server or its operator has ended it
+FAILURES = tuple([case.name for case in CASES if case.consequence is not Consequence.DEFINED_VALUE])
+_ENDING_FAILURES = tuple([case.name for case in CASES if case.consequence is Consequence.PROTOCOL])
+END_REASONS = (GOODBYE, GRACE_PASSED, REPLACED, BY_SERVER, "server_fault", *_ENDING_FAILURES)
+
+# Where a call is refused: at the check of its token, at the hello of a session, or in an upload or download.
+DOORS = (TOKEN_DOOR, SESSION_DOOR, TRANSFER_DOOR) = ("token", "session", "transfer")
 
 
 @dataclass
@@ -40,6 +52,11 @@ class Counters:
     unlimited_submissions: int = 0
     unlimited_rows: int = 0
     ready_sessions: int = 0
+    batches: Counter[str] = field(default_factory=Counter)  # by what ended them
+    sessions_opened: int = 0
+    sessions_resumed: int = 0
+    sessions_ended: Counter[str] = field(default_factory=Counter)  # by reason
+    refusals: Counter[tuple[str, str]] = field(default_factory=Counter)  # of calls, by door and name of the case
     failures: Counter[str] = field(default_factory=Counter)
     rows_per_submission: Counter[int] = field(default_factory=Counter)
     ops_per_launch: Counter[int] = field(default_factory=Counter)
@@ -53,8 +70,13 @@ class Counters:
     def failed(self, case: Case) -> None:
         self.failures[case.name] += 1
 
-    def coalesced(self, rows: int, ready_sessions: int) -> None:
+    def refused(self, door: str, case: str) -> None:
+        """Counts a call that was refused at one of the `DOORS`. `case` is the name of a failure."""
+        self.refusals[door, case] += 1
+
+    def coalesced(self, rows: int, ready_sessions: int, ended_by: str) -> None:
         """Counts a batch; `ready_sessions` is 0 if a limit made it smaller."""
+        self.batches[ended_by] += 1
         if ready_sessions:
             self.unlimited_submissions += 1
             self.unlimited_rows += rows

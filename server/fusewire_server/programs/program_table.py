@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
 from fusewire_protos.program import Program
-from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_protos.program_codec import decode, digest
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Config
@@ -151,6 +152,9 @@ class ProgramTable:
     quota: ProgramQuota = field(default_factory=lambda: ProgramQuota(lambda session: session))
     entries: dict[bytes, ProgramEntry] = field(default_factory=dict)
     size_bytes: int = 0  # of all entries
+    hits: int = 0  # programs that came and were known
+    misses: int = 0
+    evictions: int = 0
     # New, used or dropped entries; the publisher of snapshots empties the set.
     changed: set[ProgramEntry] = field(default_factory=set)
     _unheld: OrderedDict[bytes, ProgramEntry] = field(default_factory=OrderedDict)  # the entry used last stands last
@@ -160,7 +164,9 @@ class ProgramTable:
         name = digest(raw)
         entry = self.entries.get(name)
         if entry is None:
+            self.misses += 1
             return self._add(ProgramEntry(name, raw, decode(raw, self.limits), is_fragment, changed=self.changed))
+        self.hits += 1
         if entry.is_fragment and not is_fragment:
             entry.is_fragment = False
             self.changed.add(entry)
@@ -225,6 +231,7 @@ class ProgramTable:
             name, entry = self._unheld.popitem(last=False)
             del self.entries[name]
             self.size_bytes -= entry.size_bytes
+            self.evictions += 1
             self.changed.add(entry)
 
 

@@ -21,6 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Hashable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
 from typing import cast
@@ -94,6 +95,17 @@ class Accounts:
                 heappush(self._heap, item)
 
 
+class BatchEnd(Enum):
+    """Tells why a batch has no more rows."""
+
+    ALONE = "alone"  # no other session has a row of the program
+    EVERYBODY = "everybody"  # all sessions that were ready have joined
+    LANE = "lane"  # other sessions were ready in another lane
+    ROWS = "rows"  # device.most_rows
+    MEMORY = "memory"  # the device's memory for intermediate values
+    TIME = "time"  # device.submission_s
+
+
 @dataclass(frozen=True)
 class Batch:
     """Rows of one program, taken from their queues. Each row was charged `row_ns` in advance.
@@ -106,6 +118,7 @@ class Batch:
     rows: tuple[Row, ...]
     row_ns: int
     ready_sessions: int = 0
+    ended_by: BatchEnd = BatchEnd.ALONE
 
 
 class Coalescer:
@@ -181,11 +194,13 @@ class Coalescer:
         entry = first.queue[0].entry
         row_ns = entry.row_ns or _first_estimate_ns(entry)
         alike, ready_sessions = self._alike(first, lane, open_lane)
+        ended_by = _end_of(len(alike), ready_sessions)
         if len(alike) > 1:
             most_rows = min(self._most_rows, rows_that_fit(entry), self._rows_in_time(entry))
             if most_rows < len(alike):
                 alike, ready_sessions = alike[: max(most_rows, 1)], 0
-        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions)
+                ended_by = self._limit(entry, most_rows, rows_that_fit)
+        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions, ended_by)
 
     def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
         """Returns the session to serve and the lane key of its next row, or None if no session's next row can run."""
@@ -218,6 +233,12 @@ class Coalescer:
         joining = [session for session in same.values() if lanes[session] == lane and session is not first]
         joining.sort(key=self._rank)
         return [first, *joining], sum(each is not None for each in lanes.values())
+
+    def _limit(self, entry: ProgramEntry, most_rows: int, rows_that_fit: Callable[[ProgramEntry], int]) -> BatchEnd:
+        """Returns the limit that allows only `most_rows` rows."""
+        if most_rows == self._most_rows:
+            return BatchEnd.ROWS
+        return BatchEnd.MEMORY if most_rows == rows_that_fit(entry) else BatchEnd.TIME
 
     def _rows_in_time(self, entry: ProgramEntry) -> int:
         if entry.row_ns:
@@ -253,6 +274,13 @@ class Coalescer:
         self.charge(session, row_ns)
         self.update(session)
         return row
+
+
+def _end_of(rows: int, ready_sessions: int) -> BatchEnd:
+    """Tells why a batch that no limit made smaller has no more rows."""
+    if rows < ready_sessions:
+        return BatchEnd.LANE
+    return BatchEnd.ALONE if rows == 1 else BatchEnd.EVERYBODY
 
 
 def _first_estimate_ns(entry: ProgramEntry) -> int:

@@ -12,7 +12,9 @@ acknowledgement or goodbye.
 
 Credit: the amount in flight is the admitted amount less the amount that the device has completed. The client computes
 the amount in flight from totals that the server sends. These totals may be old but are never too high, so a correct
-client never overdraws its credit. If nothing is in flight, one segment of any legal size is admitted.
+client never overdraws its credit. If nothing is in flight, one segment of any legal size is admitted. A session has
+used up its credit if another segment or upload like the last one does not fit, until the device completes some of its
+work. Whether the client has more to send then, only the client knows.
 
 Fetches need no credit, because the module `answers` bounds them.
 
@@ -39,6 +41,9 @@ from fusewire_server.sessions.answers import Answers
 # on handles bounds these uploads: an upload of 0 bytes takes no credit, and the client may free an upload's handle
 # before the upload is written.
 MOST_WRITES = 4096
+
+
+NO_OP = -1  # the op index of a value that no op computes
 
 
 class ValueState(Enum):
@@ -68,6 +73,8 @@ class Value:
         "fetches",
         "handle",
         "is_named",
+        "made_at_ns",
+        "op_index",
         "readers",
         "size_bytes",
         "spec",
@@ -75,9 +82,11 @@ class Value:
         "waiting",
     )
 
-    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+    def __init__(self, handle: int, spec: Spec, state: ValueState, made_at_ns: int = 0, op_index: int = NO_OP) -> None:
         self.handle = handle
         self.spec = spec
+        self.made_at_ns = made_at_ns  # when the entry came that declares it
+        self.op_index = op_index  # of the op that computes it, in its segment
         self.size_bytes = spec.size_bytes
         self.state = state
         self.is_named = True  # whether the client still holds the handle
@@ -193,13 +202,16 @@ class Session:
     held_back: set[Row] = field(default_factory=set)  # rows that wait for an upload, or for the results of such rows
     admitted: Amount = NO_WORK
     completed: Amount = NO_WORK
+    has_used_up_credit: bool = False
+    credit_used_up: int = 0  # how often a segment or upload used up the credit
     live_bytes: int = 0
     device_ns: int = 0  # device time that its rows have used
     # Fetches of ready values that the device has not been told to read.
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
+    uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written
     heard_at_ns: int = 0
-    is_dismissed: bool = False  # whether its stream is to end it, because the server drains
+    dismissal: CaseError | None = None  # the reason for which its stream is to end it
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
@@ -264,16 +276,27 @@ class Session:
 
     def admit(self, amount: Amount) -> None:
         """Counts a segment or upload as in flight. Raises CaseError if the client had no credit for it."""
-        admitted = self.admitted.plus(amount)
+        admitted, in_flight = self.admitted.plus(amount), amount
         if self.admitted != self.completed:
             in_flight = admitted.minus(self.completed)
             if not in_flight.fits(self.credit):
                 raise CaseError("credit_overdrawn", _overdrawn(in_flight, self.credit))
         self.admitted = admitted
+        if not _fits_twice(in_flight, amount, self.credit):
+            self.has_used_up_credit = True
+            self.credit_used_up += 1
 
     def complete(self, amount: Amount) -> None:
         """Returns credit for work that the device has completed."""
         self.completed = self.completed.plus(amount)
+        self.has_used_up_credit = False
+
+
+def _fits_twice(in_flight: Amount, last: Amount, credit: Amount) -> bool:
+    """Returns whether the credit leaves room for another `last`. Makes no Amount, because each segment asks."""
+    ops, bytes_, segments = in_flight
+    most_ops, most_bytes, most_segments = credit
+    return ops + last[0] <= most_ops and bytes_ + last[1] <= most_bytes and segments + last[2] <= most_segments
 
 
 def _overdrawn(wanted: Amount, credit: Amount) -> str:

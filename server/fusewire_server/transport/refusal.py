@@ -22,16 +22,29 @@ async def refuse(context: Context, case: str, text: str) -> NoReturn:
     raise AssertionError("abort always raises")
 
 
+def case_in(details: str) -> str:
+    """Returns the name of the case in the details of a status that `refuse` has made."""
+    return details.partition(":")[0]
+
+
 def in_words(
-    method: Callable[[Request, Context], Awaitable[Answer]],
+    method: Callable[[Request, Context], Awaitable[Answer]], count: Callable[[str], None]
 ) -> Callable[[Request, Context], Awaitable[Answer]]:
     """Wraps a method so that any case raised in it ends the call with the status of that case.
 
-    A case may be raised late: a token, for example, may be revoked after the call was accepted.
+    A case may be raised late: a token, for example, may be revoked after the call was accepted. `count` is called with
+    the name of the case for each call that `refuse` has ended.
     """
 
     @wraps(method)
     async def refusing(request: Request, context: Context) -> Answer:
+        try:
+            return await answer(request, context)
+        except grpc.aio.AbortError:
+            count(case_in(context.details()))
+            raise
+
+    async def answer(request: Request, context: Context) -> Answer:
         try:
             return await method(request, context)
         except Unauthenticated as refusal:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 import grpc
@@ -15,6 +16,7 @@ from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.programs.counters import SESSION_DOOR, TRANSFER_DOOR
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.bulk_transfer import Bulk
 from fusewire_server.transport.refusal import Context, in_words
@@ -39,17 +41,19 @@ class FusewireService:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Returns the handler for `grpc.aio.Server.add_generic_rpc_handlers`."""
+        refused = self._engine.counters.refused
+        session_refused, transfer_refused = partial(refused, SESSION_DOOR), partial(refused, TRANSFER_DOOR)
         return grpc.method_handlers_generic_handler(
             SERVICE,
             {
                 "Session": grpc.stream_stream_rpc_method_handler(
-                    in_words(self.session), _as_it_is, pb.ServerFrame.SerializeToString
+                    in_words(self.session, session_refused), _as_it_is, pb.ServerFrame.SerializeToString
                 ),
                 "Upload": grpc.stream_unary_rpc_method_handler(
-                    in_words(self._bulk.upload), _as_it_is, pb.UploadReceipt.SerializeToString
+                    in_words(self._bulk.upload, transfer_refused), _as_it_is, pb.UploadReceipt.SerializeToString
                 ),
                 "Download": grpc.unary_stream_rpc_method_handler(
-                    in_words(self._bulk.download), pb.DownloadRequest.FromString, _as_it_is
+                    in_words(self._bulk.download, transfer_refused), pb.DownloadRequest.FromString, _as_it_is
                 ),
             },
         )
@@ -65,6 +69,7 @@ class FusewireService:
             session = self._begin(hello, tenant, context)
         except CaseError as error:
             audit.warning("a session was refused: %s", error, extra=told)
+            self._engine.counters.refused(SESSION_DOOR, error.case.name)
             await context.write(pb.ServerFrame(goodbye=goodbye_of(error)))
             return
         told |= {"session": shown_id(session.session_id), "epoch": session.epoch}

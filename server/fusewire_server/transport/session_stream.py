@@ -19,6 +19,7 @@ from fusewire_server.access.interceptor import Access
 from fusewire_server.config.version import installed_version
 from fusewire_server.engine.engine import Engine
 from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.programs.counters import GOODBYE
 from fusewire_server.sessions.answers import Answer
 from fusewire_server.sessions.session import Session
 from fusewire_server.transport.refusal import Context, refuse
@@ -104,7 +105,7 @@ class SessionStream:
             return
         log.info("a session ends: %s", error, extra={"session": shown_id(self._session.session_id)})
         self._goodbye = goodbye_of(error)
-        self._engine.end(self._session)
+        self._engine.end(self._session, error.case.name)
         self._owed.set()
 
     @property
@@ -125,13 +126,14 @@ class SessionStream:
         elif frame.programs or frame.bindings or frame.tensors:
             raise CaseError("undecodable_frame", "a frame with number 0 carries work; work needs a numbered frame")
         if frame.HasField("goodbye"):
-            engine.end(session)
+            engine.end(session, GOODBYE)
             return False
         return True
 
     def _wake(self) -> None:
         """Wakes the writer only if it may have something to write. A turn of the writer delays the device thread."""
-        if self._owes_news or self._engine.is_draining or not self._is_current:
+        is_ending = self._engine.is_draining or self._session.dismissal is not None
+        if is_ending or self._owes_news or not self._is_current:
             self._owed.set()
 
     @property
@@ -157,8 +159,8 @@ class SessionStream:
                 await self._send(frame)
             if not self._is_current:
                 return
-            if self._session.is_dismissed and self._goodbye is None:
-                self._end(CaseError("draining", "the server is shutting down"))
+            if self._session.dismissal is not None and self._goodbye is None:
+                self._end(self._session.dismissal)
             elif self._engine.is_draining and not self._has_told_draining:
                 self._has_told_draining = True
                 await self._send(self._notice())
@@ -196,7 +198,7 @@ class SessionStream:
             await writer
         except CaseError as error:
             if self._is_current:
-                self._engine.end(self._session)
+                self._engine.end(self._session, error.case.name)
             await refuse(self._context, error.case.name, error.text)
 
     def _next_frame(self) -> pb.ServerFrame | None:

@@ -393,7 +393,7 @@ static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64
 }
 #endif
 
-void fw_150994bce20f211714dd(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_8657ea3e14ebd411c83b(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t rows = sizes[1];
     const int64_t columns = sizes[2];

@@ -393,7 +393,7 @@ static __attribute__((noinline, unused)) void fw_product_f16(int64_t rows, int64
 }
 #endif
 
-void fw_1ecc4b5b7e2584b36f0e(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_ec979cbd8d13acdf16c6(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t rows = sizes[0];
     const int64_t columns = sizes[1];
     const int64_t inner = sizes[2];

@@ -74,9 +74,10 @@ def test_the_newest_wheel_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("a_is_transposed", [False, True])
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if not dtype.is_boolean], ids=lambda dtype: dtype.name)
-def test_products_of_every_dtype_compile(dtype: dtypes.DType, compiler: CudaCompiler) -> None:
-    assert compiler.compile([generate(ProductKernel(dtype, 2, False), "cuda")]).fresh == 1
+def test_products_of_every_dtype_compile(dtype: dtypes.DType, a_is_transposed: bool, compiler: CudaCompiler) -> None:
+    assert compiler.compile([generate(ProductKernel(dtype, 2, False, a_is_transposed), "cuda")]).fresh == 1
 
 
 def test_a_kernel_that_does_not_compile_is_a_fault(compiler: CudaCompiler) -> None:

@@ -152,6 +152,14 @@ def test_a_product_takes_strides_of_its_operands() -> None:
     assert sizes == (5, 6, 8, 8, 1, 1, 8)
 
 
+def test_a_product_knows_a_transposed_left_operand() -> None:
+    writer = Writer()
+    x, w = writer.input(8, 5), writer.input(8, 6)
+    kernel, sizes = _product(writer.program(writer.matmul(writer.transpose(x, permutation=(1, 0)), w)))
+    assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=True, a_is_transposed=True)
+    assert sizes == (5, 6, 8, 1, 5, 6, 1)
+
+
 def test_a_batch_with_one_matrix_is_more_rows() -> None:
     writer = Writer()
     kernel, sizes = _product(writer.program(writer.matmul(writer.input(2, 3, 4), writer.input(4, 5))))

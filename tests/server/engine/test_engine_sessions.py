@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Upload
 from fusewire_protos.shapes import Spec
 from fusewire_server.sessions.session import Session, SessionState
-from tests.server.parts import segment
+from tests.server.parts import segment, upload_beside
 from tests.server.world import NEGATE, World, run, until, world
 
 # ---- the lives of sessions ----
@@ -154,5 +155,31 @@ def test_a_large_answer_that_is_abandoned_makes_room() -> None:
             client.send(Abandon(1), Abandon(2))
             await client.fetched(3)
             assert list(client.session.answers.beside) == [3]
+
+    run(test())
+
+
+def test_new_limits_hold_for_the_sessions_that_follow() -> None:
+    async def test() -> None:
+        async with world() as here:
+            old = here.client()
+            limits = replace(here.engine.config.limits, tenant_sessions=2, credit_segments=3)
+            here.engine.reconfigure(replace(here.engine.config, limits=limits))
+            new = here.client("b")
+            assert (old.session.credit.segments, new.session.credit.segments) == (64, 3)
+            with pytest.raises(CaseError, match=r"limits\.tenant_sessions = 2"):
+                here.client("c")
+
+    run(test())
+
+
+def test_a_new_stall_time_holds_for_the_uploads_that_follow() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            limits = replace(here.engine.config.limits, upload_stall_s=0.01)
+            here.engine.reconfigure(replace(here.engine.config, limits=limits))
+            client.send(upload_beside(20), Fetch(1, 20))
+            assert await client.failure(1) == "upload_failed"
 
     run(test())

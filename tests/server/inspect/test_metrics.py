@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from fusewire_protos.errors import CASES
 from fusewire_server.inspect.metrics import exposition
-from fusewire_server.inspect.snapshot import Bucket, Histogram, Snapshot, Totals
+from fusewire_server.inspect.snapshot import Bucket, Histogram, SessionTotals, Snapshot, Totals
+from fusewire_server.programs.counters import END_REASONS
+from fusewire_server.scheduling.coalescer import BatchEnd
 from tests.server.inspect.examples import SNAPSHOT, STATS
 
+GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
@@ -41,6 +46,24 @@ def test_failures_are_counted_by_every_case() -> None:
     assert found == {case.name: 3 if case.name == "bad_shape" else 0 for case in CASES}
 
 
+def test_refusals_are_told_by_door_and_case() -> None:
+    refusals = {"token": {"unauthenticated": 2}, "inspection": {"forbidden": 1}}
+    totals = dataclasses.replace(STATS.totals, refusals=refusals)
+    snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
+    assert value(snapshot, "refusals_total", door="token", case="unauthenticated") == 2
+    assert value(snapshot, "refusals_total", door="inspection", case="forbidden") == 1
+    assert value(snapshot, "refusals_total", door="session", case="too_many_sessions") == 0
+
+
+def test_batches_and_sessions_are_told_by_why_they_ended() -> None:
+    sessions = SessionTotals(opened=3, ended={"goodbye": 1, "slow_reader": 1})
+    totals = dataclasses.replace(STATS.totals, sessions=sessions, batches={"time": 4})
+    snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
+    assert [value(snapshot, "batches_total", ended_by=each.value) for each in BatchEnd] == [0, 0, 0, 0, 0, 4]
+    assert value(snapshot, "sessions_opened_total") == 3
+    assert sum(value(snapshot, "sessions_ended_total", reason=reason) for reason in END_REASONS) == 2
+
+
 def test_times_are_in_seconds() -> None:
     phase = STATS.phases.device_thread
     assert value(SNAPSHOT, "phase_seconds_total", phase="device_thread") == pytest.approx(phase.total_ns / 1e9)
@@ -59,6 +82,12 @@ def test_launches_are_told_by_tier() -> None:
     totals = dataclasses.replace(STATS.totals, launches=10, tier0_launches=3)
     snapshot = Snapshot(dataclasses.replace(STATS, totals=totals))
     assert [value(snapshot, "launches_total", tier=tier) for tier in "01"] == [3, 7]
+
+
+def test_the_guide_names_metrics_that_exist() -> None:
+    named = set(re.findall(r"`(fusewire_\w+)`", GUIDE.read_text(encoding="utf-8")))
+    assert named
+    assert named <= {name for name, _ in series_of(SNAPSHOT)}
 
 
 PROMTOOL = shutil.which("promtool") or ""

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from fusewire_protos.frames import Cancel, Fetch
 from fusewire_server.inspect.publisher import Publisher
-from fusewire_server.inspect.snapshot import ProgramDetail
+from fusewire_server.inspect.refusals import RefusalCounts
+from fusewire_server.inspect.snapshot import ProgramDetail, Queue, SessionBytes, SessionTotals
+from fusewire_server.programs.counters import GOODBYE, TOKEN_DOOR
 from fusewire_server.programs.program_table import TableBounds
-from tests.server.parts import segment
-from tests.server.world import DEADLINE_S, NEGATE, PROGRAMS, Client, InstantPlanner, World, load, run, world
+from tests.server.parts import segment, upload_beside
+from tests.server.world import (
+    DATA,
+    DEADLINE_S,
+    NEGATE,
+    PROGRAMS,
+    Client,
+    InstantPlanner,
+    World,
+    load,
+    run,
+    until,
+    world,
+)
 
 
 def shown(publisher: Publisher, client: Client) -> ProgramDetail:
@@ -130,6 +145,97 @@ def test_totals_count_on_when_a_session_has_ended() -> None:
             stats = publisher_of(here).snapshot.stats
             assert (stats.sessions, stats.totals.received_bytes, stats.version) == (0, 77, "1.2.3")
             assert stats.totals.segments == 1
+
+    run(test())
+
+
+def test_sessions_are_counted_by_why_they_ended() -> None:
+    async def test() -> None:
+        async with world(tenant_sessions=1) as here:
+            first = here.client()
+            here.engine.detach(first.session, 1)
+            here.engine.resume(first.session.session_id, here.engine.instance, "lab", 0)
+            here.engine.detach(first.session, 2)
+            here.engine.end(here.client().session, GOODBYE)
+            assert publisher_of(here).snapshot.stats.totals.sessions == SessionTotals(
+                opened=2, resumed=1, ended={"replaced": 1, "goodbye": 1}
+            )
+
+    run(test())
+
+
+def test_rows_that_wait_are_shown_with_the_age_of_the_oldest() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(
+                segment(NEGATE, 100, 10), segment(NEGATE, 110, 100), upload_beside(20), segment(NEGATE, 120, 20)
+            )
+            publisher = publisher_of(here)
+            queue = publisher.snapshot.stats.queue
+            assert (queue.ready, queue.held_back) == (2, 1)
+            assert queue.oldest_s < publisher.publish().stats.queue.oldest_s < DEADLINE_S
+            here.engine.unhold()
+            client.send(Cancel())
+            await client.idle()
+            assert publisher.publish().stats.queue == Queue()
+
+    run(test())
+
+
+def test_the_bytes_of_sessions_are_shown_by_what_they_are_for() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.engine.hold()
+            client = here.client()
+            await client.idle()
+            client.send(segment(NEGATE, 100, 10))
+            client.session.uploading_bytes += 7
+            publisher = publisher_of(here)
+            live = len(DATA) * len(client.session.values)
+            assert publisher.snapshot.stats.session_bytes == SessionBytes(live, len(DATA), 0, 7)
+            client.session.uploading_bytes -= 7
+            here.engine.unhold()
+            client.send(Fetch(1, 100))
+            await until(lambda: client.session.answers.unsent)
+            assert publisher.publish().stats.session_bytes == SessionBytes(live, 0, len(DATA), 0)
+
+    run(test())
+
+
+def test_a_session_without_credit_is_shown_and_counted() -> None:
+    async def test() -> None:
+        async with world(credit_segments=2) as here:
+            here.engine.hold()
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 110, 10))
+            publisher = publisher_of(here)
+            stats = publisher.snapshot.stats
+            assert (stats.sessions_without_credit, stats.totals.credit_used_up) == (1, 1)
+            here.engine.unhold()
+            await client.idle()
+            here.engine.end(client.session)
+            stats = publisher.publish().stats
+            assert (stats.sessions_without_credit, stats.totals.credit_used_up) == (0, 1)
+
+    run(test())
+
+
+def test_programs_and_refusals_are_counted() -> None:
+    async def test() -> None:
+        async with world() as here:
+            here.client()
+            here.client("b")
+            here.engine.counters.refused(TOKEN_DOOR, "unauthenticated")
+            inspection = RefusalCounts()
+            inspection.add(404)
+            totals = Publisher(here.engine, "1", inspection).snapshot.stats.totals
+            assert (totals.program_cache.hits, totals.program_cache.misses) == (len(PROGRAMS), len(PROGRAMS))
+            assert {door: dict(cases) for door, cases in totals.refusals.items() if cases} == {
+                "token": {"unauthenticated": 1},
+                "inspection": {"not_found": 1},
+            }
 
     run(test())
 

@@ -11,7 +11,8 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs import program_table as programs
 from fusewire_server.programs.program_table import (
@@ -46,6 +47,13 @@ def test_equal_bytes_are_one_entry() -> None:
     programs = table()
     assert programs.intern(raw(0), is_fragment=False) is programs.intern(raw(0), is_fragment=False)
     assert programs.intern(raw(1), is_fragment=False) is not programs.intern(raw(0), is_fragment=False)
+
+
+def test_known_new_and_dropped_programs_are_counted() -> None:
+    programs = table(programs=2)
+    for index in (0, 0, 1, 2):
+        programs.intern(raw(index), is_fragment=False)
+    assert (programs.hits, programs.misses, programs.evictions) == (1, 3, 1)
 
 
 def test_bad_bytes_leave_no_entry() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.devices.null import NullDevice
 from fusewire_kernels.plan.plan import Cost
 from fusewire_server.programs.program_table import ProgramEntry
-from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Accounts, Batch, Coalescer
+from fusewire_server.scheduling.coalescer import UNMEASURED_ROW_NS, Accounts, Batch, BatchEnd, Coalescer
 from fusewire_server.sessions.session import Row, Session
 from tests.server.parts import addition, chain, entry_of, queued_row, session
 from tests.server.world import planned
@@ -95,14 +95,26 @@ def test_a_session_adds_one_row_and_its_order_is_kept() -> None:
 
 
 def test_rows_are_bounded_by_the_setting_the_memory_and_the_time_of_a_submission() -> None:
-    for one, fit in (
-        (coalescer(most_rows=3), 1000),
-        (coalescer(), 3),
-        (coalescer(submission_ns=3 * UNMEASURED_ROW_NS), 9),
+    for one, fit, limit in (
+        (coalescer(most_rows=3), 1000, BatchEnd.ROWS),
+        (coalescer(), 3, BatchEnd.MEMORY),
+        (coalescer(submission_ns=3 * UNMEASURED_ROW_NS), 9, BatchEnd.TIME),
     ):
         for name in "abcdef":
             load(one, session(name), SHORT)
-        assert [len(take(one, fit=fit).rows), len(take(one, fit=fit).rows)] == [3, 3]
+        first, second = take(one, fit=fit), take(one, fit=fit)
+        assert [(len(each.rows), each.ended_by) for each in (first, second)] == [(3, limit), (3, BatchEnd.EVERYBODY)]
+
+
+def test_a_batch_tells_why_it_has_no_more_rows() -> None:
+    one = coalescer()
+    load(one, session("a"), SHORT)
+    assert take(one).ended_by is BatchEnd.ALONE
+    for name in "abc":
+        load(one, session(name), SHORT)
+    batch = one.next_batch(lambda row: row.session.session_id == b"c", lambda entry: 1000)
+    assert batch is not None
+    assert batch.ended_by is BatchEnd.LANE
 
 
 def test_rows_of_a_plan_that_has_not_run_are_bounded_by_what_it_is_estimated_to_take() -> None:

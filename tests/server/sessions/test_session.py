@@ -307,3 +307,27 @@ def test_uploads_in_flight_count_too() -> None:
     one.admit(Amount(0, CREDIT.bytes, 0))
     with pytest.raises(CaseError, match="credit_overdrawn"):
         one.admit(Amount(0, 1, 0))
+
+
+@pytest.mark.parametrize(
+    ("work", "has_used_up"),
+    [
+        (Amount(CREDIT.ops // 2, 1, 1), False),
+        (Amount(CREDIT.ops // 2 + 1, 1, 1), True),
+        (Amount(1, CREDIT.bytes // 2 + 1, 1), True),
+        (Amount(1, 1, CREDIT.segments // 2 + 1), True),
+    ],
+)
+def test_credit_is_used_up_when_another_segment_like_the_last_does_not_fit(work: Amount, *, has_used_up: bool) -> None:
+    one = session()
+    one.admit(work)
+    assert (one.has_used_up_credit, one.credit_used_up) == (has_used_up, int(has_used_up))
+
+
+def test_credit_is_used_up_until_the_device_completes_some_work() -> None:
+    one = session()
+    for _ in range(CREDIT.segments):
+        one.admit(Amount(1, 1, 1))
+    assert one.has_used_up_credit
+    one.complete(Amount(1, 1, 1))
+    assert (one.has_used_up_credit, one.credit_used_up) == (False, 1)

@@ -123,6 +123,22 @@ def test_an_orderly_goodbye_ends_the_session() -> None:
     run(test())
 
 
+def test_refusals_and_ends_are_counted_by_case() -> None:
+    async def test() -> None:
+        async with server() as here:
+            counters = here.engine.counters
+            peer = await here.peer()
+            await peer.send(skip=1)
+            assert await peer.goodbye() == "frame_gap"
+            await first_frame(peer, hello(versions=[99]))
+            assert await peer.goodbye() == "wrong_version"
+            await status_of(peer.download(77))
+            assert (counters.sessions_opened, counters.sessions_ended) == (1, {"frame_gap": 1})
+            assert counters.refusals == {("session", "wrong_version"): 1, ("transfer", "unknown_handle"): 1}
+
+    run(test())
+
+
 def test_a_broken_stream_leaves_a_session_that_can_be_resumed() -> None:
     async def test() -> None:
         async with server() as here:
