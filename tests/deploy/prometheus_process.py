@@ -20,6 +20,7 @@ PROMETHEUS = shutil.which("prometheus") or "prometheus"
 SCRAPE_INTERVAL = "1s"
 _CONFIGURED = "scrape_interval: 5s"
 _DEADLINE_S = 30.0
+_STARTED = ("Listening on", "Server is ready to receive web requests")
 
 
 class Prometheus:
@@ -55,16 +56,16 @@ def scraping(http: str, secrets: Path, folder: Path) -> Iterator[Prometheus]:
 
 
 def _address_of(process: subprocess.Popen[str]) -> str:
-    """Reads the address from the log, and lets a thread read the rest of it."""
+    """Reads the address from the log, until Prometheus is ready. Lets a thread read the rest of the log."""
     assert process.stderr is not None
     timer = threading.Timer(_DEADLINE_S, process.kill)
     timer.start()
-    lines = []
-    for line in process.stderr:
-        lines.append(line)
-        if found := re.search(r'msg="Listening on" address=(\S+)', line):
-            timer.cancel()
-            threading.Thread(target=process.stderr.read, daemon=True).start()
-            return found[1]
+    log = ""
+    while not all(message in log for message in _STARTED):
+        line = process.stderr.readline()
+        assert line, f"Prometheus did not start: {log}"
+        log += line
     timer.cancel()
-    raise AssertionError("Prometheus did not start: " + "".join(lines))
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    (address,) = re.findall(r'msg="Listening on" address=(\S+)', log)
+    return str(address)
