@@ -92,6 +92,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     add("--target", metavar="T", help="server to use, as for fusewire.connect; else one is started and stopped")
     add("--http", metavar="HOST:PORT", help="address of that server's inspection, for the numbers of the server")
     add("--token-file", type=_text, metavar="F", help="file that holds the token for that server")
+    add("--http-token-file", type=_text, metavar="F", help="file that holds another token for its inspection")
     add("--tls-ca", type=Path, metavar="F", help="certificates to trust; with it connections use TLS")
     add("--backend", choices=("auto", "cpu", "cuda"), default="cpu", help="backend of an own server (%(default)s)")
     add("--bound", action="append", type=_bound, default=[], metavar="NAME=X", help="fail if NAME is worse than X")
@@ -135,7 +136,8 @@ def _test(parsed: argparse.Namespace, options: Options, run: Callable[[ServerUnd
 def _server(parsed: argparse.Namespace) -> AbstractContextManager[ServerUnderLoad]:
     if parsed.target is None:
         return own_server(parsed.backend)
-    return nullcontext(given_server(Access(parsed.target, parsed.token_file, parsed.tls_ca), parsed.http))
+    access = Access(parsed.target, parsed.token_file, parsed.tls_ca)
+    return nullcontext(given_server(access, parsed.http, parsed.http_token_file))
 
 
 def _told_of(server: ServerUnderLoad) -> Document:

@@ -13,6 +13,7 @@ _SOURCES = (
     "protos/fusewire_protos",
     "kernels/fusewire_kernels",
     "server/fusewire_server",
+    "client/fusewire_cli",
     "client/fusewire",
     "loadtests",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,11 +14,11 @@ from fusewire.testing import serve_subprocess
 from loadtests.microbenchmarks.catalogue import choose
 
 _ROOT = Path(__file__).parents[1]
-_DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md")])
+_DOCUMENTS = sorted([*_ROOT.glob("*.md"), *(_ROOT / "docs").rglob("*.md"), _ROOT / "deploy" / "README.md"])
 _DECISIONS = _ROOT / "docs" / "decisions"
 _LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#]*)(?:#(?P<heading>[^)]*))?\)")
 _SOURCE = re.compile(r"`(?P<path>[\w./]+/[\w]+\.(?:py|h|md|proto|toml))`")
-_README_TARGET = "localhost:7423"
+_README_TARGET, _README_HTTP = "localhost:7423", "localhost:7424"
 
 
 def _text(path: Path) -> str:
@@ -37,6 +38,19 @@ def test_the_program_in_readme_runs() -> None:
         command = [sys.executable, "-c", program.replace(_README_TARGET, server.grpc)]
         ran = subprocess.run(command, capture_output=True, text=True, timeout=100, check=True)
     assert re.search(r"^99\.\d% correct$", ran.stdout, re.MULTILINE)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_curl_session_in_readme_works_as_printed() -> None:
+    (session,) = re.findall(r"```console\n(.*?)```", _text(_ROOT / "README.md"), re.DOTALL)
+    commands = re.findall(r"^\$ (.+)$", session, re.MULTILINE)
+    with serve_subprocess("cpu") as server:
+        printed = []
+        for command in commands:
+            run = ["bash", "-c", command.replace(_README_HTTP, server.http)]
+            ran = subprocess.run(run, capture_output=True, text=True, timeout=30, check=True)
+            printed.append(f"$ {command}\n{ran.stdout.rstrip()}\n")
+    assert "".join(printed) == session
 
 
 @pytest.mark.parametrize("document", _DOCUMENTS, ids=lambda path: str(path.relative_to(_ROOT)))

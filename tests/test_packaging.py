@@ -14,15 +14,16 @@ from fusewire.testing import serve_subprocess
 
 REPOSITORY = Path(__file__).parent.parent
 SOURCE_ROOTS = {
-    "protos": "fusewire_protos",
-    "kernels": "fusewire_kernels",
-    "server": "fusewire_server",
-    "client": "fusewire",
+    "protos": ("fusewire_protos",),
+    "kernels": ("fusewire_kernels",),
+    "server": ("fusewire_server",),
+    "client": ("fusewire", "fusewire_cli"),
 }
+PACKAGES = [package for packages in SOURCE_ROOTS.values() for package in packages]
 CLIENT_DEPENDENCIES = {"numpy", "grpcio", "protobuf", "msgpack"}
 # What these bring: gRPC needs typing_extensions.
 CLIENT_MODULES = ["fusewire", "fusewire_protos", "numpy", "grpc", "google", "msgpack", "typing_extensions"]
-EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "dev"}
+EXTRAS = {"server", "cuda12", "cuda13", "cli", "demo", "load", "dev"}
 
 # Prints which of the names in argv[1] an import of fusewire asked for, with none of them importable.
 IMPORT_FUSEWIRE_WITHOUT = """
@@ -82,11 +83,11 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         return set(archive.namelist())
 
 
-@pytest.mark.parametrize(("source_root", "package"), SOURCE_ROOTS.items())
-def test_a_source_root_holds_one_package_and_nothing_loose(source_root: str, package: str) -> None:
+@pytest.mark.parametrize(("source_root", "packages"), SOURCE_ROOTS.items())
+def test_a_source_root_holds_its_packages_and_nothing_loose(source_root: str, packages: tuple[str, ...]) -> None:
     python_files = (REPOSITORY / source_root).rglob("*.py")
     top_level_names = {path.relative_to(REPOSITORY / source_root).parts[0] for path in python_files}
-    assert top_level_names == {package}
+    assert top_level_names == set(packages)
 
 
 @pytest.mark.parametrize("source_root", SOURCE_ROOTS)
@@ -100,14 +101,14 @@ def test_the_wheel_holds_every_file_of_each_package(source_root: str, wheel_name
     assert sources <= wheel_names
 
 
-@pytest.mark.parametrize("package", SOURCE_ROOTS.values())
+@pytest.mark.parametrize("package", PACKAGES)
 def test_each_package_says_that_it_is_typed(package: str, wheel_names: set[str]) -> None:
     assert f"{package}/py.typed" in wheel_names
 
 
 def test_the_wheel_holds_nothing_beside_the_packages_and_its_metadata(wheel_names: set[str]) -> None:
     top_level_names = {name.partition("/")[0] for name in wheel_names}
-    (metadata_folder,) = top_level_names - set(SOURCE_ROOTS.values())
+    (metadata_folder,) = top_level_names - set(PACKAGES)
     assert metadata_folder.endswith(".dist-info")
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from fusewire.cli import main
+from fusewire_cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

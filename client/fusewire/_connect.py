@@ -11,6 +11,7 @@ import os
 import threading
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,13 @@ if TYPE_CHECKING:
 
 TARGET_VARIABLE = "FUSEWIRE_TARGET"
 TLS_CA_VARIABLE = "FUSEWIRE_TLS_CA"
+RECORD_VARIABLE = "FUSEWIRE_RECORD"
+RECORD_VALUES_VARIABLE = "FUSEWIRE_RECORD_VALUES"
 CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
 
 _connected: list[Session] = []
+_recordings = count(1)  # numbers the sessions of this process that FUSEWIRE_RECORD records
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
@@ -62,16 +66,17 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     this machine: to a loopback address or a Unix socket.
     `debug` records the line of your code for each op, and errors name this line. Recording gets slower.
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
-    arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random.
+    arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random. It
+    is by default the value of FUSEWIRE_RECORD, with a number added for each further session of the process.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
     ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
     that was forked after its parent had connected; start such a process by the spawn method instead.
     """
     transport: Transport = transport_to(target, token, tls_ca, credentials, insecure_token=insecure_token)
-    if record is not None:
-        header = Header(_CLIENT, record_values)
-        transport = RecordingTransport(transport, RecordWriter(Path(record), header))
+    path, keeps_values = (Path(record), record_values) if record is not None else _recording_of_environment()
+    if path is not None:
+        transport = RecordingTransport(transport, RecordWriter(path, Header(_CLIENT, keeps_values)))
     return open_session(transport, debug=debug, timeout=timeout)
 
 
@@ -153,6 +158,16 @@ def _target(given: object) -> str:
         return str(read_address(target, least_port=1))
     except ValueError as reason:
         raise ConfigurationError(f"{name} = {target!r}: {reason}; or unix:PATH") from None
+
+
+def _recording_of_environment() -> tuple[Path | None, bool]:
+    """Returns the file that FUSEWIRE_RECORD names for the next session, or None, and whether values are kept."""
+    named = os.environ.get(RECORD_VARIABLE)
+    if not named:
+        return None, False
+    number = next(_recordings)
+    path = Path(named if number == 1 else f"{named}.{number}")
+    return path, os.environ.get(RECORD_VALUES_VARIABLE, "0") not in {"", "0"}
 
 
 def _opened_last() -> Session | None:

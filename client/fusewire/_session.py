@@ -127,6 +127,14 @@ class Session:
         self.check_open()
         self._sender.give_up()
 
+    def line_of(self, handle: int) -> str:
+        """Returns the line of your code that recorded the op with this result, such as "recorded at loop.py:12".
+
+        The handle is base + op, as inspection tells both of a slow segment or an array. Returns an empty text if the
+        line is not known. Lines are known only with `connect(debug=True)`.
+        """
+        return self._thread_recorders.source_line(handle)
+
     async def ready(self) -> None:
         """Waits until there is credit for a large segment, so that recording ops does not block the event loop."""
         waiter: Future[None] = Future()

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Makes what a server that other machines can reach needs: a certificate authority, the server's certificate, and
-# tokens. Does nothing that is done already. To rotate the certificate, delete server/server.pem and run it again.
+# Makes what a server that other machines can reach needs: a certificate authority, the server's certificate, tokens,
+# and a password for Grafana. Does nothing that is done already. To rotate one of them, delete its file and run it again.
 #
 # NAMES: the names and addresses of the server, as clients write them: "DNS:gpu.example,IP:10.0.0.5"
 set -eu
 umask 077
-server=${SERVER_DIR:-/etc/fusewire/server}   # read by the server
-clients=${CLIENTS_DIR:-/etc/fusewire/clients} # given to clients
+server=${SERVER_DIR:-/etc/fusewire/server}       # for the server and its operator
+clients=${CLIENTS_DIR:-/etc/fusewire/clients}    # given to clients
+watchers=${WATCHERS_DIR:-/etc/fusewire/watchers} # for Prometheus and Grafana
 names=${NAMES:-DNS:localhost,IP:127.0.0.1}
 
 if [ ! -e "$clients/ca.pem" ]; then
@@ -22,8 +23,20 @@ if [ ! -e "$server/server.pem" ]; then
         -CAcreateserial -CAserial "$server/ca.srl" -extfile "$server/server.ext" -out "$server/server.pem"
     rm "$server/server.csr" "$server/server.ext"
 fi
-for scope in use inspect admin; do
-    if [ ! -e "$clients/$scope.token" ]; then
-        fusewire token mint --tenant default --scope "$scope" --token-file "$server/tokens" >"$clients/$scope.token"
+
+# Writes a token of scope $1 in file $2, without the end of a line, which Prometheus's operator does not remove.
+mint() {
+    if [ ! -e "$2" ]; then
+        token=$(fusewire token mint --tenant default --scope "$1" --token-file "$server/tokens")
+        printf '%s' "$token" >"$2.new"
+        mv "$2.new" "$2"
     fi
-done
+}
+
+mint use "$clients/use.token"
+mint inspect "$watchers/inspect.token"
+mint admin "$server/admin.token"
+cp "$clients/ca.pem" "$watchers/ca.pem"
+if [ ! -e "$watchers/grafana.password" ]; then
+    openssl rand -hex 16 >"$watchers/grafana.password"
+fi

@@ -13,6 +13,7 @@ plan       writes kernels as text, and operands as columns of the slot table    
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
@@ -96,10 +97,11 @@ def design(program: Program) -> Design:
     return Design(program, fusion, instances, launches, lives, arena)
 
 
-def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
-    """Returns the plan of a design. `sources` are the texts of its kernels, in the order of `Design.kernels`."""
+def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
+    """Returns the plan of a design. `sources` are the sources of each kernel, in the order of `Design.kernels`."""
     columns = _Columns(plan)
-    index_of = {source.key: index for index, source in enumerate(sources)}
+    firsts = accumulate(map(len, sources), initial=0)
+    index_of = dict(zip(plan.kernels, firsts, strict=False))
     instances = plan.instances
     launches = [
         Launch(
@@ -113,7 +115,7 @@ def write(plan: Design, sources: tuple[KernelSource, ...]) -> Plan:
     donated = donations(plan.graph, plan.instances, plan.lifetimes)
     _show("plan", plan, donated)
     return Plan(
-        sources,
+        tuple(chain.from_iterable(sources)),
         tuple(launches),
         tuple(columns.columns),
         plan.arena.size_bytes,

@@ -181,12 +181,18 @@ def _using(instances: list[Instance], number: int, operands_of: Callable[[Instan
 def _replaces(instance: Instance, source: int, result: int) -> bool:
     """Whether an instance reads each element of `source` at the point where it writes the same element of `result`."""
     kernel = instance.lowered.kernel
-    if not isinstance(kernel, LoopKernel) or kernel.has_inner:
+    if isinstance(kernel, LoopKernel):
+        inputs = () if kernel.has_inner else kernel.inputs
+        is_elsewhere = [argument.kind is ArgumentKind.GATHERED for argument in inputs]
+    else:
+        inputs = () if kernel.epilogue is None else kernel.epilogue.inputs
+        is_elsewhere = [True, True] + [False] * (len(inputs) - 1)
+    if not inputs:
         return False
-    is_gathered = [argument.kind is ArgumentKind.GATHERED for argument in kernel.inputs] + [False] * instance.outputs
+    is_elsewhere += [False] * instance.outputs
     walks = {
-        (operand.layout.offset, operand.layout.moves, strides, gathered)
-        for operand, strides, gathered in zip(instance.operands, instance.lowered.strides, is_gathered, strict=True)
+        (operand.layout.offset, operand.layout.moves, strides, elsewhere)
+        for operand, strides, elsewhere in zip(instance.operands, instance.lowered.strides, is_elsewhere, strict=True)
         if operand.value in (source, result)
     }
     return (

@@ -85,12 +85,12 @@ class LoadTest:
         self._tell("connecting", 0, 0)
         with self._fleet(FUSEWIRE) as fleet:
             ids = list(chain.from_iterable(fleet.ask("open")))
-            self._check_first_steps(fleet.ask("first_steps"), FUSEWIRE)
+            check_first_steps(self._options, fleet.ask("first_steps"), FUSEWIRE)
             harness_step_s = min(fleet.ask("harness_step_s"))
             watch = MemoryWatch(self._server.pid, fleet.pids)
             run = run_load(fleet, self._options, self._server.service, watch, self._tell)
             fleet.ask("close")
-        return Load(run, dict(zip(ids, self._numbers(), strict=True)), harness_step_s)
+        return Load(run, dict(zip(ids, _numbers(self._options), strict=True)), harness_step_s)
 
     def _run_vanishing(self) -> LoadResult:
         def open_worker(sessions: tuple[int, ...]) -> Worker:
@@ -112,7 +112,7 @@ class LoadTest:
         self._tell(f"starting {peer}", 0, 0)
         with self._fleet(peer) as fleet:
             fleet.ask("open")
-            self._check_first_steps(fleet.ask("first_steps"), peer)
+            check_first_steps(self._options, fleet.ask("first_steps"), peer)
             return run_load(fleet, self._options, None, MemoryWatch(None, fleet.pids), self._tell)
 
     def _verify(self, run: Run) -> Verification | None:
@@ -142,18 +142,6 @@ class LoadTest:
                     raise LoadFailed(f"the disturber: {report.error}")
             disturber.ask("close")
 
-    def _check_first_steps(self, values: Sequence[Sequence[Value]], name: str) -> None:
-        """Raises WrongResult unless the first value that each session read is close to the value of NumPy."""
-        for session, value in zip(self._numbers(), chain.from_iterable(values), strict=True):
-            xp = library.numpy()
-            array = next(self._options.scenario.program(xp, Data(self._options.seed, session)))
-            if not _are_close(value, None if array is None else xp.read(array)):
-                raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
-
-    def _numbers(self) -> Iterator[int]:
-        """Returns the numbers of all sessions, in the order of the processes."""
-        return chain.from_iterable(self._options.shares())
-
     def _fleet(self, name: str) -> Fleet:
         return Fleet(self._serve, [(self._assignment(name, share),) for share in self._options.shares()])
 
@@ -169,6 +157,23 @@ class LoadTest:
             options.rate_per_s,
             takes_digests=options.verifies and name == FUSEWIRE,
         )
+
+
+def check_first_steps(options: Options, values: Sequence[Sequence[Value]], name: str) -> None:
+    """Raises WrongResult unless the first value that each session read is close to the value of NumPy.
+
+    `values` holds the values of each process's sessions; `name` is that of the library which computed them.
+    """
+    for session, value in zip(_numbers(options), chain.from_iterable(values), strict=True):
+        xp = library.numpy()
+        array = next(options.scenario.program(xp, Data(options.seed, session)))
+        if not _are_close(value, None if array is None else xp.read(array)):
+            raise WrongResult(f"session {session} in {name}: the first value differs from NumPy's")
+
+
+def _numbers(options: Options) -> Iterator[int]:
+    """Returns the numbers of all sessions, in the order of the processes."""
+    return chain.from_iterable(options.shares())
 
 
 def _are_close(value: Value, expected: Value) -> bool:

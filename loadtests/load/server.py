@@ -35,7 +35,11 @@ def own_server(backend: str) -> Iterator[ServerUnderLoad]:
         yield ServerUnderLoad(Access(server.grpc), Service(server.grpc, server.http), server.pid)
 
 
-def given_server(access: Access, http: str | None) -> ServerUnderLoad:
-    """Describes a server that somebody else runs. `http` is the address of its inspection."""
-    service = None if http is None else Service(access.target, http, token=access.token, tls_ca=access.tls_ca)
+def given_server(access: Access, http: str | None, http_token: str | None = None) -> ServerUnderLoad:
+    """Describes a server that somebody else runs. `http` is the address of its inspection.
+
+    `http_token` is the token for inspection. If it is None, inspection gets the token for sessions.
+    """
+    token = http_token or access.token
+    service = None if http is None else Service(access.target, http, token=token, tls_ca=access.tls_ca)
     return ServerUnderLoad(access, service, None)

@@ -16,6 +16,7 @@ from loadtests.microbenchmarks.pointwise import POINTWISE
 from loadtests.microbenchmarks.recording import RECORDING
 from loadtests.microbenchmarks.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
 from loadtests.microbenchmarks.round_trip import ROUND_TRIP
+from loadtests.microbenchmarks.scraping import SCRAPING
 from loadtests.microbenchmarks.wire import WIRE
 
 _ON_EVERY_BACKEND = (
@@ -30,6 +31,7 @@ _ON_EVERY_BACKEND = (
     COLD_START,
     FAR_AHEAD,
     ENGINE_FRAMES,
+    SCRAPING,
 )
 
 MICROBENCHMARKS: Mapping[str, tuple[Microbenchmark, ...]] = {

@@ -18,7 +18,8 @@ from fusewire_kernels.devices.null import NullDevice
 from fusewire_protos import catalogue, dtypes, frames
 from fusewire_protos.frames import NewProgram, Segment, Upload
 from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_server.config import config
 from fusewire_server.config.config import Config

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from loadtests.measuring.figure import Figure, Limit, Subject, at_least, at_most
 
-# These figures count bytes and rows, which are the same on every backend.
+# These figures count bytes and rows, or are shares, whose limits are the same on every backend.
 _ON_EVERY_BACKEND = {
     "wire_op": at_most(0.25),
     "wire_segment": at_most(100),
     "clients_rows": at_least(8),
     "far_ahead": at_most(64),
+    "scraping": at_most(5),
 }
 
 LIMITS: Mapping[str, Mapping[str, Limit]] = {

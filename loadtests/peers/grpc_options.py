@@ -7,7 +7,6 @@ A test compares the options below to Fusewire's own.
 from __future__ import annotations
 
 _KEEPALIVE = (
-    ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.http2.max_pings_without_data", 0),
 )
@@ -15,6 +14,7 @@ CLIENT_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.keepalive_time_ms", 10_000),
     *_KEEPALIVE,
 )
 SERVER_OPTIONS = (
@@ -27,6 +27,7 @@ SERVER_OPTIONS = (
     ("grpc.http2.lookahead_bytes", 512 << 10),
     ("grpc.server_handshake_timeout_ms", 5_000),
     ("grpc.max_connection_idle_ms", 15_000),
+    ("grpc.keepalive_time_ms", 9_000),
     *_KEEPALIVE,
     ("grpc.http2.ping_timeout_ms", 6_000),
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),

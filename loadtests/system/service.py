@@ -68,6 +68,10 @@ class Service:
         sessions: list[dict[str, Any]] = self._ask("GET", "/v1/sessions")["sessions"]
         return sessions
 
+    def metrics(self) -> bytes:
+        """Returns the metrics as Prometheus reads them, not older than the call."""
+        return self._read("GET", "/metrics")
+
     def count(self) -> Count:
         stats = self.stats()
         totals = stats["totals"]
@@ -120,6 +124,10 @@ class Service:
             planned_share, before = _planned_share(before, after), after
 
     def _ask(self, method: str, path: str) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self._read(method, path))
+        return told
+
+    def _read(self, method: str, path: str) -> bytes:
         connection = self._connection()
         try:
             connection.request(method, path, headers=self._headers)
@@ -131,8 +139,7 @@ class Service:
             connection.close()
         if answer.status != 200:
             raise LoadFailed(f"{method} {path} at {self._http}: {answer.status} {body.decode(errors='replace')}")
-        told: dict[str, Any] = json.loads(body)
-        return told
+        return body
 
     def _connection(self) -> HTTPConnection:
         if self._tls is None:

@@ -25,7 +25,7 @@ import msgpack
 from fusewire_protos import shapes
 from fusewire_protos.dtypes import from_code
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
-from fusewire_protos.program_codec import ProgramLimits
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.reader import Reader
 from fusewire_protos.shapes import Spec
 from fusewire_protos.unpacking import unpack

@@ -18,6 +18,7 @@ import numpy as np
 from fusewire_protos import catalogue, signatures
 from fusewire_protos.errors import CaseError, RequestError
 from fusewire_protos.program import Integers, Program
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.program_parts import Parts, pack, parts_of
 from fusewire_protos.program_reading import op_of, read, spec_of
 from fusewire_protos.shapes import Spec
@@ -32,15 +33,6 @@ _TUPLE = frozenset((tuple,))
 _code_of = itemgetter(0)
 _operands_of = itemgetter(1)
 _size_of = attrgetter("size_bytes")
-
-
-class ProgramLimits(NamedTuple):
-    """Limits the size of a program. The fields have the names of the server's settings."""
-
-    program_ops: int = 8192
-    program_operands: int = 32768
-    program_bytes: int = 1 << 20
-    array_bytes: int = 16 << 30
 
 
 def encode(program: Program) -> bytes:

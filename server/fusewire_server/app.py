@@ -17,7 +17,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from fusewire_protos.address import Address
-from fusewire_protos.errors import ConfigurationError
+from fusewire_protos.errors import CaseError, ConfigurationError
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.certificates import CertificateFiles, server_credentials
 from fusewire_server.access.interceptor import Access, AccessInterceptor
@@ -34,11 +34,14 @@ from fusewire_server.host.logs import configure_logs
 from fusewire_server.host.malloc import keep_freed_memory
 from fusewire_server.host.process_usage import process_usage
 from fusewire_server.host.timer_slack import reduce_timer_slack
+from fusewire_server.inspect.application import create_app
+from fusewire_server.inspect.control import EngineControl
+from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.publisher import Publisher
 from fusewire_server.inspect.refusals import CountedRefusals, RefusalCounts
-from fusewire_server.inspect.routes import SettingView, create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from fusewire_server.inspect.snapshot_reader import SnapshotReader
+from fusewire_server.inspect.views import SettingView
 from fusewire_server.planning.planner import Planner
 from fusewire_server.programs.counters import TOKEN_DOOR
 from fusewire_server.sessions.draining import may_end
@@ -136,12 +139,8 @@ class _Process:
 
     def _start_inspection(self, engine: Engine, publisher: Publisher) -> InspectionServer:
         listen = self._config.listen
-        control = _Control(engine, lambda: self._end(0), asyncio.get_running_loop())
-        loop = asyncio.get_running_loop()
-
-        def call_on_loop(function: Callable[[], None]) -> None:
-            loop.call_soon_threadsafe(function)
-
+        call_on_loop = asyncio.get_running_loop().call_soon_threadsafe
+        control = EngineControl(engine, LoopThread(call_on_loop), lambda: self._end(0))
         snapshots = SnapshotReader(publisher.publish, lambda: publisher.snapshot, call_on_loop)
         is_local = listen.http.is_loopback()
         app = create_app(snapshots, self._authenticator, control, settings=self._setting_views, is_local=is_local)
@@ -206,14 +205,15 @@ async def drain(
     Sessions that are still busy after `drain_s`, or when `hurry` is set, end all the same.
     """
     ends_at_ns = time.monotonic_ns() + round(drain_s * 1e9)
+    reason = CaseError("draining", "the server is shutting down")
     engine.drain(ends_at_ns)
     publisher.publish()
     await status.enter_graceful_shutdown()
     while engine.sessions and not hurry.is_set() and (now_ns := time.monotonic_ns()) < ends_at_ns:
-        engine.dismiss(session for session in engine.sessions.values() if may_end(session, now_ns))
+        engine.dismiss([session for session in engine.sessions.values() if may_end(session, now_ns)], reason)
         with suppress(TimeoutError):
             await asyncio.wait_for(hurry.wait(), LOOK_EVERY_S)
-    engine.dismiss(engine.sessions.values())
+    engine.dismiss(engine.sessions.values(), reason)
 
 
 class Serving(NamedTuple):
@@ -255,27 +255,6 @@ def _certificate(listen: Listen) -> CertificateFiles | None:
     if listen.tls_cert is None or listen.tls_key is None:
         return None
     return CertificateFiles(listen.tls_cert, listen.tls_key)
-
-
-class _Control:
-    """The operator's routes run on the inspection thread; the engine lives on the loop's."""
-
-    def __init__(self, engine: Engine, drain: Callable[[], None], loop: asyncio.AbstractEventLoop) -> None:
-        self._engine = engine
-        self._drain = drain
-        self._loop = loop
-
-    def hold(self) -> None:
-        self._call(self._engine.hold)
-
-    def release(self) -> None:
-        self._call(self._engine.unhold)
-
-    def drain(self) -> None:
-        self._call(self._drain)
-
-    def _call(self, function: Callable[[], None]) -> None:
-        self._loop.call_soon_threadsafe(function)
 
 
 def _channel_options(config: Config) -> list[tuple[str, int]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from fusewire_protos import grpc_environment
 from fusewire_protos.errors import ConfigurationError, FusewireError
-from fusewire_server.access.tokens import Scope, mint, read_tokens, revoke
+from fusewire_server.access.tokens import Scope, check_protected_mode, mint, read_tokens, revoke
 from fusewire_server.config.config import SETTINGS, Loaded, flag_of, load, plain_value_of
 from fusewire_server.healthcheck import is_alive
 from fusewire_server.host.parent import end_with_stdin
@@ -60,7 +60,7 @@ def register(commands: Commands) -> None:
     _add_settings(health)
     health.set_defaults(run=_check_health)
     _register_token(commands.add_parser("token", help="make, revoke and list tokens"))
-    _register_config(commands.add_parser("config", help="show the settings"))
+    _register_config(commands.add_parser("config", help="show and check the settings"))
 
 
 def _register_token(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +82,6 @@ def _register_token(parser: argparse.ArgumentParser) -> None:
     for action in (minting, revoking, listing):
         action.add_argument("--config", type=Path, metavar="FILE", help="the server's TOML file")
         action.add_argument("--token-file", dest="listen.token_file", metavar="FILE", help="the file of hashed tokens")
-    for action in (minting, listing):
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -92,6 +91,10 @@ def _register_config(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
     _add_settings(show)
     show.set_defaults(run=_show_config)
+    check = actions.add_parser("check", help="exit with 0 if a server would start with these settings, else with 2")
+    check.add_argument("--json", action="store_true", help="print JSON")
+    _add_settings(check)
+    check.set_defaults(run=_check_config)
 
 
 def _add_settings(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +147,8 @@ def _mint_token(parsed: argparse.Namespace) -> int:
 
 def _revoke_token(parsed: argparse.Namespace) -> int:
     revoke(_token_file(parsed), parsed.token_id)
+    if parsed.json:
+        print(json.dumps({"revoked": parsed.token_id}))
     return DONE
 
 
@@ -180,6 +185,20 @@ def _show_config(parsed: argparse.Namespace) -> int:
         return DONE
     for name, value in values.items():
         print(f"{name:<32} {'(unset)' if value is None else value!s:<24} {origins[name]}")
+    return DONE
+
+
+def _check_config(parsed: argparse.Namespace) -> int:
+    """Reads every file that the settings name, as `serve` does. Raises ConfigurationError."""
+    listen = _loaded(parsed).config.listen
+    check_protected_mode(listen)
+    if listen.token_file is not None:
+        read_tokens(listen.token_file)
+    if listen.tls_cert is not None and listen.tls_key is not None:
+        from fusewire_server.access.certificates import CertificateFiles  # noqa: PLC0415 - gRPC is slow to import
+
+        CertificateFiles(listen.tls_cert, listen.tls_key)
+    print(json.dumps({"is_valid": True}) if parsed.json else "the settings are valid")
     return DONE
 
 

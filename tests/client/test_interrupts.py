@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from inspect import CO_GENERATOR
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -102,13 +102,13 @@ def interrupted_upload(at: int) -> bool:
     transport = GrpcTransport("unix:nobody")
     transport._byte_budget = ByteBudget(CHUNK.nbytes)
 
-    async def drain(upload: UploadQueue, _metadata: Any) -> None:
+    async def drain(upload: UploadQueue, _session: bytes, _handle: int) -> None:
         await upload.drain()
 
     async def end() -> None:
         await asyncio.wait_for(asyncio.gather(*transport._tasks), 10)
 
-    transport._carry_upload = drain  # type: ignore[assignment, method-assign]
+    transport._large_values = SimpleNamespace(upload=drain)  # type: ignore[assignment]
     with _interrupting("upload", at) as interruption:
         transport.upload(b"session", 1, [CHUNK])
     asyncio.run_coroutine_threadsafe(end(), transport._loop).result(20)

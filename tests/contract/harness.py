@@ -22,7 +22,8 @@ from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.program import Program
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of

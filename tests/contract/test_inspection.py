@@ -57,22 +57,21 @@ def test_a_plan_is_shown_as_its_launches_in_order(service: Service) -> None:
     detail = _planned(service)
     groups = detail["compiled"]["groups"]
     steps = detail["program"]["ops"] // len(_BODY)
-    assert len(groups) == 2 * steps, "a product and what follows it, each step"
-    assert {group["kernel"] for group in groups} == {source["kernel"] for source in detail["compiled"]["sources"]}
-    assert {tuple(group["sizes"][:3]) for group in groups[::2]} == {(4, 16, 16)}
+    assert len(groups) == steps, "a product with its epilogue, each step"
+    assert {group["kernel"] for group in groups} <= {source["kernel"] for source in detail["compiled"]["sources"]}
+    assert {tuple(group["sizes"][:3]) for group in groups} == {(4, 16, 16)}
     assert all(group["instances"] == 1 for group in groups)
 
 
 def test_a_plan_is_explained_in_words(service: Service) -> None:
     detail = _planned(service)
-    first, second, *_ = detail["compiled"]["explanation"]
-    assert "matmul" in first
-    assert all(name in second for name in ("add", "tanh"))
+    first, *_ = detail["compiled"]["explanation"]
+    assert all(name in first for name in ("matmul", "add", "tanh"))
 
 
 def test_the_text_of_every_kernel_is_shown(service: Service) -> None:
     sources = _planned(service)["compiled"]["sources"]
-    assert len(sources) == 2
+    assert sources
     assert all(source["kernel"] in source["text"] for source in sources)
 
 

@@ -205,7 +205,8 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME
 from fusewire_protos.errors import ConfigurationError
 from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 
 

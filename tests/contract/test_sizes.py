@@ -265,8 +265,8 @@ def test_nor_does_a_size_of_one_where_nothing_broadcasts(of_batch: _OfBatch) -> 
     assert _kernels(of_batch(1)) == _kernels(of_batch(2))
 
 
-def test_a_size_of_one_where_there_were_more_is_a_broadcast() -> None:
-    assert _kernels(_layer(1)) != _kernels(_layer(2))
+def test_a_layer_of_a_batch_of_one_is_the_epilogue_of_a_product_as_well() -> None:
+    assert _kernels(_layer(1)) == _kernels(_layer(2))
 
 
 def test_a_sum_of_everything_needs_another_kernel_once_it_is_long() -> None:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from fusewire_server.config.config import ENVIRONMENT_PREFIX, SETTINGS, Limits, load
+from fusewire_server.config.config import SETTINGS, Limits, load
+from loadtests.scenarios.catalogue import find_scenarios
+from tests.deploy.compose_file import COMPOSE_FILE, PROFILES, SERVICES, TEXT, filled_in, settings_of
+from tests.deploy.setting_up import COMMANDS
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-TEXT = (DEPLOY / "compose.yaml").read_text(encoding="utf-8")
-SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
 SERVERS = ["cpu", "gpu"]
-ONE_SHOT = {"setup"}
+ONE_SHOT = {"setup", "load"}
 LOOPBACK = "127.0.0.1:"
+EXAMPLE = COMPOSE_FILE.with_name(".env.example")
 DOCKER_COMPOSE = shutil.which("docker-compose") or ""
+CHECK_JSONSCHEMA = shutil.which("check-jsonschema", path=f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") or ""
 
 
 def seconds(text: str) -> float:
     assert text.endswith("s")
     return float(text.removesuffix("s"))
-
-
-def settings_of(service: str) -> dict[str, str]:
-    return {
-        name: text for name, text in SERVICES[service]["environment"].items() if name.startswith(ENVIRONMENT_PREFIX)
-    }
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -52,7 +47,7 @@ def test_a_service_that_lasts_is_checked_and_bounded(service: str) -> None:
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_no_image_is_the_latest(service: str) -> None:
-    image = re.sub(r"\$\{\w+:-(.*)\}", r"\1", SERVICES[service]["image"])
+    image = filled_in(SERVICES[service]["image"], {})
     assert ":" in image
     assert not image.endswith(":latest")
 
@@ -85,21 +80,59 @@ def test_inspection_and_its_readers_are_published_on_loopback_only() -> None:
 
 def test_the_example_of_variables_names_each_with_its_default() -> None:
     used = dict(re.findall(r"\$\{(\w+):-([^}]*)\}", TEXT))
-    example = (DEPLOY / ".env.example").read_text(encoding="utf-8")
+    example = EXAMPLE.read_text(encoding="utf-8")
     assert dict(re.findall(r"^(\w+)=(.*)$", example, re.MULTILINE)) == used
     assert len(re.findall(r"^# .*\n\w+=", example, re.MULTILINE)) == len(used)
 
 
+def test_a_service_that_ends_is_not_started_again() -> None:
+    assert all("restart" not in SERVICES[service] for service in ONE_SHOT)
+
+
+def test_no_service_sees_more_secrets_than_it_needs() -> None:
+    secrets = {
+        service: {name for name in ("server", "client", "watcher") if f"{name}-secrets:" in str(told["volumes"])}
+        for service, told in SERVICES.items()
+    }
+    assert secrets == {
+        "cpu": set(),
+        "setup": {"server", "client", "watcher"},
+        "gpu": {"server"},
+        "prometheus": {"watcher"},
+        "grafana": {"watcher"},
+        "load": {"client", "watcher"},
+    }
+    for service, told in SERVICES.items():
+        if service != "setup":
+            assert all(volume.endswith(":ro") for volume in told["volumes"] if "-secrets:" in volume)
+
+
+def test_grafana_has_no_default_password() -> None:
+    path = SERVICES["grafana"]["environment"]["GF_SECURITY_ADMIN_PASSWORD__FILE"]
+    assert path.startswith("/etc/fusewire/watchers/")
+
+
+def test_the_load_test_uses_the_server_of_its_profile() -> None:
+    words = [filled_in(word, {}) for word in SERVICES["load"]["command"]]
+    assert words[0] in find_scenarios()
+    assert {"--target=gpu:7423", "--http=gpu:7424"} <= set(words)
+    assert "load" in SERVICES["gpu"]["profiles"]
+
+
 @pytest.mark.skipif(not DOCKER_COMPOSE, reason="needs docker-compose")
-@pytest.mark.parametrize("profile", ["cpu", "gpu", "obs"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_docker_compose_understands_it(profile: str, tmp_path: Path) -> None:
-    command = (DOCKER_COMPOSE, "--env-file", str(DEPLOY / ".env.example"), "-f", str(DEPLOY / "compose.yaml"))
-    done = subprocess.run(
-        (*command, "--profile", profile, "config"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=tmp_path,
-    )
+    command = (DOCKER_COMPOSE, "--env-file", str(EXAMPLE), "-f", str(COMPOSE_FILE), "--profile", profile, "config")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not CHECK_JSONSCHEMA, reason="needs check-jsonschema")
+def test_it_has_the_schema_of_compose_files(tmp_path: Path) -> None:
+    """The schema of the Compose Specification, which check-jsonschema ships."""
+    command = (CHECK_JSONSCHEMA, "--builtin-schema", "vendor.compose-spec")
+    wrong = tmp_path / "compose.yaml"
+    wrong.write_text(TEXT.replace("mem_limit:", "memory_limit:", 1), encoding="utf-8")
+    for path, expected in ((COMPOSE_FILE, 0), (wrong, 1)):
+        done = subprocess.run((*command, str(path)), capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == expected, done.stdout + done.stderr

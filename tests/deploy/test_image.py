@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import ssl
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,69 +13,76 @@ import pytest
 
 import fusewire as fw
 from fusewire.testing import serve_subprocess
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_server.config.config import ENVIRONMENT_PREFIX, load
+from tests.deploy.dockerfile import PROJECT, read_stages
+from tests.deploy.setting_up import COMMANDS, Secrets, set_up
 
-DEPLOY = Path(__file__).parents[2] / "deploy"
-DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-COMMANDS = Path(sys.executable).parent  # the folder of the command `fusewire` and of hadolint
+DOCKERFILE = PROJECT / "deploy" / "Dockerfile"
+STAGES = read_stages()
 HADOLINT = shutil.which("hadolint", path=f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") or ""
 
 
 @pytest.mark.skipif(not HADOLINT, reason="needs hadolint")
 def test_hadolint_finds_nothing_to_say() -> None:
-    done = subprocess.run(
-        (HADOLINT, str(DEPLOY / "Dockerfile")), capture_output=True, text=True, check=False, timeout=60
-    )
+    done = subprocess.run((HADOLINT, str(DOCKERFILE)), capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_server_runs_as_a_user_without_rights() -> None:
-    last_stage = DOCKERFILE.rpartition("\nFROM ")[2]
-    assert re.search(r"^USER 10001:10001$", last_stage, re.MULTILINE)
-    assert "HEALTHCHECK" in last_stage
+@pytest.mark.parametrize("stage", ["server", "load"])
+def test_an_image_runs_as_a_user_without_rights(stage: str) -> None:
+    assert STAGES[stage].user == ("10001", "10001")
+
+
+def test_every_variable_of_the_image_is_known() -> None:
+    """Loading refuses names of settings that do not exist."""
+    given = {name for name in STAGES["server"].environment if name.startswith(ENVIRONMENT_PREFIX)}
+    loaded = load(None, STAGES["server"].environment, {})
+    settings = {origin.removeprefix("environment ") for origin in loaded.origins.values()} & given
+    assert settings | {CACHE_VARIABLE} == given
+
+
+def test_a_build_without_a_target_makes_the_server() -> None:
+    assert list(STAGES)[-1] == "server"
+    assert STAGES["server"].words("HEALTHCHECK") == ["fusewire", "healthcheck"]
 
 
 def test_the_image_copies_what_the_package_is_made_of() -> None:
-    for source in ("pyproject.toml", "README.md", "LICENSE", "protos", "kernels", "server", "client"):
-        assert re.search(rf"^COPY .*\b{re.escape(source)}\b", DOCKERFILE, re.MULTILINE), source
-
-
-def set_up(folder: Path, names: str = "DNS:localhost,IP:127.0.0.1") -> tuple[Path, Path]:
-    server, clients = folder / "server", folder / "clients"
-    for each in (server, clients):
-        each.mkdir(exist_ok=True)
-    environment = {
-        **os.environ,
-        "PATH": f"{COMMANDS}{os.pathsep}{os.environ['PATH']}",
-        "SERVER_DIR": str(server),
-        "CLIENTS_DIR": str(clients),
-        "NAMES": names,
-    }
-    script = DEPLOY / "setup" / "setup.sh"
-    subprocess.run(("/bin/sh", str(script)), check=True, env=environment, capture_output=True, timeout=60)
-    return server, clients
+    expected = {"pyproject.toml", "README.md", "LICENSE", "protos", "kernels", "server", "client"}
+    assert set(STAGES["build"].copied) == expected
 
 
 def test_a_server_that_was_set_up_serves_a_client_that_trusts_it(tmp_path: Path) -> None:
-    server, clients = set_up(tmp_path)
-    arguments = ("--tls-cert", str(server / "server.pem"), "--tls-key", str(server / "server.key"))
-    token = (clients / "use.token").read_text(encoding="utf-8")
+    secrets = set_up(tmp_path)
+    token = (secrets.clients / "use.token").read_text(encoding="utf-8")
     with (
-        serve_subprocess("null", arguments=(*arguments, "--token-file", str(server / "tokens"))) as process,
-        fw.connect(process.grpc, tls_ca=clients / "ca.pem", token=token, timeout=20) as session,
+        serve_subprocess("null", arguments=secrets.server_arguments) as process,
+        fw.connect(process.grpc, tls_ca=secrets.clients / "ca.pem", token=token, timeout=20) as session,
     ):
         assert session.array([1.0, 2.0]).numpy(timeout=20).shape == np.shape([1.0, 2.0])
 
 
+def contents(secrets: Secrets) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for folder in secrets for path in folder.iterdir()}
+
+
 def test_the_setup_makes_nothing_twice_and_a_new_certificate_by_request(tmp_path: Path) -> None:
-    server, clients = set_up(tmp_path)
-    before = {path: path.read_bytes() for path in (*server.iterdir(), *clients.iterdir())}
+    secrets = set_up(tmp_path)
+    before = contents(secrets)
     set_up(tmp_path)
-    assert {path: path.read_bytes() for path in (*server.iterdir(), *clients.iterdir())} == before
-    (server / "server.pem").unlink()
+    assert contents(secrets) == before
+    (secrets.server / "server.pem").unlink()
     set_up(tmp_path, names="DNS:gpu.example")
-    assert (clients / "ca.pem").read_bytes() == before[clients / "ca.pem"]
-    told = ssl._ssl._test_decode_cert(str(server / "server.pem"))  # type: ignore[attr-defined]
+    assert (secrets.clients / "ca.pem").read_bytes() == before[secrets.clients / "ca.pem"]
+    told = ssl._ssl._test_decode_cert(str(secrets.server / "server.pem"))  # type: ignore[attr-defined]
     assert told["subjectAltName"] == (("DNS", "gpu.example"),)
+
+
+def test_clients_and_watchers_get_no_more_than_they_need(tmp_path: Path) -> None:
+    _, clients, watchers = set_up(tmp_path)
+    assert {path.name for path in clients.iterdir()} == {"ca.pem", "use.token"}
+    assert {path.name for path in watchers.iterdir()} == {"ca.pem", "inspect.token", "grafana.password"}
+    assert len((watchers / "grafana.password").read_text(encoding="utf-8").strip()) == 32
 
 
 def test_only_their_owner_may_read_secrets(tmp_path: Path) -> None:

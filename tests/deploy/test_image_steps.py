@@ -1,4 +1,4 @@
-"""Executes the steps of the Dockerfile without a container engine, and serves from the result as the image would.
+"""Executes the steps of the Dockerfile without a container engine, and runs the results as the compose file would.
 
 The instructions are taken from the Dockerfile as they are. Instead of the base image there is the root of this machine,
 read-only: bubblewrap gives each step a root of its own with the folders that the step writes. The installation of
@@ -14,7 +14,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -22,116 +23,164 @@ import psutil
 import pytest
 
 import fusewire as fw
+from tests.deploy.compose_file import SERVICES, filled_in, settings_of
+from tests.deploy.dockerfile import PROJECT, Stage, read_stages
+from tests.deploy.read_only_root import within_root, without_rights
+from tests.deploy.setting_up import SCRIPT
 
 pytestmark = pytest.mark.deploy
 
-PROJECT = Path(__file__).parents[2]
-BUBBLEWRAP = shutil.which("bwrap") or "bwrap"
 INSTALLED = "/opt/fusewire"
 CACHE = "/var/cache/fusewire"
 SOURCE = "/source"
+RESULTS = "/results"
+SECRETS = {"server-secrets": "server", "client-secrets": "clients", "watcher-secrets": "watchers"}
 DEADLINE_S = 60.0
+STAGES = read_stages()
+IMAGE_COMMAND = (*STAGES["server"].words("ENTRYPOINT"), *STAGES["server"].words("CMD"))
+UNIT = PROJECT / "deploy" / "systemd" / "fusewire.service"
 
 
-class Dockerfile:
-    """The instructions of each stage."""
-
-    def __init__(self) -> None:
-        text = (PROJECT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
-        text = re.sub(r"\\\n\s*", "", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE))
-        _, self.build, self.final = re.split(r"^FROM .*$", text, flags=re.MULTILINE)
-
-    def commands(self, stage: str) -> list[str]:
-        return re.findall(r"^RUN (.*)$", stage, re.MULTILINE)
-
-    def copied(self, stage: str) -> list[str]:
-        lines = re.findall(r"^COPY (?!--from)(.*) \S+$", stage, re.MULTILINE)
-        return [name for line in lines for name in line.split()]
-
-    def environment(self) -> dict[str, str]:
-        (line,) = re.findall(r"^ENV (.*)$", self.final, re.MULTILINE)
-        return dict(pair.split("=", 1) for pair in line.split())
-
-    def array(self, instruction: str) -> list[str]:
-        (text,) = re.findall(rf"{instruction} (\[.*\])", self.final, re.MULTILINE)
-        words: list[str] = json.loads(text)
-        return words
+def environment_of(stage: Stage, given: Mapping[str, str]) -> dict[str, str]:
+    """Returns the environment of a process in the image of this stage."""
+    environment = {**os.environ, **stage.environment, **given}
+    environment["PATH"] = environment["PATH"].replace("$PATH", os.environ["PATH"])
+    environment.pop("PYTHONPATH", None)
+    return environment
 
 
-def root(*, writable: Mapping[str, Path]) -> list[str]:
-    """Returns the command that runs another in a root whose folders are those of this machine, read-only.
-
-    `writable` maps paths in this root to folders that may be written.
-    """
-    command = [BUBBLEWRAP, "--die-with-parent", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]  # noqa: S108
-    hidden = {"dev", "proc", "tmp", "opt", "var"}
-    folders = [each for each in Path("/").iterdir() if each.name not in hidden]
-    folders += [each for each in Path("/opt").iterdir() if str(each) != INSTALLED]
-    for each in folders:
-        if each.is_symlink():
-            command += ["--symlink", str(each.readlink()), str(each)]
-        else:
-            command += ["--ro-bind", str(each), str(each)]
-    for path, folder in writable.items():
-        command += ["--bind", str(folder), path]
-    return command
-
-
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the stage `build` makes of the sources."""
-    steps = Dockerfile()
-    folder, source = tmp_path_factory.mktemp("installed"), tmp_path_factory.mktemp("source")
-    for name in steps.copied(steps.build):
+def execute(stage: Stage, source: Path, writable: Mapping[str, Path]) -> None:
+    """Copies what the stage copies to `source`, and executes its commands."""
+    for name in stage.copied:
         copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
         copy(PROJECT / name, source / name)
     python = Path(sys.executable).resolve().parent
     environment = {**os.environ, "EXTRA": "server", "PATH": f"{python}{os.pathsep}{os.environ['PATH']}"}
     environment.pop("PYTHONPATH", None)
-    for command in steps.commands(steps.build):
-        within = root(writable={INSTALLED: folder, SOURCE: source})
-        subprocess.run((*within, "--chdir", SOURCE, "/bin/sh", "-c", command), env=environment, check=True, timeout=600)
+    for command in stage.commands:
+        within = within_root(writable={SOURCE: source, **writable}, folder=SOURCE)
+        subprocess.run((*within, "/bin/sh", "-c", command), env=environment, check=True, timeout=600)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("source")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
+    """What the stage `build` makes of the sources."""
+    folder = tmp_path_factory.mktemp("installed")
+    execute(STAGES["build"], source, {INSTALLED: folder})
     return folder
 
 
 @pytest.fixture
-def server(installed: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[str], dict[str, str]]]:
-    """The image's process as the compose file starts it: no rights, a read-only root, a cache that may be written."""
-    steps = Dockerfile()
-    user = re.findall(r"^USER (\d+):(\d+)$", steps.final, re.MULTILINE)[0]
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    within = [*root(writable={CACHE: cache}), "--ro-bind", str(installed), INSTALLED]
-    within += ["--unshare-user", "--uid", user[0], "--gid", user[1], "--cap-drop", "ALL"]
-    environment = {**os.environ, **steps.environment(), "FUSEWIRE_DEVICE__BACKEND": "cpu"}
-    environment["PATH"] = environment["PATH"].replace("$PATH", os.environ["PATH"])
-    environment |= {"FUSEWIRE_LISTEN__INSECURE_ALLOW_REMOTE": "true", "FUSEWIRE_LISTEN__GRPC": "0.0.0.0:0"}
-    environment["FUSEWIRE_LISTEN__HTTP"] = "0.0.0.0:0"
-    environment.pop("PYTHONPATH", None)
-    command = (*within, *steps.array("ENTRYPOINT"), *steps.array(r"^CMD"))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+def installed_load(installed: Path, source: Path, tmp_path: Path) -> Path:
+    """What the stage `load` makes of that."""
+    folder, results = tmp_path / "installed", tmp_path / "made-by-the-stage"
+    shutil.copytree(installed, folder, symlinks=True)
+    results.mkdir()
+    execute(STAGES["load"], source, {INSTALLED: folder, RESULTS: results})
+    return folder
+
+
+@contextmanager
+def serving(
+    within: Sequence[str], settings: Mapping[str, str], command: Sequence[str] = IMAGE_COMMAND
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """Runs a server, by default as the image does. Yields its process and its addresses."""
+    given = {**settings, "FUSEWIRE_DEVICE__BACKEND": "cpu", "FUSEWIRE_LISTEN__GRPC": "0.0.0.0:0"}
+    environment = environment_of(STAGES["server"], {**given, "FUSEWIRE_LISTEN__HTTP": "0.0.0.0:0"})
+    # In a namespace of processes of its own, as in a container, all end with the first one.
+    within = (*within, "--unshare-pid", "--as-pid-1")
+    with subprocess.Popen((*within, *command), stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            yield process, within, environment
+            assert process.stdout is not None
+            told = json.loads(process.stdout.readline())
+            yield process, {name: f"localhost:{told[name].rpartition(':')[2]}" for name in ("grpc", "http")}
         finally:
             process.kill()
 
 
-def test_the_image_serves_is_healthy_and_ends_in_order(
-    server: tuple[subprocess.Popen[str], list[str], dict[str, str]],
+def test_the_image_serves_is_healthy_and_ends_in_order(installed: Path, tmp_path: Path) -> None:
+    stage, settings = STAGES["server"], settings_of("cpu")
+    within = within_root(writable={CACHE: tmp_path}, readable={INSTALLED: installed}) + without_rights(stage)
+    with serving(within, settings) as (process, addresses):
+        with fw.connect(addresses["grpc"], timeout=DEADLINE_S) as session:
+            x = session.array(np.array([1, 2, 3], np.float32))
+            for _ in range(20):
+                x = fw.tanh(x * 2.0)
+            assert np.isfinite(x.numpy(timeout=DEADLINE_S)).all()
+        port = addresses["http"].rpartition(":")[2]
+        environment = environment_of(stage, {**settings, "FUSEWIRE_LISTEN__HTTP": f"0.0.0.0:{port}"})
+        check = (*within, *stage.words("HEALTHCHECK"))
+        assert subprocess.run(check, env=environment, check=False, timeout=DEADLINE_S).returncode == 0
+        (tini,) = [child for child in psutil.Process(process.pid).children(recursive=True) if child.name() == "tini"]
+        tini.send_signal(signal.SIGTERM)
+        assert process.wait(DEADLINE_S) == 0
+        assert subprocess.run(check, env=environment, check=False, timeout=DEADLINE_S).returncode == 1
+
+
+def volumes_of(service: str, folder: Path) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Returns the folders with secrets that a service may write, and those that it may read."""
+    writable: dict[str, Path] = {}
+    readable: dict[str, Path] = {}
+    for volume in SERVICES[service]["volumes"]:
+        name, path, *mode = volume.split(":")
+        if name in SECRETS:
+            (readable if mode == ["ro"] else writable)[path] = folder / SECRETS[name]
+    return writable, readable
+
+
+def run_setup(installed: Path, folder: Path) -> None:
+    writable, _ = volumes_of("setup", folder)
+    for each in writable.values():
+        each.mkdir()
+    names = filled_in(SERVICES["setup"]["environment"]["NAMES"], {})
+    within = within_root(writable=writable, readable={INSTALLED: installed, "/setup.sh": SCRIPT})
+    environment = environment_of(STAGES["server"], {"NAMES": names})
+    command = (*within, *without_rights(STAGES["server"]), "/setup.sh")
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=DEADLINE_S)
+
+
+def test_the_load_test_of_the_image_measures_a_server_with_tls_and_tokens(
+    installed: Path, installed_load: Path, source: Path, tmp_path: Path
 ) -> None:
-    process, within, environment = server
-    assert process.stdout is not None
-    told = json.loads(process.stdout.readline())
-    port, http = (told[name].rpartition(":")[2] for name in ("grpc", "http"))
-    with fw.connect(f"127.0.0.1:{port}", timeout=DEADLINE_S) as session:
-        x = session.array(np.array([1, 2, 3], np.float32))
-        for _ in range(20):
-            x = fw.tanh(x * 2.0)
-        assert np.isfinite(x.numpy(timeout=DEADLINE_S)).all()
-    check = Dockerfile().array("HEALTHCHECK .* CMD")
-    environment["FUSEWIRE_LISTEN__HTTP"] = f"0.0.0.0:{http}"
-    assert subprocess.run((*within, *check), env=environment, check=False, timeout=DEADLINE_S).returncode == 0
-    (tini,) = [child for child in psutil.Process(process.pid).children(recursive=True) if child.name() == "tini"]
-    tini.send_signal(signal.SIGTERM)
-    assert process.wait(DEADLINE_S) == 0
-    assert subprocess.run((*within, *check), env=environment, check=False, timeout=DEADLINE_S).returncode == 1
+    """The chain of the profile `load`: setup, server, load test. The server has the CPU instead of a GPU."""
+    run_setup(installed, tmp_path)
+    results, cache = tmp_path / "results", tmp_path / "cache"
+    for each in (results, cache):
+        each.mkdir()
+    _, secrets = volumes_of("gpu", tmp_path)
+    within_server = within_root(writable={CACHE: cache}, readable={INSTALLED: installed, **secrets})
+    stage = STAGES["load"]
+    _, secrets = volumes_of("load", tmp_path)
+    readable = {INSTALLED: installed_load, SOURCE: source, **secrets}
+    within_load = within_root(writable={RESULTS: results}, readable=readable, folder=SOURCE) + without_rights(stage)
+    with serving(within_server + without_rights(STAGES["server"]), settings_of("gpu")) as (_, addresses):
+        words = [filled_in(word, {"LOAD_SESSIONS": "2"}) for word in SERVICES["load"]["command"]]
+        words = [word.replace("gpu:7423", addresses["grpc"]).replace("gpu:7424", addresses["http"]) for word in words]
+        command = (*within_load, *stage.words("ENTRYPOINT"), *words, "--seconds=1.5")
+        subprocess.run(command, env=environment_of(stage, {}), check=True, timeout=2 * DEADLINE_S)
+    told = json.loads((results / "rnn.json").read_text(encoding="utf-8"))
+    assert (told["sessions"], told["errors"], told["problems"]) == (2, 0, [])
+    assert told["rows_per_launch"] >= 1  # so inspection has answered
+    assert (results / "rnn.html").stat().st_size > 0
+
+
+def test_the_command_of_the_systemd_unit_serves_with_the_settings_beside_it(installed: Path, tmp_path: Path) -> None:
+    """The server has the CPU instead of a GPU, and free ports."""
+    run_setup(installed, tmp_path)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    _, secrets = volumes_of("gpu", tmp_path)
+    readable = {INSTALLED: installed, "/etc/fusewire/fusewire.toml": UNIT.with_name("fusewire.toml"), **secrets}
+    within = within_root(writable={CACHE: cache}, readable=readable) + without_rights(STAGES["server"])
+    (command,) = re.findall(r"^ExecStart=(.*)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    token = (tmp_path / "clients" / "use.token").read_text(encoding="utf-8")
+    with (
+        serving(within, {}, command.split()) as (_, addresses),
+        fw.connect(addresses["grpc"], tls_ca=tmp_path / "clients" / "ca.pem", token=token, timeout=20) as session,
+    ):
+        assert (session.array([1.0]) + 1).numpy(timeout=DEADLINE_S) == [2.0]

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-import yaml
-from prometheus_client.parser import text_string_to_metric_families
 
-from fusewire_server.inspect.metrics import exposition
-from tests.server.inspect.examples import SNAPSHOT
+from tests.deploy.expressions import DEPLOY, metrics_of, of_alerts
+from tests.deploy.known_metrics import known_metrics
 
-FOLDER = Path(__file__).parents[2] / "deploy" / "prometheus"
+FOLDER = DEPLOY / "prometheus"
 PROMTOOL = shutil.which("promtool") or ""
 
 
@@ -33,9 +29,6 @@ def test_promtool_accepts_it(arguments: tuple[str, ...]) -> None:
 
 
 def test_every_alert_asks_for_metrics_that_exist() -> None:
-    families = text_string_to_metric_families(exposition(SNAPSHOT, 0.0).decode())
-    known = {sample.name for family in families for sample in family.samples}
-    rules = yaml.safe_load((FOLDER / "alerts.yml").read_text(encoding="utf-8"))["groups"][0]["rules"]
-    used = {name for rule in rules for name in re.findall(r"fusewire_\w+", rule["expr"])}
+    used = set().union(*map(metrics_of, of_alerts().values()))
     assert used
-    assert used <= known
+    assert used <= known_metrics()

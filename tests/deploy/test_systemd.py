@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fusewire_server.config.config import Limits
+from fusewire_kernels.compile.binary_cache import CACHE_VARIABLE
+from fusewire_server.config.config import load
 
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "fusewire.service"
+SETTINGS = UNIT.with_name("fusewire.toml")
 SYSTEMD_ANALYZE = shutil.which("systemd-analyze") or ""
 
 
@@ -30,4 +32,16 @@ def test_systemd_accepts_it(tmp_path: Path) -> None:
 
 def test_a_server_has_time_to_drain() -> None:
     (stop_s,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
-    assert float(stop_s) > Limits().drain_s + 2
+    assert float(stop_s) > load(SETTINGS, {}, {}).config.limits.drain_s + 2
+
+
+def test_every_variable_is_known() -> None:
+    variables = re.findall(r"^Environment=(\w+)=", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert variables == [CACHE_VARIABLE]
+
+
+def test_its_settings_are_valid_and_closed() -> None:
+    listen = load(SETTINGS, {}, {}).config.listen
+    assert listen.tls_cert is not None
+    assert listen.token_file is not None
+    assert not listen.insecure_allow_remote

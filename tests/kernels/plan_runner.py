@@ -31,7 +31,7 @@ _RUBBISH = 0xA5
 
 def plan_without_text(plan: Design) -> Plan:
     """The plan, its kernels' sources left empty."""
-    return write(plan, tuple(KernelSource(key, "") for key in plan.kernels))
+    return write(plan, tuple((KernelSource(key, ""),) for key in plan.kernels))
 
 
 def run_program(
@@ -133,16 +133,44 @@ class _Instance:
         rank = kernel.batch_rank
         sizes = self._sizes
         batch, (rows, columns, inner) = sizes[:rank], sizes[rank : rank + 3]
-        strides_a, strides_b = sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
-        assert len(strides_b) == rank + 2
+        strides_a, strides_b = sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 : 3 * rank + 7]
         assert strides_b[-1] == 1 or not kernel.b_is_unit
+        assert strides_a[-2] == 1 or not kernel.a_is_transposed
         memory = self._memory.typed(kernel.dtype)
         shape_a, shape_b = [*batch, rows, inner], [*batch, inner, columns]
         a = memory[np.broadcast_to(self._first(0, kernel.dtype) + _walk(shape_a, strides_a), shape_a)]
         b = memory[np.broadcast_to(self._first(1, kernel.dtype) + _walk(shape_b, strides_b), shape_b)]
         result = twin(catalogue.BY_NAME["matmul"])(np, [a, b], (), ())
+        if kernel.epilogue is not None:
+            self._run_epilogue(kernel, kernel.epilogue, result, [*batch, rows, columns], sizes[3 * rank + 7 :])
+            return
+        assert len(sizes) == 3 * rank + 7
         out = self._first(2, kernel.dtype)
         memory[out : out + result.size] = result.reshape(-1)
+
+    def _run_epilogue(
+        self, kernel: ProductKernel, epilogue: LoopKernel, product: Array, extents: list[int], rest: list[int]
+    ) -> None:
+        """Computes an epilogue at all points of the product. `rest` are the sizes behind those of the product."""
+        arrays = [number for number, argument in enumerate(kernel.arguments) if argument.strides]
+        moves = {number: [rest.pop(0) for _ in extents] for number in arrays}
+        where = {
+            number: self._first(2 + number, kernel.arguments[number].dtype) + _walk(extents, moves[number])
+            for number in arrays
+        }
+        values: list[Any] = [product]
+        for number, argument in enumerate(epilogue.inputs[1:]):
+            if argument.strides:
+                assert _strides(argument, rest) == moves[number][-2:]
+                values.append(self._memory.typed(argument.dtype)[where[number]])
+            else:
+                values.append(self._scalar(2 + number, argument.dtype).reshape((1,) * len(extents)))
+        for node in epilogue.nodes:
+            values.append(self._evaluate(node, values, {}, extents, epilogue))
+        for number, (value, argument) in enumerate(epilogue.stores, len(epilogue.inputs) - 1):
+            assert _strides(argument, rest) == moves[number][-2:]
+            self._memory.typed(argument.dtype)[where[number]] = values[value]
+        assert not rest
 
     def _run_loops(self, kernel: LoopKernel) -> None:
         rank = kernel.rank + kernel.has_inner

@@ -81,7 +81,8 @@ def product_problem(a: Array, b: Array, *, b_is_unit: bool | None = None) -> Pro
     wide_a, wide_b = np.broadcast_to(a, batch + a.shape[-2:]), np.broadcast_to(b, batch + b.shape[-2:])
     strides = [stride // a.itemsize for stride in (*wide_a.strides, *wide_b.strides)]
     is_unit = strides[-1] == 1 if b_is_unit is None else b_is_unit
-    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit)
+    is_transposed = wide_a.strides[-2] == a.itemsize != wide_a.strides[-1]
+    kernel = ProductKernel(dtypes.from_numpy(a.dtype), len(batch), is_unit, is_transposed)
     sizes = (*batch, a.shape[-2], b.shape[-1], a.shape[-1], *strides)
     return Problem(kernel, sizes, (a, b), (out,))
 
@@ -94,7 +95,7 @@ def node(op: str, operands: tuple[int, ...], dtype: DType, **more: Any) -> Node:
 
 def run(problems: Sequence[Problem], toolchain: Toolchain) -> None:
     """Compiles all kernels together and runs each problem once on the CPU."""
-    sources = [generate(problem.kernel, "c") for problem in problems]
+    sources = [generate(problem.kernel, "c")[0] for problem in problems]
     binaries = compile_kernels(sources, toolchain)
     device = CpuDevice(find=lambda: toolchain)
     for problem, source, binary in zip(problems, sources, binaries, strict=True):

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fusewire_kernels.build import Design, build_plan, design
+from fusewire_kernels.codegen.geometry import TILES
 from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel, ProductKernel
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.plan.plan import Donation
@@ -69,13 +70,23 @@ def test_a_row_that_is_repeated_is_reduced_along_the_batch(name: str) -> None:
     assert np.array_equal(result, row[0] * (5 if name == "sum" else 1))
 
 
-def test_a_loop_body_of_a_product_and_pointwise_ops_takes_two_launches_a_step() -> None:
-    assert _launches(design(_rnn(3))) == ["1 product", "1 loops"] * 3
+def test_a_loop_body_of_a_product_and_pointwise_ops_takes_one_launch_a_step() -> None:
+    assert _launches(design(_rnn(3))) == ["1 product"] * 3
+
+
+def test_a_result_of_an_epilogue_is_written_over_its_operand_and_never_over_one_of_the_product() -> None:
+    writer = Writer()
+    x, w, p = writer.input(4, 4), writer.input(4, 4), writer.input(4, 4)
+    program = writer.program(writer.subtract(p, writer.matmul(x, w)))
+    plan = build_plan(program, "c")
+    assert plan.donations == (Donation(2, 0),)
+    inputs = random_inputs(program)
+    _assert_same(run_program(program, inputs, donated=plan.donations), meaning(program, inputs))
 
 
 def test_repeated_loop_bodies_share_their_kernels_and_their_arena() -> None:
     few, many = design(_rnn(3)), design(_rnn(9))
-    assert len(many.kernels) == 2
+    assert len(many.kernels) == 1
     assert many.arena.size_bytes == few.arena.size_bytes
 
 
@@ -121,7 +132,7 @@ def test_independent_blocks_are_instances_of_the_same_launches() -> None:
     x = writer.input(4, 8)
     weights = [writer.input(8, 8) for _ in range(5)]
     program = writer.program(*(writer.relu(writer.matmul(x, weight)) for weight in weights))
-    assert _launches(design(program)) == ["5 product", "5 loops"]
+    assert _launches(design(program)) == ["5 product"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -207,7 +218,7 @@ def test_a_value_that_needs_another_launch_in_between_is_not_fused_across_it() -
     x, w = writer.input(4, 4), writer.input(4, 4)
     y = writer.tanh(x)
     program = writer.program(writer.add(y, writer.matmul(y, w)))
-    assert _launches(design(program)) == ["1 loops", "1 product", "1 loops"]
+    assert _launches(design(program)) == ["1 loops", "1 product"]
     _assert_means_the_same(program, random_inputs(program))
 
 
@@ -339,9 +350,19 @@ def test_two_donations_of_one_program_are_legal_together() -> None:
 
 def test_a_plan_carries_the_text_of_each_kernel_once() -> None:
     plan = build_plan(_rnn(5), "c")
-    assert len(plan.kernels) == 2
+    assert len(plan.kernels) == 1
     assert all(source.key in source.text for source in plan.kernels)
-    assert {launch.kernel for launch in plan.launches} == {0, 1}
+    assert {launch.kernel for launch in plan.launches} == {0}
+
+
+def test_a_product_has_a_source_for_each_tile_on_a_gpu() -> None:
+    writer = Writer()
+    x, w = writer.input(4, 4), writer.input(4, 4)
+    total = writer.sum(x, axes=(1,), keepdims=False)
+    plan = build_plan(writer.program(total, writer.matmul(x, w)), "cuda")
+    firsts = {launch.kernel for launch in plan.launches}
+    assert all(plan.kernels[first].key in plan.kernels[first].text for first in firsts)
+    assert len(plan.kernels) == 1 + len(TILES)
 
 
 def test_without_fusion_every_op_is_a_launch() -> None:

@@ -10,11 +10,12 @@ from tests.kernels.programs import Writer
 def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
     writer = Writer()
     x, w = writer.input(3, 3), writer.input(3, 3)
-    program = writer.program(writer.tanh(writer.negative(writer.matmul(x, w))))
+    negative = writer.negative(writer.matmul(x, w))
+    program = writer.program(writer.sum(negative, axes=(1,), keepdims=False))
     assert plan_without_text(design(program)).explanation == (
-        "launch 0: matmul #0",
-        "launch 1: negative #1 + tanh #2",
-        "negative #1 not fused with matmul #0: a product has a kernel to itself",
+        "launch 0: matmul #0 + negative #1",
+        "launch 1: sum #2",
+        "sum #2 not fused with negative #1: the kernel of a product computes only pointwise values beside it",
     )
 
 
@@ -48,9 +49,9 @@ def test_instances_are_counted_and_equal_refusals_told_once() -> None:
     writer = Writer()
     x = writer.input(3, 3)
     weights = [writer.input(3, 3), writer.input(3, 3)]
-    program = writer.program(*(writer.tanh(writer.matmul(x, weight)) for weight in weights))
+    program = writer.program(*(writer.sum(writer.matmul(x, weight), axes=(1,), keepdims=False) for weight in weights))
     assert plan_without_text(design(program)).explanation == (
         "launch 0: 2 × (matmul #0; matmul #2)",
-        "launch 1: 2 × (tanh #1; tanh #3)",
-        "tanh #1 not fused with matmul #0: a product has a kernel to itself (2 times)",
+        "launch 1: 2 × (sum #1; sum #3)",
+        "sum #1 not fused with matmul #0: the kernel of a product computes only pointwise values beside it (2 times)",
     )

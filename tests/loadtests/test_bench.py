@@ -42,6 +42,7 @@ CPU_FIGURES = (
     "engine_frames",
     "engine_frames_many",
     "engine_frames_distinct",
+    "scraping",
 )
 LOAD_FIGURES = ("load_rl", "load_mixed", "load_unequal", "load_aggressor", "load_bulk", "load_harness")
 

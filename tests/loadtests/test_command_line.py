@@ -117,7 +117,14 @@ def _wait_for_children(process: psutil.Process) -> list[psutil.Process]:
     ends_at_s = time.monotonic() + 60
     while time.monotonic() < ends_at_s:
         children = process.children(recursive=True)
-        if sum("spawn_main" in " ".join(child.cmdline()) for child in children) >= 4:
+        if sum("spawn_main" in _command_line_of(child) for child in children) >= 4:
             return children
         time.sleep(0.05)
     raise TimeoutError("the load test did not start its processes")
+
+
+def _command_line_of(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended
+        return ""

@@ -25,7 +25,7 @@ from fusewire_protos.frames import (
     Segment,
     Upload,
 )
-from fusewire_protos.program_codec import ProgramLimits
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from tests import golden_files, strategies
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fusewire_protos import catalogue, dtypes, program_codec, program_reading, signatures
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import Integers, Program, ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.program_parts import parts_of
 from fusewire_protos.shapes import Spec
 from fusewire_protos.unpacking import unpack

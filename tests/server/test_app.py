@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 
 import fusewire as fw
-from fusewire import cli
 from fusewire.testing import serve_subprocess
+from fusewire_cli.main import main as fusewire
 from fusewire_protos.address import Address, read_address
 from fusewire_server.app import _Process
 from fusewire_server.config.config import Config, Listen, Loaded
@@ -87,10 +87,10 @@ def test_the_second_signal_ends_a_server_at_once(busy: Busy) -> None:
 
 
 def test_the_command_drains_a_server(busy: Busy, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["drain", "--http", busy.http]) == 0
+    assert fusewire(["drain", "--http", busy.http]) == 0
     assert capsys.readouterr().out == f"{busy.http} drains\n"
     wait_until_told(busy.session)
-    assert cli.main(["drain", "--http", busy.http]) == 0
+    assert fusewire(["drain", "--http", busy.http]) == 0
     assert busy.process.wait(20) == 0
 
 

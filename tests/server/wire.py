@@ -22,6 +22,7 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import CASES
 from fusewire_protos.frames import INLINE_BYTES, PROTOCOL_VERSION, Entry, Fetch, NewProgram
 from fusewire_protos.shapes import Spec
+from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.tokens import Authenticator
 from fusewire_server.app import start_grpc
@@ -134,7 +135,7 @@ class Peer:
             response_deserializer=pb.UploadReceipt.FromString,
         )
         session = (session_id or self.session_id).hex()
-        addressed = (*self.metadata, ("fusewire-session", session), ("fusewire-handle", str(handle)))
+        addressed = (*self.metadata, (SESSION_HEADER, session), (HANDLE_HEADER, str(handle)))
         return method(chunks, metadata=addressed)
 
     async def download(self, fetch: int) -> bytes:

@@ -19,7 +19,8 @@ from fusewire_kernels.plan.plan import InputColumn, OutputColumn, Plan
 from fusewire_protos import frames
 from fusewire_protos.frames import Entry, Free
 from fusewire_protos.program import Program
-from fusewire_protos.program_codec import ProgramLimits, decode
+from fusewire_protos.program_codec import decode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_server.config import config
 from fusewire_server.config.config import Config
 from fusewire_server.engine.engine import Engine

@@ -1,7 +1,7 @@
 """The transport over gRPC: one thread with one event loop for each process, and two connections for each session.
 
-Large uploads and downloads use the second connection, so that they never delay a fetch. This code passes frames as
-bytes between gRPC and the session, and the session encodes and decodes the frames.
+The second connection is for large values. This code passes frames as bytes between gRPC and the session, and the
+session encodes and decodes the frames.
 """
 
 from __future__ import annotations
@@ -22,23 +22,18 @@ os.environ.update(grpc_environment.lacking(os.environ))
 
 import grpc
 import grpc.aio
-import numpy as np
 
 from fusewire._errors import (
     ConfigurationError,
     FusewireError,
-    QuotaExceeded,
     SessionClosed,
     SessionLost,
     Unauthenticated,
 )
 from fusewire._transport.interface import Peer
+from fusewire._transport.large_values import SERVICE, LargeValues
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
-from fusewire_protos.chunks import decode_chunk
-from fusewire_protos.errors import BY_NAME, exception_of
-from fusewire_protos.v1 import fusewire_pb2 as wire
 
-_SERVICE = "/fusewire.v1.Fusewire/"
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -48,7 +43,6 @@ _CHANNEL_OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 _PARTING_S = 0.5
-_BROKEN_OFF = "the connection broke while the value travelled"
 # The most bytes of uploads that are copied and not yet taken by the connection. For this many bytes the allocator
 # reuses memory. For more bytes the operating system would have to clear new pages, which takes longer than copying.
 _QUEUED_BYTES = 16 << 20
@@ -160,7 +154,7 @@ class GrpcTransport:
         self._is_ending = False
         self._awakening: asyncio.Future[None] | None = None  # the sleeping I/O thread awaits this future
         self._is_given_up = asyncio.Event()
-        self._bulk: Any = None  # the channel for large values; None before the first large value
+        self._large_values: LargeValues  # set when the connection is made, before there is a session
         self._tasks: set[asyncio.Task[None]] = set()
 
     def open(self, peer: Peer) -> None:
@@ -182,9 +176,8 @@ class GrpcTransport:
 
     def upload(self, session_id: bytes, handle: int, chunks: Iterable[memoryview]) -> None:
         upload = UploadQueue(self._loop, self._byte_budget)
-        metadata = (("fusewire-session", session_id.hex()), ("fusewire-handle", str(handle)))
         try:
-            self._call(lambda: self._start(self._carry_upload(upload, metadata)))
+            self._call(lambda: self._start(self._large_values.upload(upload, session_id, handle)))
             for chunk in chunks:
                 upload.put(chunk)
             upload.finish()
@@ -227,7 +220,8 @@ class GrpcTransport:
     async def _converse(self) -> FusewireError:
         """Reads and writes frames until the connection ends. Returns the reason of the end."""
         channel = self._channel()
-        call = channel.stream_stream(_SERVICE + "Session")(metadata=self._metadata)
+        self._large_values = LargeValues(channel, self._channel, self._metadata)
+        call = channel.stream_stream(SERVICE + "Session")(metadata=self._metadata)
         writing = asyncio.create_task(self._write(call))
         reading = asyncio.create_task(self._read(call))
         giving_up = asyncio.create_task(self._give_up())
@@ -241,9 +235,8 @@ class GrpcTransport:
         finally:
             await _end(writing, reading, giving_up, *(self._tasks - {asyncio.current_task()}))
             call.cancel()
-            for used in (channel, self._bulk):
-                if used is not None:
-                    await used.close()
+            await channel.close()
+            await self._large_values.close()
 
     async def _reason(self, call: Call, reading: asyncio.Task[None], writing: asyncio.Task[None]) -> FusewireError:
         """Returns why the connection ended.
@@ -330,54 +323,18 @@ class GrpcTransport:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _carry_upload(self, upload: UploadQueue, metadata: tuple[tuple[str, str], ...]) -> None:
-        call = self._bulk_channel().stream_unary(_SERVICE + "Upload")(metadata=self._metadata + metadata)
-        try:
-            while (message := await upload.next()) is not None:
-                await call.write(message)
-            await call.done_writing()
-            await call
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            await upload.drain()  # the server then lets every fetch of the handle fail
-
     async def _carry_download(self, session_id: bytes, fetch: int, size_bytes: int) -> None:
         try:
-            value = await self._downloaded(session_id, fetch, size_bytes)
+            value = await self._large_values.download(session_id, fetch, size_bytes)
         except Exception as reason:  # noqa: BLE001 - every error must reach the thread that waits for the value
             self._peer.on_download_failed(fetch, reason)
         else:
             self._peer.on_download(fetch, value)
 
-    async def _downloaded(self, session_id: bytes, fetch: int, size_bytes: int) -> memoryview:
-        value = np.empty(size_bytes, np.uint8)
-        request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
-        call = self._bulk_channel().unary_stream(_SERVICE + "Download")(request, metadata=self._metadata)
-        filled = 0
-        try:
-            while (raw := await call.read()) is not _END:
-                chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
-                np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for too many bytes
-                filled += len(chunk)
-        except grpc.aio.AioRpcError as error:
-            reason = _reason_of_call(error)
-            if isinstance(reason, SessionLost):
-                await asyncio.sleep(_PARTING_S)  # if the session has ended, `_converse` cancels this task meanwhile
-            raise reason from None
-        except (asyncio.InvalidStateError, ValueError):
-            filled = 0
-        if filled < size_bytes:
-            raise SessionLost(_BROKEN_OFF)
-        return value.data
-
     def _channel(self) -> Any:
         if self._credentials is None:
             return grpc.aio.insecure_channel(_address_of(self._target), options=_CHANNEL_OPTIONS)
         return grpc.aio.secure_channel(_address_of(self._target), self._credentials, options=_CHANNEL_OPTIONS)
-
-    def _bulk_channel(self) -> Any:
-        if self._bulk is None:
-            self._bulk = self._channel()
-        return self._bulk
 
 
 def _address_of(target: str) -> str:
@@ -393,15 +350,6 @@ async def _reason_of(call: Call, target: str) -> FusewireError:
     if code is grpc.StatusCode.OK:
         return SessionLost(f"{target} ended the session")
     return SessionLost(f"{target}: {code.name.lower()}: {details}")
-
-
-def _reason_of_call(error: grpc.aio.AioRpcError) -> FusewireError:
-    """Returns why a download failed: the server's limit that the call's status names, or else a lost connection."""
-    name, _, text = (error.details() or "").partition(": ")
-    case = BY_NAME.get(name)
-    if case is not None and case.exception is QuotaExceeded:
-        return exception_of(case.code, text)
-    return SessionLost(_BROKEN_OFF)
 
 
 def _failure(task: asyncio.Task[None]) -> BaseException | None:

@@ -81,7 +81,9 @@ class UploadQueue:
         self._offset = 0  # offset of the next chunk in the value; only the copying thread uses this field
         self._arrived = asyncio.Event()
         self._is_dropped = False
-        self._carried_bytes = 0  # size of the chunk taken last; only the I/O thread uses this field
+        # Only the I/O thread uses the fields below.
+        self._is_accepted = False
+        self._sent: list[_Chunk] = []  # all chunks sent before the server has accepted; then the chunk sent last
 
     # ---- the thread that copies ----
 
@@ -105,23 +107,41 @@ class UploadQueue:
     # ---- the I/O thread ----
 
     async def next(self) -> bytes | None:
-        """Returns the message of the next chunk, or None at the end. A chunk counts as queued until the next call."""
-        self._budget.take(self, self._carried_bytes)
-        self._carried_bytes = 0
+        """Returns the message of the next chunk, or None at the end.
+
+        A chunk counts as queued until the next call, and until the server has accepted the upload.
+        """
+        if self._is_accepted:
+            self._forget_sent()
         while not self._chunks:
             self._arrived.clear()
             if not self._chunks:
                 await self._arrived.wait()
         chunk = self._chunks[0]
         if chunk is None:
-            self._budget.drop(self)
             return None
         self._chunks.popleft()
-        self._carried_bytes = chunk.size_bytes
+        self._sent.append(chunk)
         return chunk.message
 
+    def accept(self) -> None:
+        """Forgets the chunks that were sent, because the server has accepted the upload."""
+        self._is_accepted = True
+        self._forget_sent()
+
+    def send_again(self) -> None:
+        """Lets `next` begin with the first chunk again. The server must not have accepted the upload."""
+        self._chunks.extendleft(reversed(self._sent))
+        self._sent.clear()
+
     async def drain(self) -> None:
-        """Discards the chunks until the upload ends. Called after sending a chunk has failed."""
+        """Discards the chunks that are left until the upload ends, and gives back all its room."""
         self._is_dropped = True
+        self.accept()
         while await self.next() is not None:
             pass
+        self._budget.drop(self)
+
+    def _forget_sent(self) -> None:
+        self._budget.take(self, sum(chunk.size_bytes for chunk in self._sent))
+        self._sent.clear()

@@ -14,32 +14,10 @@ import argparse
 from pathlib import Path
 
 from fusewire.examples import picture, report, terminal
-from fusewire.examples.figures import FULL_EPOCHS, Figures
+from fusewire.examples.figures import Figures
 from fusewire.examples.measure import measure_running, measure_started
 
 PASSED, FAILED = 0, 1
-
-DEFAULT_CLIENTS = 8
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that `run` takes."""
-    parser.description = "Train on handwritten digits: with NumPy, on one client, then on several at once."
-    parser.add_argument(
-        "--clients", type=_count, default=DEFAULT_CLIENTS, metavar="N", help="clients at once (%(default)s)"
-    )
-    parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="backend of the server")
-    parser.add_argument(
-        "--epochs", type=_count, default=FULL_EPOCHS, metavar="N", help="epochs of training (%(default)s)"
-    )
-    parser.add_argument(
-        "--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="picture of the loss curves"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")
-    parser.add_argument(
-        "--http", metavar="HOST:PORT", help="address of the inspection of --target; without it, fewer figures"
-    )
 
 
 def run(parsed: argparse.Namespace) -> int:
@@ -64,9 +42,3 @@ def _print(figures: Figures, path: Path) -> None:
         terminal.show(table)
     print(f"loss curves: {path}")
     print("\n".join(report.closing_lines(figures)))
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1, not {text!r}")
-    return int(text)

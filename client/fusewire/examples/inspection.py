@@ -53,4 +53,5 @@ class Inspection:
             time.sleep(_ASK_EVERY_S)
 
     def _stats(self) -> dict[str, Any]:
-        return inspect("/v1/stats", self._address, None)
+        stats: dict[str, Any] = inspect("/v1/stats", self._address, None)
+        return stats

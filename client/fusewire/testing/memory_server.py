@@ -17,7 +17,7 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
 from fusewire_protos.program import Program
-from fusewire_protos.program_codec import ProgramLimits
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 

@@ -35,15 +35,18 @@ def serve_subprocess(
     """Runs `fusewire serve` and yields its addresses. Stops the server when the block or this process ends.
 
     `environment` is added to the environment of this process. The server logs warnings only, unless FUSEWIRE_LOG__LEVEL
-    is set. `arguments` are added to the command. If the server does
-    not start, it writes the reason to standard error, and this function raises FusewireError. If the server is not
-    ready within a minute, this function raises WaitTimeout.
+    is set. `arguments` are added to the command. If the server does not start, it writes the reason to standard error,
+    and this function raises FusewireError. If the server is not ready within a minute, this function raises
+    WaitTimeout.
     """
     command = [sys.executable, "-m", "fusewire_server", "serve", "--backend", backend, "--until-stdin-ends"]
     command += ["--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *arguments]
     environment = {"FUSEWIRE_LOG__LEVEL": "warning", **os.environ, **(environment or {})}
     # The server's standard input is a pipe. It closes when this process ends, even if this process is killed.
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+    # The server is in a process group of its own, so that Ctrl-C in a terminal interrupts only this process.
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, process_group=0
+    )
     try:
         yield _ready(process)
     finally:

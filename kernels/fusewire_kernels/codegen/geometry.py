@@ -78,7 +78,7 @@ TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16
 
 
 class Grid(NamedTuple):
-    """The x dimension of a launch. The kernel's key followed by `entry` is the name of the function to launch."""
+    """The x dimension of a launch. The name of the function ends with `entry`: the size of a tile, or nothing."""
 
     entry: str
     blocks: int

@@ -134,12 +134,34 @@ class ProductKernel:
     a and b, with any strides, and out, in C order. `sizes` first holds the `batch_rank` extents of the batch, then the
     extents rows, columns and inner. Then it holds the element strides of a (batch…, rows, inner) and the element
     strides of b (batch…, inner, columns). A stride is zero if the operand broadcasts along the dimension. `b_is_unit`
-    is true if the stride of b along columns is 1. `dtype` is the dtype of a, b and out.
+    is true if the stride of b along columns is 1. `a_is_transposed` is true if the stride of a along rows is 1 and its
+    stride along k is not, as in the transpose of a matrix. `dtype` is the dtype of a, b and the product.
+
+    A product may have an epilogue: a pointwise kernel over the two dimensions rows and columns. Its first input is the
+    product, which is an array in memory only in the C dialect. Then the operands are a, b, and the other arguments of
+    the epilogue, and `out` is written only if a store of the epilogue says so. Behind the strides of b, `sizes` has the
+    strides (batch…, rows, columns) of each array argument of the epilogue but the product. Then come the entries that
+    the epilogue has in its own `sizes` behind the extents, without those of the product. An output may occupy exactly
+    the memory of an input of the epilogue as in a loop kernel, and overlaps neither a nor b.
     """
 
     dtype: DType
     batch_rank: int
     b_is_unit: bool
+    a_is_transposed: bool = False
+    epilogue: LoopKernel | None = None
+
+    @property
+    def argument_dtypes(self) -> tuple[DType, ...]:
+        """The dtypes of the operands."""
+        return (self.dtype, self.dtype, *(argument.dtype for argument in self.arguments))
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """The arguments behind a and b: the result, or those of the epilogue."""
+        if self.epilogue is None:
+            return (Argument(ArgumentKind.ARRAY, self.dtype, ()),)
+        return (*self.epilogue.inputs[1:], *(store.argument for store in self.epilogue.stores))
 
     @cached_property
     def key(self) -> str:

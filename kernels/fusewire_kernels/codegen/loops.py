@@ -52,9 +52,14 @@ _MOST_STACK_BYTES = 256 << 10  # the most that partial results may take; a threa
 
 def loop_text(kernel: LoopKernel) -> str:
     """Returns the C function of a loop kernel."""
+    return loop_function(kernel, SIGNATURE.format(key=kernel.key))
+
+
+def loop_function(kernel: LoopKernel, signature: str) -> str:
+    """Returns the C function of a loop kernel under another signature with the same parameters."""
     body = analyse(kernel)
     lines = Lines()
-    with lines.block(SIGNATURE.format(key=kernel.key)):
+    with lines.block(signature):
         lines.add(*argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)

@@ -13,6 +13,9 @@ of k the accumulators are stored and loaded exactly.
 - A product of one row reads whole rows of b, a few rows at a time.
 - If the accumulator's type is not the stored type (float16, uint8, …), accumulators lie in scratch memory.
 
+A product with an epilogue computes a block of up to 64 rows in scratch memory. Then the epilogue, a kernel of loops,
+reads the block as an array.
+
 All product kernels of a dtype share functions. The text of each kernel contains these functions. A macro named after
 the dtype keeps the compiler from defining the functions twice.
 """
@@ -25,8 +28,8 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, canonical, loaded, storable
-from fusewire_kernels.codegen.kernel import ProductKernel
-from fusewire_kernels.codegen.loops import SIGNATURE
+from fusewire_kernels.codegen.kernel import Argument, LoopKernel, ProductKernel, Stride
+from fusewire_kernels.codegen.loops import SIGNATURE, loop_function
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
@@ -36,11 +39,16 @@ _ROWS_OF_K = 4
 
 
 def product_text(kernel: ProductKernel) -> str:
-    """Returns the C function of a product kernel, after the shared functions of its dtype."""
+    """Returns the C function of a product kernel, after the shared functions of its dtype and after its epilogue."""
     lines = Lines()
     with lines.block(SIGNATURE.format(key=kernel.key)):
         _write_batches(lines, kernel)
-    return _machinery(kernel.dtype) + lines.text()
+    epilogue = "" if kernel.epilogue is None else loop_function(kernel.epilogue, _epilogue_signature(kernel))
+    return _machinery(kernel.dtype) + epilogue + lines.text()
+
+
+def _epilogue_signature(kernel: ProductKernel) -> str:
+    return "static __attribute__((noinline)) " + SIGNATURE.format(key=f"{kernel.key}_epilogue")
 
 
 def product_size_names(kernel: ProductKernel) -> list[str]:
@@ -82,13 +90,22 @@ def finished(value: str, dtype: DType) -> str:
     return f"({TYPES[dtype].stored}){value}"
 
 
+def epilogue_arrays(kernel: ProductKernel) -> list[tuple[int, Argument]]:
+    """Returns the array arguments of an epilogue but the product, each with its number among the operands."""
+    arguments = () if kernel.epilogue is None else kernel.arguments
+    return [(number, argument) for number, argument in enumerate(arguments, 2) if argument.strides]
+
+
 def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
     stored = TYPES[kernel.dtype].stored
     for position, name in enumerate(product_size_names(kernel)):
         lines.add(f"const int64_t {name} = sizes[{position}];")
-    for number, (name, constant) in enumerate((("a", "const "), ("b", "const "), ("out", ""))):
+    names = [("a", "const "), ("b", "const ")] + ([] if kernel.epilogue else [("out", "")])
+    for number, (name, constant) in enumerate(names):
         address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
         lines.add(f"{constant}{stored} *{name} = ({constant}{stored} *)({address});")
+    if kernel.epilogue is not None:
+        _write_epilogue_arguments(lines, kernel, kernel.epilogue)
     batch = range(kernel.batch_rank)
     for dim in batch:
         lines.add(f"for (int64_t i{dim} = 0; i{dim} < n{dim}; i{dim}++)")
@@ -96,11 +113,62 @@ def _write_batches(lines: Lines, kernel: ProductKernel) -> None:
         a = " + ".join(["a", *(f"i{dim} * as{dim}" for dim in batch)])
         b = " + ".join(["b", *(f"i{dim} * bs{dim}" for dim in batch)])
         unit = "1" if kernel.b_is_unit else "b_column"
-        name = f"fw_product_{TYPES[kernel.dtype].suffix}"
-        matrix = f"fw_matrix_{TYPES[kernel.dtype].suffix}"
-        lines.add(f"const {matrix} left = {{{a}, a_row, a_inner}}, right = {{{b}, b_inner, {unit}}};")
-        lines.add(f"{name}(rows, columns, inner, left, right, out);")
-        lines.add("out += rows * columns;")
+        t = TYPES[kernel.dtype].suffix
+        lines.add(f"const fw_matrix_{t} left = {{{a}, a_row, a_inner}}, right = {{{b}, b_inner, {unit}}};")
+        if kernel.epilogue is None:
+            lines.add(f"fw_product_{t}(rows, columns, inner, left, right, out);")
+            lines.add("out += rows * columns;")
+        else:
+            _write_blocks(lines, kernel, kernel.epilogue)
+
+
+def _write_epilogue_arguments(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> None:
+    """Writes the parameters of the epilogue, as far as they are the same for all blocks.
+
+    In the generated text, `own_sizes`, `own_operands` and `own_slots` are the parameters. Operand 0 is the product.
+    """
+    first = len(product_size_names(kernel)) + len(epilogue_arrays(kernel)) * (kernel.batch_rank + 2)
+    of_product = epilogue.inputs[0].strides.count(Stride.ANY)
+    entries = _entries(epilogue) - of_product
+    count = 1 + len(kernel.arguments)
+    lines.add(f"int64_t own_sizes[{2 + of_product + entries}], own_slots[{count}];")
+    lines.add(f"fw_operand own_operands[{count}];")
+    lines.add(f"for (int n = 0; n < {count}; n++) own_operands[n].column = n, own_operands[n].byte_offset = 0;")
+    lines.add(f"for (int n = 0; n < {entries}; n++) own_sizes[{2 + of_product} + n] = sizes[{first} + n];")
+    for number, argument in enumerate(kernel.arguments, 2):
+        if not argument.strides:
+            lines.add(f"own_slots[{number - 1}] = slots[operands[{number}].column];")
+
+
+def _entries(epilogue: LoopKernel) -> int:
+    """Returns the number of entries of an epilogue in its sizes behind the extents."""
+    arguments = (*epilogue.inputs, *(store.argument for store in epilogue.stores))
+    return sum(argument.strides.count(Stride.ANY) for argument in arguments)
+
+
+def _write_blocks(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> None:
+    """Writes the loops over blocks of one product. Each block is computed beside the result, and then the epilogue."""
+    t, rank = TYPES[kernel.dtype].suffix, kernel.batch_rank
+    is_stored = int(accumulator_of(kernel.dtype).is_stored)
+    lines.add(f"const int is_few_rows = {is_stored} && rows <= FW_PRODUCT_FEW_ROWS;")
+    lines.add(f"for (int64_t j = 0; j < columns; j += FW_BLOCK_COLUMNS_{t})")
+    with lines.block("for (int64_t i = 0; i < rows; i += FW_PRODUCT_SCRATCH_ROWS)"):
+        lines.add(f"const int64_t width = columns - j > FW_BLOCK_COLUMNS_{t} ? FW_BLOCK_COLUMNS_{t} : columns - j;")
+        lines.add("const int64_t high = rows - i > FW_PRODUCT_SCRATCH_ROWS ? FW_PRODUCT_SCRATCH_ROWS : rows - i;")
+        lines.add(f"fw_matrix_{t} block_a = left, block_b = right;")
+        lines.add("block_a.start += i * left.row, block_b.start += j * right.column;")
+        lines.add(f"own_slots[0] = (int64_t)fw_product_beside_{t}(high, width, inner, block_a, block_b, is_few_rows);")
+        first = len(product_size_names(kernel))
+        for position, (number, argument) in enumerate(epilogue_arrays(kernel)):
+            moves = first + position * (rank + 2)
+            steps = [*(f"i{dim} * sizes[{moves + dim}]" for dim in range(rank))]
+            steps += [f"i * sizes[{moves + rank}]", f"j * sizes[{moves + rank + 1}]"]
+            address = f"slots[operands[{number}].column] + operands[{number}].byte_offset"
+            lines.add(f"own_slots[{number - 1}] = {address} + ({' + '.join(steps)}) * {argument.dtype.itemsize_bytes};")
+        lines.add("own_sizes[0] = high, own_sizes[1] = width;")
+        if Stride.ANY in epilogue.inputs[0].strides:
+            lines.add("own_sizes[2] = width;")
+        lines.add(f"{kernel.key}_epilogue(own_sizes, own_operands, own_slots);")
 
 
 def _machinery(dtype: DType) -> str:

@@ -1,10 +1,11 @@
-"""Generates the CUDA text of a product kernel, with one entry point for each size of tile. Pure.
+"""Generates the CUDA texts of a product kernel, one for each size of tile. Pure.
 
 The kernel computes `a @ b`. The dimension that a and b share is k. One thread computes each element of the result, as
 one chain of fused multiply-adds over ascending k. So every size of tile gives the same bits.
 
 A tile is the part of the result that a block of threads computes at a time. The threads of a block load pieces of a and
-b into shared memory, and each thread keeps its elements of the tile in registers.
+b into shared memory, and each thread keeps its elements of the tile in registers. When a tile is finished, its elements
+are stored, or the epilogue is computed from them.
 """
 
 from __future__ import annotations
@@ -14,25 +15,35 @@ from string import Template
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded
-from fusewire_kernels.codegen.geometry import THREADS_ACROSS, THREADS_DOWN, TILES, Tile
-from fusewire_kernels.codegen.kernel import ProductKernel
+from fusewire_kernels.codegen.geometry import THREADS_ACROSS, THREADS_DOWN, Tile
+from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
 from fusewire_kernels.codegen.loops_cuda import PARAMETERS, instance_lines
-from fusewire_kernels.codegen.product import accumulator_of, finished, multiply_add, product_size_names
+from fusewire_kernels.codegen.product import (
+    accumulator_of,
+    epilogue_arrays,
+    finished,
+    multiply_add,
+    product_size_names,
+)
+from fusewire_kernels.codegen.statements import LoopBody, analyse
 from fusewire_kernels.codegen.text import Lines
 from fusewire_protos.dtypes import DType
 
 _TILE_PARAMETERS = ("side", "depth", "steps")
+_MOST_UNSTAGED = 2  # the largest side of a tile whose threads finish their own elements of an epilogue
 _BLOCKS_AT_ONCE = 2  # blocks on a multiprocessor: one block computes while the other block waits
 
 
-def cuda_product_text(kernel: ProductKernel) -> str:
-    """Returns the CUDA entry points of a product kernel, after the shared functions of its dtype."""
+def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
+    """Returns the CUDA entry point of a product kernel for a size of tile, after the shared functions of its dtype."""
     lines = Lines()
+    # Several tiles of a kernel may be compiled together.
+    lines.add(f"#ifndef {kernel.key}_defined", f"#define {kernel.key}_defined")
     lines.add(f"template <{', '.join(f'int {name}' for name in _TILE_PARAMETERS)}>")
     with lines.block(f"FW_FN void {kernel.key}_any({PARAMETERS})"):
         _write_tiles(lines, kernel)
-    for tile in TILES:
-        _write_entry(lines, kernel, tile)
+    lines.add("#endif")
+    _write_entry(lines, kernel, tile)
     return _machinery(kernel.dtype) + lines.text()
 
 
@@ -56,16 +67,10 @@ def _fitting(dtype: DType, tile: Tile) -> Tile:
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     """Writes the loop over the tiles of a block. Block x computes the tiles x, x + n, …, where n is the grid's size."""
-    text_type = TYPES[kernel.dtype]
-    lines.add(*instance_lines(arity=3))
+    lines.add(*instance_lines(arity=len(kernel.argument_dtypes)))
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
     lines.add(*(f"const int64_t {name} = fw_read_now(sizes + {position});" for position, name in enumerate(names)))
-    for number, name in enumerate(("a", "b", "out")):
-        fields = ", ".join(f"fw_read_now(&operands[{number}].{field})" for field in ("column", "byte_offset"))
-        lines.add(f"const fw_operand {name}_at = {{{fields}}};")
-    for name in ("a", "b", "out"):
-        address = f"fw_read_now(slots + {name}_at.column) + {name}_at.byte_offset"
-        lines.add(f"{text_type.stored} *{name} = ({text_type.stored} *)__cvta_global_to_generic({address});")
+    _write_addresses(lines, kernel)
     lines.add(f"const int height = {THREADS_DOWN} * side, width = {THREADS_ACROSS} * side;")
     lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
     lines.add("const int64_t tiles_across = (result_columns + width - 1) / width;")
@@ -75,22 +80,96 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
         lines.add("int64_t batch = tile;")
         lines.add("const int64_t column = fw_split_index(&batch, tiles_across) * width;")
         lines.add("const int64_t row = fw_split_index(&batch, tiles_down) * height;")
-        lines.add(f"{text_type.stored} *result = out + batch * rows * result_columns;")
+        if kernel.epilogue is None:
+            lines.add(f"{TYPES[kernel.dtype].stored} *result = out + batch * rows * result_columns;")
         _write_tile(lines, kernel)
+
+
+def _write_addresses(lines: Lines, kernel: ProductKernel) -> None:
+    """Writes the addresses of all operands. Those of an epilogue's arrays are of the first matrix of the batch."""
+    named = [(0, "a", kernel.dtype), (1, "b", kernel.dtype)]
+    if kernel.epilogue is None:
+        named.append((2, "out", kernel.dtype))
+    else:
+        named += [(number, f"{name}_first", dtype) for number, name, dtype in _named_arrays(kernel)]
+    for number, name, _ in named:
+        fields = ", ".join(f"fw_read_now(&operands[{number}].{field})" for field in ("column", "byte_offset"))
+        lines.add(f"const fw_operand {name}_at = {{{fields}}};")
+    for _, name, dtype in named:
+        stored = TYPES[dtype].stored
+        address = f"fw_read_now(slots + {name}_at.column) + {name}_at.byte_offset"
+        lines.add(f"{stored} *{name} = ({stored} *)__cvta_global_to_generic({address});")
+
+
+def _named_arrays(kernel: ProductKernel) -> list[tuple[int, str, DType]]:
+    """Returns the arrays of an epilogue but the product: the number of the operand, the name in the text, the dtype."""
+    assert kernel.epilogue is not None
+    inputs = len(kernel.epilogue.inputs)
+    return [
+        (number, f"a{number - 1}" if number <= inputs else f"o{number - 1 - inputs}", argument.dtype)
+        for number, argument in epilogue_arrays(kernel)
+    ]
 
 
 def _write_tile(lines: Lines, kernel: ProductKernel) -> None:
     t = TYPES[kernel.dtype].suffix
-    lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
+    if kernel.a_is_transposed:
+        lines.add(f"fw_matrix_{t} left = {{a + row, a_inner, 1, rows}};")
+    else:
+        lines.add(f"fw_matrix_{t} left = {{a + row * a_row, a_row, a_inner, inner}};")
     if kernel.b_is_unit:
         lines.add(f"fw_matrix_{t} right = {{b + column, b_inner, 1, result_columns}};")
     else:
         lines.add(f"fw_matrix_{t} right = {{b + column * b_column, b_column, b_inner, inner}};")
     for dim in reversed(range(kernel.batch_rank)):
-        lines.add(f"const int64_t i{dim} = fw_split_index(&batch, n{dim});")
-        lines.add(f"left.start += i{dim} * as{dim}, right.start += i{dim} * bs{dim};")
-    parameters = ", ".join((*_TILE_PARAMETERS, "false" if kernel.b_is_unit else "true"))
-    lines.add(f"fw_tile_{t}<{parameters}>(left, right, result, rows, result_columns, row, column);")
+        lines.add(f"const int64_t batch{dim} = fw_split_index(&batch, n{dim});")
+        lines.add(f"left.start += batch{dim} * as{dim}, right.start += batch{dim} * bs{dim};")
+    accumulator = accumulator_of(kernel.dtype).name
+    if kernel.epilogue is not None:
+        _write_epilogue_arguments(lines, kernel, kernel.epilogue)
+    lines.add(f"const auto finish = [&](int64_t i0, int64_t i1, {accumulator} sum) {{")
+    if kernel.epilogue is None:
+        lines.add(f"result[i0 * result_columns + i1] = {finished('sum', kernel.dtype)};")
+    else:
+        _write_epilogue(lines, kernel.dtype, analyse(kernel.epilogue))
+    lines.add("};")
+    are_along = (str(not kernel.a_is_transposed).lower(), str(not kernel.b_is_unit).lower())
+    is_staged = "false" if kernel.epilogue is None else f"(side > {_MOST_UNSTAGED})"
+    parameters = ", ".join((*_TILE_PARAMETERS, *are_along, is_staged))
+    lines.add(f"fw_tile_{t}<{parameters}>(left, right, rows, result_columns, inner, row, column, finish);")
+
+
+def _write_epilogue_arguments(lines: Lines, kernel: ProductKernel, epilogue: LoopKernel) -> None:
+    """Writes the arguments of the epilogue for one matrix of the batch, under the names that its statements use."""
+    named, rank = _named_arrays(kernel), kernel.batch_rank
+    moves = len(product_size_names(kernel))
+    for position, (_, name, dtype) in enumerate(named):
+        at = moves + position * (rank + 2)
+        steps = "".join(f" + batch{dim} * sizes[{at + dim}]" for dim in range(rank))
+        constant = "" if name.startswith("o") else "const "
+        lines.add(f"{constant}{TYPES[dtype].stored} *{name} = {name}_first{steps};")
+    for number, argument in enumerate(epilogue.inputs[1:], 1):
+        if not argument.strides:
+            stored = TYPES[argument.dtype].stored
+            lines.add(f"const {stored} *a{number} = (const {stored} *)(slots + operands[{number + 1}].column);")
+    entry = moves + len(named) * (rank + 2)
+    for (_, name, _), (_, argument) in zip(named, epilogue_arrays(kernel), strict=True):
+        for dim, stride in enumerate(argument.strides):
+            if stride is Stride.ANY:
+                lines.add(f"const int64_t {name}s{dim} = sizes[{entry}];")
+                entry += 1
+
+
+def _write_epilogue(lines: Lines, dtype: DType, body: LoopBody) -> None:
+    """Writes the statements that compute and store the values at row i0 and column i1. Value 0 is the product.
+
+    The inputs are read by `__ldg`, so that the compiler may begin the reads of several elements before it stores the
+    first. An output may lie in the memory of an input, but no thread reads an element that another thread writes.
+    """
+    product = loaded(finished("sum", dtype), dtype)
+    lines.add(f"const {TYPES[dtype].value} v0 = {product};")
+    lines.add(*(body.declaration(value, "__ldg(&{})") for value in body.all_needed if value != 0))
+    lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
 
 def _machinery(dtype: DType) -> str:
@@ -100,10 +179,10 @@ def _machinery(dtype: DType) -> str:
         t=text_type.suffix,
         S=text_type.stored,
         A=accumulator.name,
+        is_stored=int(accumulator.is_stored),
         down=THREADS_DOWN,
         across=THREADS_ACROSS,
         minus_zero="0x8000" if dtype.is_half else "-0.0" if dtype.is_floating else "0",
         loaded=loaded("element", dtype),
-        finished=finished("value", dtype),
         multiply_add=multiply_add(dtype, "left", "right", "sums[r][c]"),
     )

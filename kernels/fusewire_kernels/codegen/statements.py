@@ -115,9 +115,12 @@ class LoopBody:
         moves = bool(store.argument.strides) and store.argument.strides[-1] is not Stride.ZERO
         return self.kernel.has_inner and (moves or self.is_inner(store.value))
 
-    def declaration(self, value: int) -> str:
-        """Returns the statement that computes a value that is not a reduction."""
-        return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value)};"
+    def declaration(self, value: int, read: str = "{}") -> str:
+        """Returns the statement that computes a value that is not a reduction.
+
+        `read` is the expression that reads an input, with `{}` for its place in memory.
+        """
+        return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value, read)};"
 
     def storing(self, output: int) -> str:
         """Returns the statement that writes an output."""
@@ -125,13 +128,13 @@ class LoopBody:
         place = _place(f"o{output}", store.argument)
         return f"{place} = {storable(self._settled(store.value), store.argument.dtype)};"
 
-    def _right_side(self, value: int) -> str:
+    def _right_side(self, value: int, read: str) -> str:
         node = self.node(value)
         if node is None:
             argument = self.kernel.inputs[value]
-            scalar = f"*a{value}"
             is_scalar = argument.kind is ArgumentKind.SCALAR
-            return loaded(scalar if is_scalar else _place(f"a{value}", argument), argument.dtype)
+            location = f"*a{value}" if is_scalar else _place(f"a{value}", argument)
+            return loaded(read.format(location), argument.dtype)
         operands = tuple(f"v{operand}" for operand in node.operands)
         if node.op == "index":
             return f"i{node.detail}"

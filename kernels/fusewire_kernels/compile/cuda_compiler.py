@@ -24,7 +24,7 @@ OPTIONS = ("--fmad=false", "--disable-warnings")
 # The kernels are compiled in parallel, in so many translation units at most. Each unit takes about 100 MB of address
 # space in the planner's worker process, and the memory of that process is limited.
 _MOST_UNITS = 8
-_LEAST_KERNELS_A_UNIT = 2
+_LEAST_KERNELS_A_UNIT = 1
 
 
 class CudaCompiler:

@@ -57,6 +57,14 @@ class Staged:
     owner: Any
 
 
+class BlockCount(NamedTuple):
+    """The blocks of one size: those that the pool keeps for later allocations, and those in use."""
+
+    size_bytes: int
+    free: int
+    live: int
+
+
 class Fence(Protocol):
     """A point in the device's order of work."""
 
@@ -203,6 +211,9 @@ class Device(Protocol):
 
     def pool_bytes(self) -> int:
         """Returns the number of free bytes that the device keeps for later allocations. Any thread."""
+
+    def block_counts(self) -> list[BlockCount]:
+        """Returns the number of blocks by size, ascending. Empty if the device's pool does not tell. Any thread."""
 
     def close(self) -> None:
         """Ends the device. No other method may be called afterwards."""

@@ -16,6 +16,7 @@ import os
 import platform
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
-from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
 from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -255,6 +256,9 @@ class CpuDevice:
     def pool_bytes(self) -> int:
         return self._pool.kept_bytes
 
+    def block_counts(self) -> list[BlockCount]:
+        return self._pool.counts()
+
     def close(self) -> None:
         self._pool.clear()
         self._unload_unheld()
@@ -355,6 +359,13 @@ class _Pool:
                 return
             self.kept_bytes += block.size_bytes
             self._kept.setdefault(block.size_bytes, []).append(block)
+
+    def counts(self) -> list[BlockCount]:
+        with self._lock:
+            free = {size_bytes: len(blocks) for size_bytes, blocks in self._kept.items()}
+            used = list(self._used)  # counted after the lock is free again, because the device thread takes it
+        live = Counter([block.size_bytes for block in used])
+        return [BlockCount(size, free.get(size, 0), live[size]) for size in sorted(free.keys() | live.keys())]
 
     def clear(self) -> None:
         """Returns the kept blocks to the system."""

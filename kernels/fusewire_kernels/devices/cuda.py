@@ -31,7 +31,7 @@ from cupy.cuda import driver, runtime
 from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
-from fusewire_kernels.devices.base import Block, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -244,6 +244,9 @@ class CudaDevice:
         kept_bytes: int = self._pool.free_bytes()
         return kept_bytes
 
+    def block_counts(self) -> list[BlockCount]:
+        return []  # CuPy's pool tells sums only
+
     def close(self) -> None:
         self._enter_thread()
         self._stream.fence().wait()
@@ -274,9 +277,10 @@ class CudaDevice:
         return calls
 
     def _call(self, loaded: CudaPlan, part: _Part, rows: int) -> Call:
-        source = loaded.plan.kernels[part.kernel]
-        entry, blocks, threads = grid(layout_of(source.text), part.sizes, part.instances * rows)
-        function = _function(loaded.modules[part.kernel], source.key + entry)
+        sources = loaded.plan.kernels
+        entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.instances * rows)
+        chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
+        function = _function(loaded.modules[chosen], sources[chosen].key)
         arguments = (part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)

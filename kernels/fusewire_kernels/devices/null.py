@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import Block, DeviceInfo, PlansInSlices, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, PlansInSlices, Staged
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -175,6 +175,9 @@ class NullDevice:
 
     def pool_bytes(self) -> int:
         return 0
+
+    def block_counts(self) -> list[BlockCount]:
+        return []
 
     def close(self) -> None:
         while self.complete_next():

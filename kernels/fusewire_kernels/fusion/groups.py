@@ -31,12 +31,13 @@ class Access(NamedTuple):
 class Group:
     """Values that one kernel computes.
 
-    `members` are in order of computation. Fusion checks the other attributes before it adds a value to the group. The
-    module `placement` explains the points, breaks and walk of a group. In the notes, an INDEX value is a value whose
-    elements are positions along an axis.
+    `members` are in order of computation. A group computes at most one product, and then only pointwise values at the
+    points of the product's result: its *epilogue*. Fusion checks the other attributes before it adds a value to the
+    group. The module `placement` explains the points, breaks and walk of a group. In the notes, an INDEX value is a
+    value whose elements are positions along an axis.
     """
 
-    is_product: bool = False
+    product_breaks: frozenset[int] | None = None  # the breaks of the product that the group computes, if it does
     walk: Walk | None = None
     breaks: frozenset[int] = frozenset()
     uncut: frozenset[Walk] = frozenset()  # the axes of INDEX values: each axis must be one loop
@@ -53,6 +54,10 @@ class Group:
         self.members: list[Member] = []
         self.accesses: set[Access] = set()
         self.waits_for: set[int] = set()  # numbers of the groups that must end before this group begins
+
+    @property
+    def is_product(self) -> bool:
+        return self.product_breaks is not None
 
 
 class Groups:

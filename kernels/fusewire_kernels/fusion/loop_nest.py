@@ -13,7 +13,7 @@ from fusewire_kernels.fusion.fusion import Fusion, inlined_as, placement_of_resu
 from fusewire_kernels.fusion.groups import Group, Member
 from fusewire_kernels.fusion.placement import Placement, Walk
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import GATHER, INDEX, REDUCTION, SLOTS, Gathered, Operand, Value
+from fusewire_kernels.graph.graph import GATHER, INDEX, PRODUCT, REDUCTION, SLOTS, Gathered, Operand, Value
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
 
@@ -32,6 +32,9 @@ class NestArgument(NamedTuple):
     strides: Shape = ()
     placement: Placement = ()
     gathered: Gathered | None = None
+
+
+PRODUCT_BUFFER = -1  # the number that stands for the result of the group's product, which lies in no buffer
 
 
 class NestNode(NamedTuple):
@@ -58,7 +61,8 @@ class LoopNest(NamedTuple):
 def loop_nest_of(fusion: Fusion, index: int) -> tuple[LoopNest, list[Operand]]:
     """Returns the loop nest of group number `index`, and the buffers to which the numbers in the loop nest refer.
 
-    The group must run as loops: it must not be a product.
+    If the group computes a product, the loop nest is its epilogue, and the argument with the buffer `PRODUCT_BUFFER` is
+    the result of the product.
     """
     group = fusion.groups[index]
     writer = _LoopNestWriter(fusion, index)
@@ -113,7 +117,8 @@ class _LoopNestWriter:
         self.buffers: list[Operand] = []
         self._values, self._is_stored = fusion.graph.values, fusion.is_stored
         self._group = fusion.groups[index]
-        self._node_of: dict[object, int] = {}  # key: the number of a member's value, or a `Member`
+        # Key: the number of a member's value, or a `Member`. The entry is a node, or the argument of the product.
+        self._node_of: dict[object, int | NestArgument] = {}
         self._buffer_of: dict[tuple[int, int, tuple[views.Move, ...]], int] = {}
 
     def write(self) -> None:
@@ -126,10 +131,17 @@ class _LoopNestWriter:
                 target = self._array_argument(value.target, placement)
                 self.stores.append((self._operand(value.operands[0], placement), target))
                 continue
-            node = self._node_of[number] = self._node_of[member] = self._node(value, placement)
+            node = self._result(value, placement)
+            self._node_of[number] = self._node_of[member] = node
             if is_stored[number]:
                 kept = placement_of_result(value, placement)
                 self.stores.append((node, self._array_argument(Operand(number, views.dense(value.shape)), kept)))
+
+    def _result(self, value: Value, placement: Placement) -> int | NestArgument:
+        if value.form is PRODUCT:
+            strides = views.dense_strides(value.shape)
+            return NestArgument(PRODUCT_BUFFER, value.dtype, False, value.shape, strides, placement)
+        return self._node(value, placement)
 
     def _node(self, value: Value, placement: Placement) -> int:
         if value.form is GATHER:
@@ -165,14 +177,14 @@ class _LoopNestWriter:
         The operands of the value are inlined too. They are computed at the same points.
         """
         known = self._node_of.get(member)
-        if known is not None:
+        if isinstance(known, int):
             return known
         value, read = self._values[member.value], []
         for operand in value.operands:
             inner = inlined_as(self._values, self._group, operand, member.placement)
             read.append(self._slot(operand) if inner is None else self._inlined(inner))
-        self._node_of[member] = self._add_node(value, member.placement, read)
-        return self._node_of[member]
+        node = self._node_of[member] = self._add_node(value, member.placement, read)
+        return node
 
     def _slot(self, operand: Operand) -> NestArgument:
         return NestArgument(self._buffer(_whole_slot(operand.value)), self._values[operand.value].dtype, is_slot=True)

@@ -23,11 +23,17 @@ from fusewire_kernels.codegen.kernel import (
     are_columns,
 )
 from fusewire_kernels.fusion.fusion import Fusion
-from fusewire_kernels.fusion.groups import Group
-from fusewire_kernels.fusion.loop_nest import LoopNest, NestArgument, NestNode, loop_nest_of, outline_of
+from fusewire_kernels.fusion.loop_nest import (
+    PRODUCT_BUFFER,
+    LoopNest,
+    NestArgument,
+    NestNode,
+    loop_nest_of,
+    outline_of,
+)
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph import views
-from fusewire_kernels.graph.graph import Operand
+from fusewire_kernels.graph.graph import PRODUCT, Operand
 from fusewire_kernels.graph.views import Layout
 from fusewire_protos.dtypes import DType
 from fusewire_protos.shapes import Shape
@@ -74,7 +80,7 @@ def lower(fusion: Fusion) -> list[Instance]:
     """Returns an instance for each group, in the order of the groups."""
     alike: dict[tuple[Any, ...], Instance] = {}  # by outline: the first instance with that outline
     return [
-        _lower_product(fusion, group) if group.is_product else _lower_loops(fusion, index, alike)
+        _lower_product(fusion, index) if group.is_product else _lower_loops(fusion, index, alike)
         for index, group in enumerate(fusion.groups)
     ]
 
@@ -82,61 +88,102 @@ def lower(fusion: Fusion) -> list[Instance]:
 # ---- products ----
 
 
-def _lower_product(fusion: Fusion, group: Group) -> Instance:
-    number = group.members[0].value
-    value = fusion.graph.values[number]
-    a, b = value.operands
-    lowered = _lowered_product(a.layout, b.layout, value.dtype)
-    return Instance(lowered, (a, b, Operand(number, views.dense(value.shape))), 1)
+def _lower_product(fusion: Fusion, index: int) -> Instance:
+    """Returns the instance of a group that computes a product, with or without an epilogue."""
+    group, values = fusion.groups[index], fusion.graph.values
+    number = next(member.value for member in group.members if values[member.value].form is PRODUCT)
+    a, b = values[number].operands
+    if len(group.members) == 1:
+        lowered = _lowered_product(a.layout, b.layout, values[number].dtype, None)
+        return Instance(lowered, (a, b, Operand(number, views.dense(values[number].shape))), 1)
+    nest, buffers = loop_nest_of(fusion, index)
+    lowered = _lowered_product(a.layout, b.layout, values[number].dtype, nest)
+    return Instance(lowered, (a, b, *[buffers[buffer] for buffer in lowered.buffers[2:]]), len(nest.stores))
 
 
-@lru_cache(1024)
-def _lowered_product(a: Layout, b: Layout, dtype: DType) -> Lowered:
-    results = prod(a.shape[:-1]) * b.shape[-1]
-    operations = 2 * results * a.shape[-1]
-    batch = _merge_batch(a, b)
-    kernel, sizes = _product_kernel(a, b, batch, dtype)
-    moved = (_distinct_elements(a.shape, a.strides), _distinct_elements(b.shape, b.strides), results)
-    moved_bytes = sum(moved) * dtype.itemsize_bytes
-    return Lowered(kernel, sizes, ((), (), ()), (0, 1, 2), operations, moved, moved_bytes)
-
-
-def _product_kernel(
-    a: Layout, b: Layout, batch: list[_BatchLoop], dtype: DType
-) -> tuple[ProductKernel, tuple[int, ...]]:
-    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
-    if len(batch) == 1 and batch[0][2] == 0 and (rows == 1 or batch[0][1] == rows * a.strides[-2]):
-        # The whole batch shares one matrix b. So the batch is one product: its rows are the rows of all matrices a.
-        row_stride = a.strides[-2] if rows != 1 else batch[0][1]
-        rows, batch = rows * batch[0][0], []
-    else:
-        row_stride = a.strides[-2]
+@lru_cache(4096)
+def _lowered_product(a: Layout, b: Layout, dtype: DType, nest: LoopNest | None) -> Lowered:
+    """Returns a product of two matrices or stacks of matrices, with the epilogue `nest`."""
+    inner, columns = a.shape[-1], b.shape[-1]
+    results = prod(a.shape[:-1]) * columns
+    arguments = [] if nest is None else _epilogue_arguments(nest)
+    arrays = [argument for argument in arguments if not argument.is_slot]
+    batch, down = _product_loops(a, b, arrays)
+    across = _Loop(columns, 1 if columns > 1 else 0, is_inner=False)
+    outer = [each.loop for each in batch]
+    epilogue, entries = (None, ()) if nest is None else _epilogue(nest, down.loop, across, outer)
     is_unit = b.strides[-1] == 1 or columns == 1
+    is_transposed = down.of_a == 1 and a.strides[-1] != 1 and min(down.loop.extent, inner) > 1
+    kernel = ProductKernel(dtype, len(batch), is_unit, is_transposed, epilogue)
+    b_column = 1 if columns == 1 else b.strides[-1]
     sizes = (
-        *(extent for extent, _, _ in batch),
-        *(rows, columns, inner),
-        *(stride for _, stride, _ in batch),
-        *(row_stride, a.strides[-1]),
-        *(stride for _, _, stride in batch),
-        *(b.strides[-2], 1 if columns == 1 else b.strides[-1]),
+        *(each.loop.extent for each in batch),
+        *(down.loop.extent, columns, inner),
+        *(each.of_a for each in batch),
+        *(down.of_a, a.strides[-1]),
+        *(each.of_b for each in batch),
+        *(b.strides[-2], b_column),
+        *entries,
     )
-    return ProductKernel(dtype, len(batch), is_unit), sizes
+    loops = [*outer, down.loop, across]
+    out = NestArgument(0, dtype, False, (results,), (1,), (1,))
+    strides = (
+        (*(each.of_a for each in batch), down.of_a, 0),
+        (*(each.of_b for each in batch), 0, b_column),
+        *[() if argument.is_slot else tuple(_strides(argument, loops)) for argument in arguments or [out]],
+    )
+    moved = (
+        _distinct_elements(a.shape, a.strides),
+        _distinct_elements(b.shape, b.strides),
+        *[_distinct_elements(argument.shape, argument.strides) for argument in arguments or [out]],
+    )
+    moved_bytes = sum([count * each.itemsize_bytes for count, each in zip(moved, kernel.argument_dtypes, strict=True)])
+    operations = results * (2 * inner + (0 if nest is None else len(nest.nodes)))
+    buffers = (0, 1, *[argument.buffer for argument in arguments or [out]])
+    return Lowered(kernel, sizes, strides, buffers, operations, moved, moved_bytes)
 
 
-_BatchLoop = tuple[int, int, int]  # extent, stride of a, stride of b
+class _ProductLoop(NamedTuple):
+    """A loop over matrices or rows of a product, and by how many elements one step moves a and b."""
+
+    loop: _Loop
+    of_a: int
+    of_b: int
 
 
-def _merge_batch(a: Layout, b: Layout) -> list[_BatchLoop]:
-    """Returns the batch dimensions of a product. Merges neighbouring dimensions where the strides allow it."""
-    merged: list[_BatchLoop] = []
-    for extent, of_a, of_b in zip(a.shape[:-2], a.strides, b.strides, strict=False):
-        if extent == 1:
-            continue
-        if merged and merged[-1][1:] == (of_a * extent, of_b * extent):
-            merged[-1] = (merged[-1][0] * extent, of_a, of_b)
-        else:
-            merged.append((extent, of_a, of_b))
-    return merged
+def _product_loops(a: Layout, b: Layout, arrays: list[NestArgument]) -> tuple[list[_ProductLoop], _ProductLoop]:
+    """Returns the loops over the batch and the loop over the rows.
+
+    Merges neighbouring loops where a, b and all arrays of the epilogue allow it. So if all matrices a share one matrix
+    b, their rows are the rows of one product.
+    """
+    dims = a.shape[:-1]
+    places = views.dense_strides((*dims, b.shape[-1]))
+    of_b = (*b.strides[:-2], 0)
+    loops = [_Loop(dim, place, is_inner=False) for dim, place in zip(dims, places, strict=False) if dim != 1]
+    moving = [axis for axis, dim in enumerate(dims) if dim != 1]
+    strides = [[a.strides[axis] for axis in moving], [of_b[axis] for axis in moving]]
+    merged = _merged(loops, strides + [_strides(argument, loops) for argument in arrays], set())
+    found = [_ProductLoop(*each) for each in zip(merged.loops, *merged.strides[:2], strict=True)]
+    if found and found[-1].of_b == 0:
+        return found[:-1], found[-1]
+    return found, _ProductLoop(_Loop(1, 0, is_inner=False), 0, 0)
+
+
+def _epilogue_arguments(nest: LoopNest) -> list[NestArgument]:
+    """Returns the arguments of an epilogue but the product: first the inputs, then the outputs."""
+    inputs = [argument for argument in _inputs_of(nest) if argument.buffer != PRODUCT_BUFFER]
+    return [*inputs, *(target for _, target in nest.stores)]
+
+
+def _epilogue(nest: LoopNest, down: _Loop, across: _Loop, batch: list[_Loop]) -> tuple[LoopKernel, tuple[int, ...]]:
+    """Returns the kernel of an epilogue, and its entries in the sizes of the product."""
+    lowered = _KernelWriter(nest, [down, across]).written()
+    assert isinstance(lowered.kernel, LoopKernel)
+    arrays = [argument for argument in _epilogue_arguments(nest) if not argument.is_slot]
+    moves = [stride for argument in arrays for stride in _strides(argument, [*batch, down, across])]
+    product = lowered.kernel.inputs[0]
+    return lowered.kernel, (*moves, *lowered.sizes[2 + product.strides.count(Stride.ANY) :])
 
 
 def _distinct_elements(shape: Shape, strides: Shape) -> int:
@@ -188,14 +235,16 @@ def _lowered_loops(nest: LoopNest) -> Lowered:
 class _KernelWriter:
     """Makes the kernel of a loop nest: merges loops where every argument allows it, and numbers arguments and nodes."""
 
-    def __init__(self, nest: LoopNest) -> None:
+    def __init__(self, nest: LoopNest, epilogue_loops: list[_Loop] | None = None) -> None:
+        """`epilogue_loops` are the loops of a product's epilogue, which stay as they are."""
         self._nest = nest
         self._inputs = _inputs_of(nest)
         self._outputs = [target for _, target in nest.stores]
         axes = {node.axis for node in nest.nodes if node.axis is not None}
         arrays = [argument for argument in (*self._inputs, *self._outputs) if not argument.is_slot]
-        loops = _loops(nest)
-        merged = _merged(loops, [_strides(argument, loops) for argument in arrays], axes)
+        loops = epilogue_loops or _loops(nest)
+        strides = [_strides(argument, loops) for argument in arrays]
+        merged = _Merged(loops, strides) if epilogue_loops else _merged(loops, strides, axes)
         self._outer = [loop for loop in merged.loops if not loop.is_inner]
         self._inner = [loop for loop in merged.loops if loop.is_inner]
         assert len(self._inner) <= 1, "every argument moves by one stride along the walk"
@@ -311,7 +360,7 @@ class _Merged(NamedTuple):
 
 
 def _inputs_of(nest: LoopNest) -> list[NestArgument]:
-    """Returns the arguments that the loop nest reads. Each argument occurs once, in order of first use."""
+    """Returns the arguments that the loop nest reads, once each: the product, then the others in order of first use."""
     found: dict[NestArgument, None] = {}
     for node in nest.nodes:
         for operand in node.operands:
@@ -320,7 +369,7 @@ def _inputs_of(nest: LoopNest) -> list[NestArgument]:
     for source, _ in nest.stores:
         if isinstance(source, NestArgument):
             found[source] = None
-    return list(found)
+    return sorted(found, key=lambda argument: argument.buffer != PRODUCT_BUFFER)
 
 
 def _loops(nest: LoopNest) -> list[_Loop]:
@@ -336,7 +385,7 @@ def _strides(argument: NestArgument, loops: list[_Loop]) -> list[int]:
     axes = [axis for axis in zip(argument.shape, argument.placement, argument.strides, strict=True) if axis[0] != 1]
     found = []
     for loop in loops:
-        around = [axis for axis in axes if axis[1] <= loop.stride < axis[1] * axis[0]]
+        around = [axis for axis in axes if loop.extent != 1 and axis[1] <= loop.stride < axis[1] * axis[0]]
         found.append(around[0][2] * (loop.stride // around[0][1]) if around else 0)
     return found
 

@@ -19,6 +19,7 @@ from fusewire_kernels.graph.graph import INDEX, REDUCTION, Operand, Value
 
 MOST_NODES = 200  # nodes of a kernel; longer kernels gain little and compile slowly
 MOST_ARGUMENTS = 30  # arrays that a kernel reads or stores
+MOST_BESIDE_PRODUCT = 24  # nodes of an epilogue, whose text is compiled for each size of tile
 MOST_REDUCTIONS = 8  # reductions of a kernel, which holds the partial results of all of them at the same time
 LONG_WALK, FEW_WALKS = 1 << 16, 16  # a kernel with fewer and longer walks uses a small part of a device
 
@@ -59,6 +60,9 @@ def misfit(group: Group, needs: Needs) -> str | None:
     """Returns the reason why a group cannot meet these needs, or None if the group can meet them."""
     if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_NODES:
         return f"a kernel has at most {MOST_NODES} nodes"
+    reason = _misfit_of_product(group, needs)
+    if reason is not None:
+        return reason
     arrays = len(group.accesses) + group.exposed + len(needs.accesses) + needs.exposed
     if arrays > MOST_ARGUMENTS:
         return f"a kernel has at most {MOST_ARGUMENTS} arrays"
@@ -73,6 +77,19 @@ def misfit(group: Group, needs: Needs) -> str | None:
     if group.walk is None:
         return _uneven(needs.walk, needs.accesses, needs.turned, group.accesses, group.turned)
     return _uneven(needs.walk, needs.accesses, needs.turned)
+
+
+def _misfit_of_product(group: Group, needs: Needs) -> str | None:
+    """Returns the reason why values cannot join a group because it computes a product, or None."""
+    if group.product_breaks is None:
+        return None
+    if needs.walk is not None or needs.uncut:
+        return "the kernel of a product computes only pointwise values beside it"
+    if not needs.breaks <= group.product_breaks:
+        return "the kernel of a product has no loops for these axes"
+    if len(group.members) + len(group.inlined) + needs.members + len(needs.inlined) > MOST_BESIDE_PRODUCT + 1:
+        return f"the kernel of a product computes at most {MOST_BESIDE_PRODUCT} values beside it"
+    return None
 
 
 def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:

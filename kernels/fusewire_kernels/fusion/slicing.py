@@ -16,7 +16,6 @@ reduction of few long rows or in a product of wide matrices. Three kinds of divi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import LoopKernel, ProductKernel, Stride
@@ -97,19 +96,13 @@ def _moves_bytes(lowered: Lowered, dimension: int) -> tuple[int, ...]:
     """Returns for each argument the bytes by which one step along a dimension moves the argument."""
     kernel = lowered.kernel
     if isinstance(kernel, ProductKernel):
-        return tuple([move * kernel.dtype.itemsize_bytes for move in _product_moves(kernel, lowered.sizes)])
-    arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
+        argument_dtypes = kernel.argument_dtypes
+    else:
+        arguments = (*kernel.inputs, *[store.argument for store in kernel.stores])
+        argument_dtypes = tuple([argument.dtype for argument in arguments])
     return tuple(
         [
-            moves[dimension] * argument.dtype.itemsize_bytes if moves else 0
-            for moves, argument in zip(lowered.strides, arguments, strict=True)
+            moves[dimension] * dtype.itemsize_bytes if moves else 0
+            for moves, dtype in zip(lowered.strides, argument_dtypes, strict=True)
         ]
     )
-
-
-def _product_moves(kernel: ProductKernel, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the elements by which one step of dimension 0 moves a, b and the result."""
-    rank = kernel.batch_rank
-    extents, a_strides, b_strides = sizes[: rank + 3], sizes[rank + 3 : 2 * rank + 5], sizes[2 * rank + 5 :]
-    results = prod(extents[1:-1])  # elements of the result in one step; the last extent is `inner`
-    return a_strides[0], b_strides[0] if rank else 0, results

@@ -6,9 +6,11 @@ is done before the group begins, and the space still has loops (see `placement`)
 several groups that can be merged, these groups are merged. A value that can join no group begins a new group, and reads
 its operands from memory.
 
-A group reduces along at most one walk, so its kernel has one inner dimension. Values before a reduction and after the
-reduction may be in one group. A value that is made only of scalars and positions is *inlined*: each group that uses the
-value computes it again, because that costs less than a read from memory.
+A group computes at most one product. Only pointwise values at the points of its result may join it: the kernel computes
+them when a block of the product is finished. A group reduces along at most one walk, so its kernel has one inner
+dimension. Values before a reduction and after the reduction may be in one group. A value that is made only of scalars
+and positions is *inlined*: each group that uses the value computes it again, because that costs less than a read from
+memory.
 """
 
 from __future__ import annotations
@@ -38,9 +40,11 @@ from fusewire_kernels.graph.graph import (
     ASSEMBLY,
     GATHER,
     LEAVES,
+    POINTWISE,
     PRODUCT,
     REDUCTION,
     SLOTS,
+    STORE,
     Graph,
     Operand,
     Value,
@@ -50,7 +54,9 @@ from fusewire_protos.shapes import Shape
 
 MOST_INLINED = 8  # nodes of an inlined value, its inlined operands counted
 
-_ALONE = "a product has a kernel to itself"
+_NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values beside it"
+_TWO_PRODUCTS = "a kernel computes at most one product"
+_BESIDE_PRODUCT = (POINTWISE, STORE)
 _OTHER_POINTS = "the two are computed at different points"
 _CROWDED = "a reduction of so many elements to so few results has a kernel to itself"
 _REPEATED = "their kernel would repeat too much work for each reduction"
@@ -148,8 +154,11 @@ class _Fuser:
     def _begin_product(self, number: int, value: Value) -> None:
         self._materialise_operands(value)
         group = self._groups.new(prod(value.shape))
-        group.is_product = True
-        self._groups.add(group, Member(number, ()))
+        placement = views.dense_strides(value.shape)
+        group.product_breaks = group.breaks = places.breaks_of(value.shape, placement)
+        group.exposed = int(self._outer_uses[number] > 0)
+        self._groups.add(group, Member(number, placement))
+        self._placement[number] = placement
         computed = [one for base, _ in value.operands for one in self._writers.get(base) or (base,)]
         producers = [self._groups.of[one] for one in computed]
         self._groups.wait(group, [producer.number for producer in producers if producer is not None])
@@ -171,6 +180,9 @@ class _Fuser:
         """Adds the value to the latest group that can take it, and returns that group; None if no group can."""
         for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
+            if group.is_product and value.form not in _BESIDE_PRODUCT:
+                self._refuse(number, group, _NOT_BESIDE_PRODUCT)
+                continue
             placement = places.complete(value.domain, operand_groups.joinable[candidate], group.elements, group.walk)
             if placement is None:
                 self._refuse(number, group, _OTHER_POINTS)
@@ -265,8 +277,6 @@ class _Fuser:
 
     def _try_join(self, joinable: dict[int, Partial], group: Group, operand: Operand, *, is_data: bool) -> str | None:
         """Enters a value's placement in the group of its operand into `joinable`, or returns why it cannot join."""
-        if group.is_product:
-            return _ALONE
         if is_data:
             return "the consumer gathers elements from anywhere in the operand"
         shape = self._values[operand.value].shape
@@ -339,12 +349,24 @@ class _Fuser:
             return _OTHER_POINTS
         if (other.ancestors >> group.number | group.ancestors >> other.number) & 1:
             return _CIRCLE
+        if group.is_product or other.is_product:
+            return self._reason_not_to_merge_product(group, other)
         needs = needs_of(group, other)
         return _CROWDED if is_crowded(needs.walk, group.elements) else misfit(group, needs)
+
+    def _reason_not_to_merge_product(self, group: Group, other: Group) -> str | None:
+        """The reason why two groups, of which one computes a product, cannot become one; or None."""
+        if group.is_product and other.is_product:
+            return _TWO_PRODUCTS
+        product, beside = (group, other) if group.is_product else (other, group)
+        if any(self._values[member.value].form not in _BESIDE_PRODUCT for member in beside.members):
+            return _NOT_BESIDE_PRODUCT
+        return misfit(product, needs_of(product, beside))
 
     def _absorb(self, group: Group, other: Group, number: int) -> None:
         """Merges `other` into `group`; the member `number` of `group` uses values of both."""
         add_needs(group, needs_of(group, other))
+        group.product_breaks = group.product_breaks or other.product_breaks
         group.exposed += other.exposed
         self._take_uses(group, self._read_of(other, self._values[number]))
         self._groups.merge(group, other)
@@ -394,6 +416,6 @@ def _stored(graph: Graph, groups: list[Group], group_of: list[int | None]) -> tu
 
 def _read_from_memory(graph: Graph, group: Group) -> list[int]:
     """The values that a group reads from memory. After a merge the group itself may compute some of these values."""
-    if group.is_product:
-        return [base for base, _ in graph.values[group.members[0].value].operands]
-    return [operand.value for operand, _ in group.accesses]
+    products = [graph.values[member.value] for member in group.members if group.is_product]
+    of_product = [base for value in products if value.form is PRODUCT for base, _ in value.operands]
+    return of_product + [operand.value for operand, _ in group.accesses]

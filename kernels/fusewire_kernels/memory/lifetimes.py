@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
-from fusewire_kernels.codegen.kernel import ArgumentKind, LoopKernel
+from fusewire_kernels.codegen.kernel import ArgumentKind, Kernel, LoopKernel
 from fusewire_kernels.fusion.horizontal import GroupedLaunch
 from fusewire_kernels.fusion.lowering import Instance
 from fusewire_kernels.graph.graph import SLOTS, Graph
@@ -69,8 +69,8 @@ def may_overwrite(
     """
     write_launch, writer = lifetimes[target].writes[0]
     instance = instances[writer]
-    kernel = instance.lowered.kernel
-    if not isinstance(kernel, LoopKernel) or kernel.has_inner or not have_equal_items(graph, source, target):
+    kinds = _kinds_of_pointwise(instance.lowered.kernel)
+    if kinds is None or not have_equal_items(graph, source, target):
         return False
     # Reads are in launch order, so those of this launch are the last.
     for launch, reader in reversed(lifetimes[source].reads):
@@ -84,9 +84,21 @@ def may_overwrite(
     if inputs.count(source) != 1 or outputs.count(target) != 1:
         return False
     read, write = inputs.index(source), first_output + outputs.index(target)
-    if kernel.inputs[read].kind is not _ARRAY or instance.lowered.strides[read] != instance.lowered.strides[write]:
+    if kinds[read] is not _ARRAY or instance.lowered.strides[read] != instance.lowered.strides[write]:
         return False
     return _is_whole(graph, instance, read) and _is_whole(graph, instance, write)
+
+
+def _kinds_of_pointwise(kernel: Kernel) -> list[ArgumentKind | None] | None:
+    """Returns the kinds of the inputs of a kernel that may write over an input; None if the kernel never may.
+
+    The kind of an input that is read at other points than those that are written is None: the operands of a product.
+    """
+    if isinstance(kernel, LoopKernel):
+        return None if kernel.has_inner else [argument.kind for argument in kernel.inputs]
+    if kernel.epilogue is None:
+        return None
+    return [None, None, *[argument.kind for argument in kernel.epilogue.inputs[1:]]]
 
 
 def have_equal_items(graph: Graph, a: int, b: int) -> bool:

@@ -86,7 +86,7 @@ class OperandRef(NamedTuple):
 
 
 class KernelSource(NamedTuple):
-    """A kernel as text in the plan's dialect; `key` is the name of its function."""
+    """A kernel as text in the plan's dialect, or one size of tile of it; `key` is the name of its function."""
 
     key: str
     text: str
@@ -105,7 +105,7 @@ class Division(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """Runs one kernel for all its instances; `kernel` is an index into `Plan.kernels`.
+    """Runs one kernel for all its instances; `kernel` is the index of its first source in `Plan.kernels`.
 
     An instance has one operand for each kernel argument: first the inputs, then the outputs. So a matrix product has
     the operands a, b, out.

@@ -63,14 +63,16 @@ class FusewireServicer(object):
 
     def Upload(self, request_iterator, context):
         """The bytes of one upload that the session's stream has declared. The call's metadata holds session and handle
-        (`fusewire-session`, `fusewire-handle`).
+        (`fusewire-session`, `fusewire-handle`). A server that holds the session answers at once with the same
+        `fusewire-session` in its initial metadata. A call that ends without this answer may be made again elsewhere.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Download(self, request, context):
-        """The bytes of one fetched value that is too large for a frame.
+        """The bytes of one fetched value that is too large for a frame. If the server does not hold the session, the call's
+        details begin with `session_lost`, and the call may be made again elsewhere.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

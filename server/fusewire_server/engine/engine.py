@@ -34,6 +34,7 @@ from fusewire_server.planning.plans import Plans
 from fusewire_server.programs.counters import BY_SERVER, Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import program_table
+from fusewire_server.programs.slow_log import SlowSegment
 from fusewire_server.sessions.answers import Beside
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.frame import Arrival, Item
@@ -115,6 +116,16 @@ class Engine:
         """Returns why the machine cannot compile programs now, or an empty text."""
         return self._plans.trouble
 
+    @property
+    def slow_segments(self) -> Iterable[SlowSegment]:
+        """The segments that took long, the newest first."""
+        return self._submissions.slow_log.newest_first()
+
+    @property
+    def outstanding_submissions(self) -> int:
+        """The number of submissions that the device has been told to run and has not completed."""
+        return self._submissions.lanes.outstanding
+
     def start(self) -> None:
         self._device_thread.start()
 
@@ -181,10 +192,10 @@ class Engine:
         for session in self.sessions.values():
             self._registry.wake(session)
 
-    def dismiss(self, sessions: Iterable[Session]) -> None:
-        """Has the stream of each session end it, and ends detached sessions at once."""
+    def dismiss(self, sessions: Iterable[Session], reason: CaseError) -> None:
+        """Has the stream of each session tell its client the reason and end it. Ends detached sessions at once."""
         for session in list(sessions):
-            session.is_dismissed = True
+            session.dismissal = reason
             if session.state is SessionState.DETACHED:
                 self.end(session, "draining")
             else:

@@ -19,8 +19,9 @@ from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.programs.slow_log import SLOW_NS, SlowLog, SlowSegment
 from fusewire_server.scheduling.coalescer import Batch, Coalescer
-from fusewire_server.scheduling.lanes import Lanes
+from fusewire_server.scheduling.lanes import Lanes, Told
 from fusewire_server.sessions.effects import Effects
 from fusewire_server.sessions.rows import drop_row, fail_row, poison_from_inputs
 from fusewire_server.sessions.session import Row, Session, SessionState, ValueState, failure_of
@@ -52,6 +53,7 @@ class Submissions:
         self._coalescer = Coalescer(most_rows=settings.most_rows, submission_ns=submission_ns)
         self.lanes = Lanes(sys.maxsize if device.in_slices is None else submission_ns)
         self.reads = Reads(orders, self.lanes, counters, wake, no_room)
+        self.slow_log = SlowLog()
         self.is_held = False  # whether submissions are held back
 
     def submit(self) -> None:
@@ -77,7 +79,8 @@ class Submissions:
 
     def finish(self, ran: Ran) -> None:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
-        batch, loaded, _ = self.lanes.complete(ran.number)
+        told = self.lanes.complete(ran.number)
+        batch, loaded = told.batch, told.loaded
         row_ns = ran.device_ns // len(batch.rows)
         # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
         if loaded is batch.entry.loaded and not ran.failed:
@@ -86,12 +89,30 @@ class Submissions:
         self._counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
+        now_ns = time.monotonic_ns()
         for row in batch.rows:
             row.session.complete(row.entry.amount)
             row.session.device_ns += row_ns
             self._wake(row.session)
+            if now_ns - row.queued_at_ns >= SLOW_NS:
+                self._note_slow(row, told, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
+
+    def _note_slow(self, row: Row, told: Told, device_ns: int, now_ns: int) -> None:
+        self.slow_log.add(
+            SlowSegment(
+                ended_at_s=time.time(),
+                session_id=row.session.session_id,
+                digest=row.entry.digest,
+                base=row.base,
+                ops=row.entry.program.op_count,
+                rows=len(told.batch.rows),
+                total_ns=now_ns - row.queued_at_ns,
+                queue_ns=told.at_ns - row.queued_at_ns,
+                device_ns=device_ns,
+            )
+        )
 
     def finish_read(self, report: Brought | Missing) -> None:
         """Charges and answers a read that no submission carried."""
@@ -135,8 +156,8 @@ class Submissions:
 
     def _order_run(self, batch: Batch, effects: Effects) -> None:
         entry, rows, loaded = batch.entry, batch.rows, batch.entry.loaded
-        number = self.lanes.tell(batch, loaded)
         now_ns = time.monotonic_ns()
+        number = self.lanes.tell(batch, loaded, now_ns)
         for row in rows:
             self._counters.queue.add(now_ns - row.queued_at_ns)
         may_donate = self._settings.donation

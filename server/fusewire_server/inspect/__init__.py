@@ -1,1 +1,1 @@
-"""Inspection over HTTP: snapshot, publisher and routes."""
+"""Inspection over HTTP: snapshots and the application."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import sys
 import threading
+from http import HTTPStatus
 
+import h11
 import uvicorn
+from fastapi import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError, ServerFault
 from fusewire_server.access.certificates import CertificateFiles
+from fusewire_server.inspect.problems import problem
 
 # Readers of statistics need few connections. If there are more than this number, the server closes the oldest idle
 # connection, or the oldest of all if none is idle. So a health check is answered whatever many other clients do.
@@ -167,6 +172,19 @@ class _BoundedProtocol(H11Protocol):
             self.transport.close()
         super().on_response_complete()
 
+    def send_400_response(self, msg: str) -> None:
+        """Answers what cannot be read as a request, and closes the connection. uvicorn calls it in its handler."""
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            answer = _refusal_of(sys.exc_info()[1], self.conn.trailing_data[0])
+            headers = [*answer.raw_headers, (b"connection", b"close")]
+            for event in (
+                h11.Response(status_code=answer.status_code, headers=headers),
+                h11.Data(data=bytes(answer.body)),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         try:
             secured = await self.loop.start_tls(transport, self, tls, server_side=True)
@@ -203,6 +221,16 @@ class _BoundedProtocol(H11Protocol):
     def is_idle(self) -> bool:
         """Tells whether no request is being answered."""
         return not self._has_asked or self.cycle.response_complete
+
+
+def _refusal_of(error: BaseException | None, unread: bytes) -> Response:
+    """Returns the answer to bytes that are no request, or a longer one than is read. `unread` are these bytes."""
+    if getattr(error, "error_status_hint", 0) != HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+        return problem(HTTPStatus.BAD_REQUEST, "bad_request", f"this is not HTTP/1.1: {error}")
+    message = f"the head of the request has more than {_LONGEST_REQUEST_HEAD_BYTES} bytes"
+    if b"\n" not in unread:
+        return problem(HTTPStatus.REQUEST_URI_TOO_LONG, "uri_too_long", message)
+    return problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "headers_too_large", message)
 
 
 def _uvicorn_config(app: ASGIApp, certificate: CertificateFiles | None) -> uvicorn.Config:

@@ -11,92 +11,108 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fusewire_kernels.plan.plan import Plan
+from fusewire_server.inspect.described import Described
 
 _SHOWN_ID_DIGITS = 12
 
 
 @dataclass(frozen=True)
-class BackendView:
-    """The device that runs programs. `detail` says why the device was chosen and which features it lacks.
-
-    On a device without a compiler every program runs op by op.
-    """
+class BackendView(Described):
+    """The device that runs programs."""
 
     name: str
+    """Name of the backend: cpu, cuda or null."""
     device: str
+    """Name of the device."""
     memory_bytes: int
+    """Memory of the device in bytes."""
     detail: str
+    """Why the device was chosen, and which features it lacks."""
     has_compiler: bool
+    """Whether programs are compiled. If not, every program runs op by op."""
 
 
 @dataclass(frozen=True)
-class Bucket:
+class Bucket(Described):
     """The number of values that are at most `at_most` and greater than the previous bucket's `at_most`."""
 
     at_most: int
+    """Greatest value of the bucket."""
     count: int
+    """Number of values in the bucket."""
 
 
 @dataclass(frozen=True)
-class Histogram:
-    """Positive whole numbers, counted in buckets. `total` is the sum of these numbers.
-
-    Each bucket ends at a power of two; the buckets are in ascending order.
-    """
+class Histogram(Described):
+    """Positive whole numbers, counted in buckets."""
 
     buckets: tuple[Bucket, ...] = ()
+    """The buckets, ascending. Each ends at a power of two."""
     total: int = 0
+    """Sum of all values."""
 
 
 @dataclass(frozen=True)
-class PhaseTotal:
+class PhaseTotal(Described):
     """The number of times that a phase ran, and the total time of the phase."""
 
     count: int = 0
+    """Number of times that the phase ran."""
     total_ns: int = 0
+    """Total time of the phase in ns."""
 
 
 @dataclass(frozen=True)
-class Phases:
-    """Time by phase, in the order in which work passes through the phases.
-
-    `device_thread` is all work of that thread, transfers and loading included; its `count` counts submissions.
-    """
+class Phases(Described):
+    """Time by phase, in the order in which work passes through the phases."""
 
     decode: PhaseTotal = PhaseTotal()
+    """Applying the entries of frames."""
     queue: PhaseTotal = PhaseTotal()
+    """Waiting of rows, from their coming to their order."""
     plan: PhaseTotal = PhaseTotal()
+    """Planning programs."""
     compile: PhaseTotal = PhaseTotal()
+    """Compiling the kernels of plans."""
     device_thread: PhaseTotal = PhaseTotal()
+    """All work of the device thread, transfers and loading included. `count` counts submissions."""
     device: PhaseTotal = PhaseTotal()
+    """Running submissions on the device."""
     copy_out: PhaseTotal = PhaseTotal()
+    """Bringing fetched values to the host."""
 
 
 @dataclass(frozen=True)
-class Compilation:
+class Compilation(Described):
     """The planner's work. A program that differs from a known one only in sizes gets a new plan but no new kernels."""
 
     plans: int = 0
+    """Number of plans made."""
     plans_refused: int = 0
+    """Number of programs that got no plan."""
     kernels_compiled: int = 0
+    """Number of kernels compiled for a plan."""
     kernels_reused: int = 0
+    """Number of kernels that were compiled before the plan."""
 
 
 @dataclass(frozen=True)
-class Coalescing:
-    """Submissions that no limit on rows, memory or time made smaller: their number and their rows.
+class Coalescing(Described):
+    """Submissions that no limit on rows, memory or time made smaller.
 
-    `ready_sessions` adds up, for each of these submissions, the sessions whose next row was of the same program and
-    could run. `rows` is smaller only if sessions were ready in another lane.
+    `rows` is smaller than `ready_sessions` only if sessions were ready in another lane.
     """
 
     submissions: int = 0
+    """Number of submissions that no limit made smaller."""
     rows: int = 0
+    """Number of their rows."""
     ready_sessions: int = 0
+    """Sum, over these submissions, of the sessions whose next row was of the same program and could run."""
 
 
 @dataclass(frozen=True)
-class SessionTotals:
+class SessionTotals(Described):
     """The sessions that have been opened, resumed and ended; those that have ended by reason.
 
     A reason is the name of a failure, or `goodbye` (the client has ended it), `grace_passed` (its connection broke and
@@ -104,21 +120,27 @@ class SessionTotals:
     """
 
     opened: int = 0
+    """Number of sessions opened."""
     resumed: int = 0
+    """Number of connections that resumed a session."""
     ended: Mapping[str, int] = field(default_factory=dict)
+    """Number of sessions ended, by reason."""
 
 
 @dataclass(frozen=True)
-class ProgramCache:
-    """Programs that came: `hits` were known. `evictions` counts programs that were dropped to make room."""
+class ProgramCache(Described):
+    """Programs that came."""
 
     hits: int = 0
+    """Number of programs that were known."""
     misses: int = 0
+    """Number of programs that were not known."""
     evictions: int = 0
+    """Number of programs dropped to make room."""
 
 
 @dataclass(frozen=True)
-class Totals:
+class Totals(Described):
     """The server's work. `failures` counts failures by the name of their case.
 
     `segments` counts all segments that came. `rows` counts the segments that the device has completed, failed segments
@@ -134,173 +156,275 @@ class Totals:
     """
 
     ops: int = 0
+    """Number of ops that the device has completed."""
     segments: int = 0
+    """Number of segments that came."""
     rows: int = 0
+    """Number of segments that the device has completed, failed ones included."""
     launches: int = 0
+    """Number of kernel launches."""
     tier0_launches: int = 0
+    """Number of launches that ran one op."""
     submissions: int = 0
+    """Number of submissions that the device has completed."""
     received_bytes: int = 0
+    """Bytes of frames and uploads from clients."""
     sent_bytes: int = 0
+    """Bytes of frames and downloads to clients."""
     coalescing: Coalescing = Coalescing()
+    """How many sessions shared submissions."""
     sessions: SessionTotals = SessionTotals()
+    """Sessions opened, resumed and ended."""
     credit_used_up: int = 0
+    """Number of segments and uploads after which their session had no credit for another one like them."""
     program_cache: ProgramCache = ProgramCache()
+    """Programs that came."""
     batches: Mapping[str, int] = field(default_factory=dict)
+    """Number of batches of rows, by why they have no more rows."""
     refusals: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Number of refused calls, by door and case."""
     failures: Mapping[str, int] = field(default_factory=dict)
+    """Number of failures by the name of their case."""
     compilation: Compilation = Compilation()
+    """The planner's work."""
 
 
 @dataclass(frozen=True)
-class Memory:
-    """Device memory: bytes of values now and at their peak, bytes in the pool, and the blocks reused by donation."""
+class Memory(Described):
+    """The memory of the device."""
 
     live_bytes: int = 0
+    """Bytes of all values now."""
     peak_bytes: int = 0
+    """Most bytes of all values at once."""
     pool_bytes: int = 0
+    """Free bytes that the device's pool keeps for later allocations."""
     donations: int = 0
+    """Number of results written over inputs."""
     donated_bytes: int = 0
+    """Bytes of these results."""
 
 
 @dataclass(frozen=True)
-class Queue:
-    """Rows that wait. `ready` rows could run; `held_back` rows wait for uploads, or for results of such rows.
-
-    `oldest_s` is the age of the oldest row that is the next of its session.
-    """
+class Queue(Described):
+    """Rows that wait."""
 
     ready: int = 0
+    """Number of rows that could run."""
     held_back: int = 0
+    """Number of rows that wait for uploads, or for results of such rows."""
     oldest_s: float = 0.0
+    """Age in s of the oldest row that is the next of its session."""
 
 
 @dataclass(frozen=True)
-class SessionBytes:
-    """Bytes of all sessions.
-
-    `live` are their values. `in_flight` are results and inline uploads for which credit is taken. `unread` are results
-    on the host that clients have not taken. `uploading` is host memory of uploads that are arriving or not yet written.
-    """
+class SessionBytes(Described):
+    """Bytes of all sessions."""
 
     live: int = 0
+    """Bytes of values."""
     in_flight: int = 0
+    """Bytes of results and inline uploads for which credit is taken."""
     unread: int = 0
+    """Bytes of results on the host that clients have not taken."""
     uploading: int = 0
+    """Bytes of host memory of uploads that are arriving or not yet written."""
 
 
 @dataclass(frozen=True)
-class Process:
-    """The server process. The fields are None on a system without /proc; `tasks` counts those of the loop thread."""
+class Process(Described):
+    """The server process."""
 
     resident_bytes: int | None = None
+    """Resident memory in bytes. Null on a system without /proc."""
     open_files: int | None = None
+    """Number of open files. Null on a system without /proc."""
     threads: int | None = None
+    """Number of threads. Null on a system without /proc."""
     tasks: int | None = None
+    """Number of tasks of the event loop."""
 
 
 @dataclass(frozen=True)
-class Stats:
-    """The server as a whole. While `is_held` is true, the device takes no new submissions."""
+class Stats(Described):
+    """The server as a whole."""
 
     instance: str
+    """Identity of the server process, in hexadecimal digits."""
     version: str
-    started_at: str  # ISO 8601, UTC
+    """Version of the server."""
+    started_at: str
+    """Start of the server, ISO 8601, UTC."""
     backend: BackendView
+    """The device that runs programs."""
     is_ready: bool
+    """Whether the server can do what clients send."""
     is_draining: bool = False
-    trouble: str = ""  # why the machine cannot compile programs now, such as a full disk
+    """Whether the server shuts down."""
+    trouble: str = ""
+    """Why the machine cannot compile programs now, such as a full disk. Empty if it can."""
     is_held: bool = False
+    """Whether an operator holds the device, so that it takes no new submissions."""
     sessions: int = 0
-    sessions_without_credit: int = 0  # they have used up their credit now
+    """Number of sessions, detached ones included."""
+    sessions_without_credit: int = 0
+    """Number of sessions that have used up their credit now."""
     programs: int = 0
-    program_bytes: int = 0  # host memory of all known programs
+    """Number of known programs."""
+    program_bytes: int = 0
+    """Bytes of host memory of all known programs."""
     queue: Queue = Queue()
+    """Rows that wait."""
     session_bytes: SessionBytes = SessionBytes()
+    """Bytes of all sessions."""
     totals: Totals = Totals()
+    """The server's work."""
     phases: Phases = Phases()
+    """Time by phase."""
     memory: Memory = Memory()
+    """Memory of the device."""
     process: Process = Process()
+    """The server process."""
     rows_per_launch: Histogram = Histogram()
+    """Rows of submissions."""
     ops_per_launch: Histogram = Histogram()
+    """Ops of kernel launches."""
 
 
 @dataclass(frozen=True)
-class SessionView:
-    """One session. `session` is the shown part of its id; `unread_bytes` are results that the client has not taken."""
+class SessionView(Described):
+    """One session."""
 
     session: str
+    """Shown id of the session: 12 hexadecimal digits."""
     tenant: str
+    """Name of its tenant."""
     peer: str
+    """Network address of the client."""
     client: str
+    """What the client says of itself."""
     protocol_version: int
+    """Version of the protocol."""
     epoch: int
+    """Number of connections that have carried the session."""
     state: str
+    """open, or detached: its connection broke and it waits to be resumed."""
     ops: int
+    """Number of ops that came."""
     segments: int
+    """Number of segments that the device has completed."""
     received_bytes: int
+    """Bytes from the client."""
     sent_bytes: int
+    """Bytes to the client."""
     in_flight_ops: int
+    """Number of ops that the server has and the device has not completed."""
     in_flight_bytes: int
+    """Bytes of results and small uploads in flight."""
     in_flight_segments: int
+    """Number of segments in flight."""
     live_handles: int
+    """Number of arrays."""
     live_bytes: int
+    """Bytes of these arrays."""
     unread_bytes: int
+    """Bytes of results that the client has not taken."""
     device_ns: int
+    """Device time in ns that the session has used."""
     idle_s: float
+    """Time in s since the last frame came."""
 
 
 @dataclass(frozen=True)
-class GroupView:
-    """Ops of a program that are fused into one kernel. `instances` is the number of equal groups in one launch."""
+class GroupView(Described):
+    """Ops of a program that are fused into one kernel."""
 
     kernel: str
+    """Name of the kernel."""
     sizes: tuple[int, ...]
+    """Sizes that the launch passes to the kernel."""
     instances: int
+    """Number of equal groups in the launch."""
 
 
 @dataclass(frozen=True)
-class SourceView:
+class SourceView(Described):
     """The generated text of a kernel."""
 
     kernel: str
+    """Name of the kernel."""
     text: str
+    """The generated text."""
 
 
 @dataclass(frozen=True)
-class CompiledView:
+class Omitted(Described):
+    """Counts what is left out of an answer, because the answer would be too long."""
+
+    groups: int = 0
+    """Number of launches left out."""
+    explanation: int = 0
+    """Number of lines of the explanation left out."""
+    sources: int = 0
+    """Number of kernels left out."""
+
+
+@dataclass(frozen=True)
+class CompiledView(Described):
     """A plan as people see it: its launches in order, which ops were fused, why other ops were not, and its kernels."""
 
     groups: tuple[GroupView, ...]
+    """The launches, in order."""
     explanation: tuple[str, ...]
+    """Which ops were fused, and why others were not, in words."""
     sources: tuple[SourceView, ...]
+    """The kernels."""
     arena_bytes: int
+    """Memory in bytes that a row needs for intermediate values."""
+    omitted: Omitted = Omitted()
+    """What is left out here."""
 
 
 @dataclass(frozen=True)
-class ProgramView:
-    """One program. `row_ns` is the estimate of a row's device time; `refusal` says why there is no plan."""
+class ProgramView(Described):
+    """One program."""
 
     digest: str
+    """Digest of the program, in hexadecimal digits."""
     is_fragment: bool
+    """Whether it is a fragment: ops that a client recorded outside loops."""
     ops: int
+    """Number of ops."""
     tier: int
+    """0 if the program runs op by op, 1 if it runs by a plan."""
     state: str
+    """State of its plan, such as unplanned, planning or loaded."""
     hits: int
+    """Number of segments that used it."""
     rows: int
+    """Number of rows that the device has completed."""
     submissions: int
+    """Number of submissions that had these rows."""
     row_ns: int
+    """Estimated device time of a row in ns."""
     planning_ns: int
+    """Time of planning in ns."""
     compiling_ns: int
+    """Time of compiling in ns."""
     refusal: str
+    """Why the program has no plan. Empty if it was not refused."""
     rows_per_launch: Histogram = Histogram()
+    """Rows of its submissions."""
 
 
 @dataclass(frozen=True)
-class ProgramDetail:
-    """A program and its plan. `compiled` is None as long as the program runs op by op."""
+class ProgramDetail(Described):
+    """A program and its plan."""
 
     program: ProgramView
+    """The program."""
     compiled: CompiledView | None = None
+    """Its plan. Null as long as the program runs op by op."""
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 
+from fusewire_server.inspect.loop_thread import LoopThread
 from fusewire_server.inspect.snapshot import Snapshot
 
 _DEADLINE_S = 0.1
-
-
-class StaleSnapshot(Exception):
-    """Raised if the loop thread takes no snapshot in time, because it is busy."""
 
 
 class SnapshotReader:
@@ -31,30 +27,11 @@ class SnapshotReader:
     ) -> None:
         self._publish = publish
         self.newest = newest
-        self._call_on_loop = call_on_loop
-        self._deadline_s = deadline_s
+        self._loop_thread = LoopThread(call_on_loop, deadline_s)
         self._asked: asyncio.Future[Snapshot] | None = None  # requests that come meanwhile share the answer
 
     async def fresh(self) -> Snapshot:
-        """Returns a snapshot that is taken now. Raises StaleSnapshot if that takes longer than 100 ms."""
-        if self._asked is None:
-            self._asked = asyncio.get_running_loop().create_future()
-            self._ask(self._asked)
-        try:
-            return await asyncio.wait_for(asyncio.shield(self._asked), self._deadline_s)
-        except TimeoutError:
-            raise StaleSnapshot(f"the server did not answer within {self._deadline_s} s, because it is busy") from None
-
-    def _ask(self, asked: asyncio.Future[Snapshot]) -> None:
-        inspection = asyncio.get_running_loop()
-
-        def publish() -> None:
-            snapshot = self._publish()
-            with suppress(RuntimeError):  # inspection has ended meanwhile
-                inspection.call_soon_threadsafe(self._answer, asked, snapshot)
-
-        self._call_on_loop(publish)
-
-    def _answer(self, asked: asyncio.Future[Snapshot], snapshot: Snapshot) -> None:
-        self._asked = None
-        asked.set_result(snapshot)
+        """Returns a snapshot that is taken now. Raises LoopBusy if that takes longer than 100 ms."""
+        if self._asked is None or self._asked.done():
+            self._asked = self._loop_thread.begin(self._publish)
+        return await self._loop_thread.wait_for(asyncio.shield(self._asked))

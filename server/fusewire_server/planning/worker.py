@@ -34,7 +34,8 @@ from fusewire_kernels.compile.dialect_compilers import DialectCompiler, compiler
 from fusewire_kernels.plan.plan_codec import encode_plan
 from fusewire_kernels.verify import verify_pass
 from fusewire_protos.errors import CaseError, ConfigurationError, FusewireError
-from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_protos.program_codec import decode, digest
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_server.host.priority import lower_priority
 from fusewire_server.host.process_group import end_with_parent, guard_group
 from fusewire_server.planning.planner import LENGTH_BYTES

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import Case, CaseError, QuotaExceeded
 from fusewire_protos.program import Program
-from fusewire_protos.program_codec import ProgramLimits, decode, digest
+from fusewire_protos.program_codec import decode, digest
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.program_parts import claimed_live
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Config

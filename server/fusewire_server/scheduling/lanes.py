@@ -35,11 +35,12 @@ class Lane(Enum):
 
 
 class Told(NamedTuple):
-    """A batch that the device has been told to run, with its plan (None at tier 0)."""
+    """A batch that the device was told to run at the time `at_ns`, with its plan (None at tier 0)."""
 
     batch: Batch
     loaded: LoadedPlan | None
     lane: Lane
+    at_ns: int
 
 
 class Lanes:
@@ -79,10 +80,15 @@ class Lanes:
         """Returns whether a row that runs by this plan takes so long that other orders should not wait for its end."""
         return (entry.row_ns or loaded.plan.cost.estimate_ns) > self.most_whole_ns
 
-    def tell(self, batch: Batch, loaded: LoadedPlan | None) -> int:
+    @property
+    def outstanding(self) -> int:
+        """The number of submissions that the device has been told to run and has not completed."""
+        return len(self._outstanding)
+
+    def tell(self, batch: Batch, loaded: LoadedPlan | None, now_ns: int = 0) -> int:
         """Records that the device is told to run a batch. Returns the number of the submission."""
         self._submissions += 1
-        told = Told(batch, loaded, self._lane(batch.rows[0]))
+        told = Told(batch, loaded, self._lane(batch.rows[0]), now_ns)
         self._outstanding[self._submissions] = told
         self._count(told, 1)
         if told.lane is Lane.SLOW:

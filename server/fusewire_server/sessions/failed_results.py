@@ -37,7 +37,7 @@ def mint_failed(frame: Frame, results: FailedResults) -> FailedResults | None:
     room = max(2 * frame.limits.handles - len(session.values), 0)
     minted = 0
     for handle, failure in islice(results.failures, min(room, MOST_FAILED)):
-        mint(session, handle, NO_BYTES, ValueState.FAILED).failure = failure
+        mint(session, handle, NO_BYTES, ValueState.FAILED, frame.arrival.now_ns).failure = failure
         minted += 1
     if minted == MOST_FAILED:
         return results

@@ -98,7 +98,8 @@ def _admit(frame: Frame, segment: Segment, row: Row) -> None:
     """Takes credit for a row, makes its results, counts the row as reader of its inputs, and lets dying inputs die."""
     session, program = frame.session, row.entry.program
     result_spec = program.result_spec
-    row.outputs = [mint(session, row.base + index, result_spec(index), ValueState.AWAITED) for index in program.live]
+    base, now_ns, awaited = row.base, row.queued_at_ns, ValueState.AWAITED
+    row.outputs = [mint(session, base + index, result_spec(index), awaited, now_ns, index) for index in program.live]
     session.admit(row.entry.amount)
     session.ops_total += row.entry.amount.ops
     for value in row.inputs:

@@ -43,6 +43,9 @@ from fusewire_server.sessions.answers import Answers
 MOST_WRITES = 4096
 
 
+NO_OP = -1  # the op index of a value that no op computes
+
+
 class ValueState(Enum):
     """The states of a value.
 
@@ -70,6 +73,8 @@ class Value:
         "fetches",
         "handle",
         "is_named",
+        "made_at_ns",
+        "op_index",
         "readers",
         "size_bytes",
         "spec",
@@ -77,9 +82,11 @@ class Value:
         "waiting",
     )
 
-    def __init__(self, handle: int, spec: Spec, state: ValueState) -> None:
+    def __init__(self, handle: int, spec: Spec, state: ValueState, made_at_ns: int = 0, op_index: int = NO_OP) -> None:
         self.handle = handle
         self.spec = spec
+        self.made_at_ns = made_at_ns  # when the entry came that declares it
+        self.op_index = op_index  # of the op that computes it, in its segment
         self.size_bytes = spec.size_bytes
         self.state = state
         self.is_named = True  # whether the client still holds the handle
@@ -204,7 +211,7 @@ class Session:
     writes: int = 0  # number of uploads that the device has been told to write and has not written
     uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written
     heard_at_ns: int = 0
-    is_dismissed: bool = False  # whether its stream is to end it, because the server drains
+    dismissal: CaseError | None = None  # the reason for which its stream is to end it
     ops_total: int = 0
     bytes_in: int = 0
     bytes_out: int = 0

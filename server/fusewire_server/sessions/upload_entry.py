@@ -29,10 +29,12 @@ def take_upload(frame: Frame, upload: Upload) -> None:
         effects.failures.append(failure)
         mint_failed(frame, FailedResults(iter([(upload.handle, failure)])))
         return
+    state = ValueState.AWAITED if tensor is None else ValueState.READY
+    value = mint(session, upload.handle, upload.spec, state, frame.arrival.now_ns)
     if tensor is None:
-        effects.declared.append(mint(session, upload.handle, upload.spec, ValueState.AWAITED))
-        return
-    effects.writes.append((mint(session, upload.handle, upload.spec, ValueState.READY), tensor))
+        effects.declared.append(value)
+    else:
+        effects.writes.append((value, tensor))
 
 
 def _check(frame: Frame, upload: Upload, tensor: bytes | None) -> None:

@@ -8,7 +8,7 @@ from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES
 from fusewire_protos.shapes import Spec
 from fusewire_server.config.config import Limits
-from fusewire_server.sessions.session import Fetching, Session, Value, ValueState
+from fusewire_server.sessions.session import NO_OP, Fetching, Session, Value, ValueState
 
 
 def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles: int) -> None:
@@ -21,11 +21,11 @@ def check_quota(session: Session, limits: Limits, more_bytes: int, more_handles:
         raise CaseError("quota_handles", f"{handles} handles; limits.handles = {limits.handles}")
 
 
-def mint(session: Session, handle: int, spec: Spec, state: ValueState) -> Value:
+def mint(session: Session, handle: int, spec: Spec, state: ValueState, made_at_ns: int, op_index: int = NO_OP) -> Value:
     """Makes a new value. Raises CaseError (a protocol case) if its handle names a value already."""
     if handle in session.values:
         raise CaseError("reused_handle", f"handle {handle} exists already")
-    value = Value(handle, spec, state)
+    value = Value(handle, spec, state, made_at_ns, op_index)
     session.values[handle] = value
     session.live_bytes += value.size_bytes
     if value.size_bytes > INLINE_BYTES:

@@ -16,6 +16,7 @@ import numpy as np
 from fusewire_kernels.devices.base import Staged
 from fusewire_protos.chunks import ChunkOrderError, decode_chunk, encode_chunk
 from fusewire_protos.errors import CaseError, OutOfMemory
+from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.access.interceptor import Access
 from fusewire_server.config.config import Limits
@@ -28,10 +29,10 @@ from fusewire_server.transport.refusal import Context, refuse
 
 log = logging.getLogger("fusewire.bulk")
 
-SESSION_HEADER, HANDLE_HEADER = "fusewire-session", "fusewire-handle"
 # An upload must bring this many bytes, or all that are left, within limits.upload_stall_s. So a client that sends a few
 # bytes at a time cannot keep an upload open for ever.
 LEAST_PROGRESS_BYTES = 64 << 10
+_NO_SESSION = "this server holds no such session"
 _BROKEN_OFF = "the call that carried the bytes was broken off"
 
 
@@ -50,7 +51,8 @@ class Bulk:
         """Receives the bytes of a value that the session's stream has declared or will declare soon."""
         session, handle = self._addressee(context)
         if session is None or handle is None:
-            await refuse(context, "session_lost", "this server holds no such session")
+            await refuse(context, "session_lost", _NO_SESSION)
+        await context.send_initial_metadata(((SESSION_HEADER, session.session_id.hex()),))
         try:
             with self._engine.carrying(session):
                 value = await self._declared(session, handle)
@@ -70,11 +72,11 @@ class Bulk:
         # The metadata is sent first, because gRPC cannot end a call with details while the call's first message waits
         # together with the metadata.
         await context.send_initial_metadata(())
-        session = self._engine.sessions.get(request.session_id)
-        if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
-            session = None
-        beside = session.answers.begin_download(request.fetch) if session is not None else None
-        if session is None or beside is None:
+        session = self._session_of(request.session_id, context)
+        if session is None:
+            await refuse(context, "session_lost", _NO_SESSION)
+        beside = session.answers.begin_download(request.fetch)
+        if beside is None:
             await refuse(context, "unknown_handle", f"fetch {request.fetch} has no answer to download")
         try:
             await self._carry_down(session, request.fetch, beside, context)
@@ -101,13 +103,18 @@ class Bulk:
     def _addressee(self, context: Context) -> tuple[Session | None, int | None]:
         metadata = dict(context.invocation_metadata() or ())
         try:
-            session = self._engine.sessions.get(bytes.fromhex(str(metadata.get(SESSION_HEADER, ""))))
+            session_id = bytes.fromhex(str(metadata.get(SESSION_HEADER, "")))
             handle = int(str(metadata.get(HANDLE_HEADER, "")))
         except ValueError:
             return None, None
+        return self._session_of(session_id, context), handle
+
+    def _session_of(self, session_id: bytes, context: Context) -> Session | None:
+        """Returns the session if this server holds it and if it belongs to the tenant of the call."""
+        session = self._engine.sessions.get(session_id)
         if session is not None and session.tenant != self._access.tenant(context.invocation_metadata()):
-            return None, None
-        return session, handle
+            return None
+        return session
 
     async def _declared(self, session: Session, handle: int) -> Value | None:
         """Waits until the session's stream has declared the value of an upload, because the stream may be behind.

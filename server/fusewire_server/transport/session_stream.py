@@ -132,7 +132,8 @@ class SessionStream:
 
     def _wake(self) -> None:
         """Wakes the writer only if it may have something to write. A turn of the writer delays the device thread."""
-        if self._owes_news or self._engine.is_draining or not self._is_current:
+        is_ending = self._engine.is_draining or self._session.dismissal is not None
+        if is_ending or self._owes_news or not self._is_current:
             self._owed.set()
 
     @property
@@ -158,8 +159,8 @@ class SessionStream:
                 await self._send(frame)
             if not self._is_current:
                 return
-            if self._session.is_dismissed and self._goodbye is None:
-                self._end(CaseError("draining", "the server is shutting down"))
+            if self._session.dismissal is not None and self._goodbye is None:
+                self._end(self._session.dismissal)
             elif self._engine.is_draining and not self._has_told_draining:
                 self._has_told_draining = True
                 await self._send(self._notice())

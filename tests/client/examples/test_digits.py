@@ -9,15 +9,14 @@ import pytest
 
 from fusewire.examples import digits
 from fusewire.examples.figures import Figures
+from fusewire_cli.main import command_line
 from tests.client.examples.canned import figures
 
 Demo = Callable[..., int]
 
 
 def parse(*typed: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    digits.add_arguments(parser)
-    return parser.parse_args(typed)
+    return command_line(is_of_server=False).parse_args(["demo", *typed])
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from fusewire_protos import dtypes
 from fusewire_protos.catalogue import BY_NAME, Attributes
 from fusewire_protos.frames import FIRST_UPLOAD
 from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 
 FIRST = FIRST_HANDLE + 1

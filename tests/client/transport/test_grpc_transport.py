@@ -22,11 +22,13 @@ import pytest
 
 import fusewire as fw
 from fusewire._connect import open_session
-from fusewire._transport.grpc_transport import GrpcTransport, _address_of, _reason_of_call
+from fusewire._transport.grpc_transport import GrpcTransport, _address_of
+from fusewire._transport.large_values import _reason_of
 from fusewire.testing.memory_server import MemoryServer
 from fusewire_protos.chunks import decode_chunk, encode_chunk
 from fusewire_protos.errors import BY_NAME
 from fusewire_protos.frames import Abandon, Fetch, Upload
+from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 A = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
@@ -86,12 +88,13 @@ class Server:
     def _upload(self, chunks: Iterator[bytes], context: Any) -> bytes:
         own = dict(context.invocation_metadata())
         self.metadata.append(own)
+        context.send_initial_metadata(((SESSION_HEADER, own[SESSION_HEADER]),))
         self.take_upload()
         raw = b""
         for chunk in chunks:
             raw += decode_chunk(chunk, len(raw))
         assert self._declared.wait(10)
-        self._owe(self.memory.upload(int(own["fusewire-handle"]), raw))
+        self._owe(self.memory.upload(int(own[HANDLE_HEADER]), raw))
         return wire.UploadReceipt(bytes=len(raw)).SerializeToString()
 
     def _download(self, raw: bytes, context: Any) -> Iterator[bytes]:
@@ -125,7 +128,7 @@ def test_large_arrays_travel_beside_the_stream_both_ways(server: Server) -> None
         x = session.array(LARGE)
         np.testing.assert_array_equal(session.array(A).numpy(timeout=20), A)
         np.testing.assert_array_equal(x.numpy(timeout=20), LARGE)
-    assert server.metadata[1]["fusewire-session"] == (b"s" * 16).hex()
+    assert server.metadata[1][SESSION_HEADER] == (b"s" * 16).hex()
 
 
 def test_a_large_array_may_change_as_soon_as_its_upload_returns(server: Server) -> None:
@@ -162,7 +165,7 @@ def test_a_value_that_there_is_no_room_for_here_is_an_error_and_the_server_drops
 
     with fw.connect(server.target) as session:
         x = session.array(LARGE)
-        monkeypatch.setattr("fusewire._transport.grpc_transport.np", SimpleNamespace(empty=fail, uint8=np.uint8))
+        monkeypatch.setattr("fusewire._transport.large_values.np", SimpleNamespace(empty=fail, uint8=np.uint8))
         with pytest.raises(MemoryError, match="no room for a value"):
             x.numpy(timeout=20)
         monkeypatch.undo()
@@ -219,9 +222,9 @@ def test_whose_download_ends_with_its_session_is_told_why_that_ended(
 
     def farewell_follows(error: grpc.aio.AioRpcError) -> fw.FusewireError:
         server._owe([wire.ServerFrame(goodbye=goodbye).SerializeToString()])
-        return _reason_of_call(error)
+        return _reason_of(error)
 
-    monkeypatch.setattr("fusewire._transport.grpc_transport._reason_of_call", farewell_follows)
+    monkeypatch.setattr("fusewire._transport.large_values._reason_of", farewell_follows)
     server.refusal = (grpc.StatusCode.NOT_FOUND, "session_lost: the session has ended")
     with (
         fw.connect(server.target) as session,

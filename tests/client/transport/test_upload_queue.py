@@ -9,7 +9,7 @@ import pytest
 
 from fusewire._transport import upload_queue
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
-from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.chunks import decode_chunk, encode_chunk
 
 CHUNK = memoryview(bytes(10))
 
@@ -53,10 +53,11 @@ def test_after_the_end_nobody_waits_and_nothing_is_taken() -> None:
     assert not budget.add("a", 1)
 
 
-def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
+def test_once_accepted_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
     async def carry() -> list[int]:
         budget = ByteBudget(10)
         queue = UploadQueue(asyncio.get_running_loop(), budget)
+        queue.accept()
         copying = threading.Thread(target=put_three, args=(queue,))
         copying.start()
         offsets: list[int] = []
@@ -67,6 +68,34 @@ def test_a_chunk_gives_back_its_room_when_the_next_is_asked_for() -> None:
         return offsets
 
     assert asyncio.run(carry()) == [0, 10, 20]
+
+
+def test_until_the_upload_is_accepted_its_chunks_keep_their_room() -> None:
+    async def carry() -> None:
+        queue = UploadQueue(asyncio.get_running_loop(), ByteBudget(20))
+        copying = threading.Thread(target=put_three, args=(queue,))
+        copying.start()
+        assert [await queue.next(), await queue.next()] == [encode_chunk(0, CHUNK), encode_chunk(10, CHUNK)]
+        third = asyncio.create_task(queue.next())
+        assert not (await asyncio.wait((third,), timeout=0.05))[0]
+        queue.accept()
+        assert await asyncio.wait_for(third, 10) == encode_chunk(20, CHUNK)
+        copying.join(10)
+
+    asyncio.run(carry())
+
+
+def test_the_chunks_of_an_upload_that_was_not_accepted_are_given_again_in_order() -> None:
+    async def carry() -> list[bytes | None]:
+        queue = UploadQueue(asyncio.get_running_loop(), ByteBudget(100))
+        put_three(queue)
+        await queue.next()
+        await queue.next()
+        queue.send_again()
+        return [await queue.next() for _ in range(4)]
+
+    again = asyncio.run(carry())
+    assert again == [encode_chunk(0, CHUNK), encode_chunk(10, CHUNK), encode_chunk(20, CHUNK), None]
 
 
 def test_a_chunk_may_change_once_it_is_put() -> None:

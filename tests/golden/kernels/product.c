@@ -21,6 +21,7 @@
 FW_THREAD_SCRATCH fw_product_b[FW_PRODUCT_B_BYTES];
 FW_THREAD_SCRATCH fw_product_a[FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8];
 FW_THREAD_SCRATCH fw_product_out[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
+FW_THREAD_SCRATCH fw_product_values[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
 #endif
 
 #define FW_LANES_f32 ((int)(FW_PRODUCT_VECTOR_BYTES / sizeof(float)))
@@ -361,6 +362,37 @@ static void fw_finish_f32(int64_t rows, int64_t columns, const float *from, floa
         }
 }
 
+/* Computes the sums of a block of the result; at most FW_BLOCK_COLUMNS columns. */
+static void fw_sums_f32(int64_t rows, int64_t columns, int64_t inner, fw_matrix_f32 a, fw_matrix_f32 b, float *out,
+                       int64_t out_row, int is_few_rows) {
+    fw_tile_f32 tile = {.is_first = 1};
+    tile.out = out, tile.out_row = out_row;
+    for (int64_t k = 0; k < inner || tile.is_first; k += FW_PRODUCT_INNER) {
+        const int64_t deep = inner - k > FW_PRODUCT_INNER ? FW_PRODUCT_INNER : inner - k;
+        const fw_matrix_f32 block_a = {a.start + k * a.column, a.row, a.column};
+        const fw_matrix_f32 block_b = {b.start + k * b.row, b.row, b.column};
+        fw_block_f32(rows, columns, deep, block_a, block_b, tile, is_few_rows);
+        tile.is_first = 0;
+    }
+}
+
+/* Computes a block of the product beside the result, for an epilogue. The block has at most FW_PRODUCT_SCRATCH_ROWS rows
+ * and FW_BLOCK_COLUMNS columns. */
+static __attribute__((noinline, unused)) const float *fw_product_beside_f32(int64_t rows, int64_t columns, int64_t inner,
+                                                                        fw_matrix_f32 a, fw_matrix_f32 b,
+                                                                        int is_few_rows) {
+    float *sums = (float *)fw_product_out;
+    float *values = (float *)(1 ? fw_product_out : fw_product_values);
+    int64_t done = 0;
+    if (1 && rows == 1 && b.column == 1) {
+        done = fw_one_row_f32(columns, inner, a, b, sums);
+        b.start += done;
+    }
+    if (done < columns) fw_sums_f32(rows, columns - done, inner, a, b, sums + done, columns, is_few_rows);
+    fw_finish_f32(rows, columns, sums, values, columns);
+    return values;
+}
+
 static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64_t columns, int64_t inner,
                                                             fw_matrix_f32 a, fw_matrix_f32 b, float *out) {
     const int is_stored = 1, is_few_rows = is_stored && rows <= FW_PRODUCT_FEW_ROWS;
@@ -376,24 +408,17 @@ static __attribute__((noinline, unused)) void fw_product_f32(int64_t rows, int64
         for (int64_t i = 0; i < rows; i += row_block) {
             const int64_t high = rows - i > row_block ? row_block : rows - i;
             float *result = out + i * out_row + j;
-            fw_tile_f32 tile = {.is_first = 1};
-            tile.out = is_stored ? (float *)result : (float *)fw_product_out;
-            tile.out_row = is_stored ? out_row : width;
-            for (int64_t k = 0; k < inner || tile.is_first; k += FW_PRODUCT_INNER) {
-                const int64_t deep = inner - k > FW_PRODUCT_INNER ? FW_PRODUCT_INNER : inner - k;
-                const fw_matrix_f32 block_a = {a.start + i * a.row + k * a.column, a.row, a.column};
-                const fw_matrix_f32 block_b = {b.start + k * b.row + j * b.column, b.row, b.column};
-                fw_block_f32(high, width, deep, block_a, block_b, tile, is_few_rows);
-                tile.is_first = 0;
-            }
-            if (!is_stored) fw_finish_f32(high, width, tile.out, result, out_row);
+            float *sums = is_stored ? (float *)result : (float *)fw_product_out;
+            const fw_matrix_f32 left = {a.start + i * a.row, a.row, a.column};
+            const fw_matrix_f32 right = {b.start + j * b.column, b.row, b.column};
+            fw_sums_f32(high, width, inner, left, right, sums, is_stored ? out_row : width, is_few_rows);
+            if (!is_stored) fw_finish_f32(high, width, sums, result, out_row);
         }
     }
     if (1) fw_finish_f32(1, results, (const float *)first, first, results);
 }
 #endif
-
-void fw_150994bce20f211714dd(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_97fd589a710e51ef5c2a(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t rows = sizes[1];
     const int64_t columns = sizes[2];

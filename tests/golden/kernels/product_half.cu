@@ -17,6 +17,39 @@ struct __align__(count * sizeof(T) < 16 ? count * sizeof(T) : 16) fw_pack {
     T values[count];
 };
 
+#define FW_RING 3 /* slices in shared memory: a block computes on one while two arrive */
+
+/* Begins to copy bytes from global to shared memory: 4, 8, or a multiple of 16. */
+template <int bytes>
+FW_FN void fw_begin_copy(void *to, const void *from) {
+#if __CUDA_ARCH__ >= 800
+    const unsigned place = (unsigned)__cvta_generic_to_shared(to);
+    const uint64_t source = __cvta_generic_to_global(from);
+    if (bytes < 16) asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(place), "l"(source), "n"(bytes));
+#pragma unroll
+    for (int n = 0; n < bytes / 16; n++)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place + 16 * n), "l"(source + 16 * n));
+#else
+#pragma unroll
+    for (int n = 0; n < bytes / 4; n++) ((int32_t *)to)[n] = ((const int32_t *)from)[n];
+#endif
+}
+
+/* Ends the list of the copies that belong to one slice. */
+FW_FN void fw_end_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits for the copies of this thread, except those of the last `slices` slices. */
+template <int slices>
+FW_FN void fw_wait_for_copies() {
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(slices) : "memory");
+#endif
+}
+
 /* The place of a thread's first load in a slice, and how many lines and places further each next load is. */
 struct fw_walk {
     unsigned line, place, lines_apart, places_apart;
@@ -27,9 +60,11 @@ struct fw_walk {
 #define FW_PRODUCT_f16
 
 /* A block computes a tile of the result, and a thread side × side elements of it, each as one chain of fma over
- * ascending k. Both operands pass through shared memory in slices of `depth` steps of k. A thread begins all its loads of
- * a slice, into registers, and computes on the slice before while they arrive. The number of loads is a constant: with
- * any other loop the compiler puts a store to shared memory behind each load, and each store waits for its load.
+ * ascending k. Both operands pass through shared memory in slices of `depth` steps of k, and a block computes on one slice
+ * while the next ones arrive. Elements that are summed in the type in which they are stored are copied to shared memory
+ * by the device itself, into a ring of FW_RING slices. A thread loads other elements into registers, a slice at a time,
+ * and converts them when it stores them to shared memory. The number of loads is a constant: with any other loop the
+ * compiler puts a store to shared memory behind each load, and each store waits for its load.
  *
  * Beyond the last k, a is -0 and b is 0. Their product is -0, and adding -0 changes no sum, not even one that is -0. */
 
@@ -44,8 +79,9 @@ struct fw_matrix_f16 {
     }
 };
 
-/* A slice of an operand, and what a thread has loaded of it: `unit` elements at a time, 4 or 1. In shared memory `gap`
- * elements lie between lines, so that threads which read different lines use different banks. */
+/* A slice of an operand. A thread brings `unit` elements at a time, 4 or 1, to shared memory, either by copies or by
+ * way of `held`. In shared memory `gap` elements lie between lines, so that threads which read different lines use
+ * different banks. */
 template <int lines, int length, int gap, int threads, int unit>
 struct fw_slice_f16 {
     static const unsigned pitch = length + gap, size = lines * pitch, units_a_line = length / unit;
@@ -60,6 +96,27 @@ struct fw_slice_f16 {
         const unsigned thread = threadIdx.x;
         if (unit == 1 && m.stride != 1) return {thread % lines, thread / lines, 0, threads / lines};
         return {thread / units_a_line, thread % units_a_line * unit, threads / units_a_line, 0};
+    }
+
+    /* Begins to copy the first slice of a matrix to shared memory. Lines from `last_line` on, and places from
+     * `last_place` on, are `outside`. */
+    static FW_METHOD void copy(const fw_matrix_f16 &m, fw_walk walk, unsigned last_line, unsigned last_place, uint16_t outside,
+                               float *memory) {
+        const uint16_t *next = m.start + walk.line * m.line_stride + walk.place * m.stride;
+        memory += walk.line * pitch + walk.place;
+        int64_t step = walk.lines_apart * m.line_stride + walk.places_apart * m.stride;
+        unsigned kept_step = walk.lines_apart * pitch + walk.places_apart;
+        asm volatile("" : "+l"(step), "+r"(kept_step)); /* stops the compiler from keeping all multiples in registers */
+#pragma unroll
+        for (int n = 0; n < count; n++, memory += kept_step) {
+            if (walk.line < last_line && walk.place < last_place) {
+                fw_begin_copy<unit * sizeof(float)>(memory, next);
+            } else {
+#pragma unroll
+                for (int i = 0; i < unit; i++) memory[i] = (float)outside;
+            }
+            next += step, walk.line += walk.lines_apart, walk.place += walk.places_apart;
+        }
     }
 
     /* Begins to load the first slice of a matrix. Lines from `last_line` on, and places from `last_place` on, are
@@ -129,39 +186,71 @@ FW_FN void fw_read_across_f16(const float *memory, unsigned thread, unsigned k, 
         }
 }
 
-/* Computes the tile of `out` from (row, column) on. `a` starts at that row, `b` at that column. The lines of a lie along
- * k; those of b do if `b_is_along`. `memory` has room for two slices of each. */
-template <int side, int depth, int steps, bool b_is_along, int unit>
-FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64_t rows, int64_t columns, int64_t row,
-                         int64_t column, float *memory) {
+/* Reads a thread's elements of a slice for the steps of k from `k` on. */
+template <bool is_along, int threads, int pack, int pitch, int steps, int side>
+FW_FN void fw_read_f16(const float *memory, unsigned thread, unsigned k, float (&values)[steps][side]) {
+    if (is_along) fw_read_along_f16<threads, pitch>(memory, thread, k, values);
+    else fw_read_across_f16<threads, pack, pitch>(memory, thread, k, values);
+}
+
+/* The slice of an operand that has `count` rows or columns in the tile: lines along k, or lines across it. */
+template <bool is_along, int count, int depth, int threads, int unit>
+using fw_slice_of_f16 =
+    fw_slice_f16<is_along ? count : depth, is_along ? depth : count, is_along ? 4 : 0, threads, unit>;
+
+/* Computes the tile of the result from (row, column) on, and calls `finish(row, column, sum)` for each element. `a` starts
+ * at that row, `b` at that column. The lines of an operand lie along k or across it. `memory` has room for the ring of
+ * slices. If `is_staged`, the sums pass through it, so that the text of a long `finish` is not there for each element of
+ * a thread, and neighbouring threads finish neighbours. */
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, int unit, bool is_staged, typename Finish>
+FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                         int64_t column, float *memory, const Finish &finish) {
     const int down = 8, across = 16, threads = down * across, height = down * side, width = across * side;
-    const int batches = depth / steps, pack = b_is_along ? 1 : side < 4 ? side : 4;
+    const int batches = depth / steps, pack = side < 4 ? side : 4, is_copied = 0;
+    const int a_pack = a_is_along ? 1 : pack, b_pack = b_is_along ? 1 : pack;
     static_assert(batches % 2 == 0, "a slice ends with the second of two batches");
-    typedef fw_slice_f16<height, depth, 4, threads, unit> left_slice;
-    typedef fw_slice_f16<b_is_along ? width : depth, b_is_along ? depth : width, b_is_along ? 4 : 0, threads, unit>
-        right_slice;
+    typedef fw_slice_of_f16<a_is_along, height, depth, threads, unit> left_slice;
+    typedef fw_slice_of_f16<b_is_along, width, depth, threads, unit> right_slice;
+    const int ring = is_copied ? FW_RING : 2;
+    const unsigned size = left_slice::size + right_slice::size;
     left_slice left;
     right_slice right;
     float sums[side][side] = {}, lefts[2][steps][side], rights[2][steps][side];
 
-    /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: shared memory then serves wide reads of a whole warp at once. */
+    /* Lanes i and i ^ 1 share a column, i and i ^ 2 a row: so shared memory serves wide reads of a whole warp at once. */
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const unsigned x = warp % (across / 8) * 8 + lane / 2 % 8, y = warp / (across / 8) * 4 + lane % 2 + lane / 16 * 2;
 
-    const fw_walk a_walk = left.walk(a), b_walk = right.walk(b);
+    const fw_walk a_walk = left_slice::walk(a), b_walk = right_slice::walk(b);
     const unsigned last_row = fw_lesser(rows - row, height), last_column = fw_lesser(columns - column, width);
-    const int64_t inner = a.length;
     int64_t unfetched = inner;
-    auto fetch = [&]() {
+    auto bring = [&](unsigned place) {
         const unsigned last_k = unfetched < 0 ? 0 : fw_lesser(unfetched, depth);
-        left.fetch(a, a_walk, last_row, last_k, (uint16_t)0x8000);
-        right.fetch(b, b_walk, b_is_along ? last_column : last_k, b_is_along ? last_k : last_column, 0);
-        a.start += depth * a.stride, b.start += depth * (b_is_along ? b.stride : b.line_stride), unfetched -= depth;
+        const unsigned a_line = a_is_along ? last_row : last_k, a_place = a_is_along ? last_k : last_row;
+        const unsigned b_line = b_is_along ? last_column : last_k, b_place = b_is_along ? last_k : last_column;
+        if (is_copied) {
+            left.copy(a, a_walk, a_line, a_place, (uint16_t)0x8000, memory + place);
+            right.copy(b, b_walk, b_line, b_place, 0, memory + place + left_slice::size);
+            fw_end_copies();
+        } else {
+            left.fetch(a, a_walk, a_line, a_place, (uint16_t)0x8000);
+            right.fetch(b, b_walk, b_line, b_place, 0);
+        }
+        a.start += depth * (a_is_along ? a.stride : a.line_stride);
+        b.start += depth * (b_is_along ? b.stride : b.line_stride);
+        unfetched -= depth;
+    };
+    auto arrive = [&](unsigned place) {
+        if (is_copied) {
+            fw_wait_for_copies<ring - 2>();
+        } else {
+            left.keep(a_walk, memory + place);
+            right.keep(b_walk, memory + place + left_slice::size);
+        }
     };
     auto read = [&](int batch, const float *slices, int k) {
-        fw_read_along_f16<down, left_slice::pitch>(slices, y, k, lefts[batch]);
-        if (b_is_along) fw_read_along_f16<across, right_slice::pitch>(slices + left_slice::size, x, k, rights[batch]);
-        else fw_read_across_f16<across, pack, right_slice::pitch>(slices + left_slice::size, x, k, rights[batch]);
+        fw_read_f16<a_is_along, down, a_pack, left_slice::pitch>(slices, y, k, lefts[batch]);
+        fw_read_f16<b_is_along, across, b_pack, right_slice::pitch>(slices + left_slice::size, x, k, rights[batch]);
     };
     auto compute = [&](int batch) {
 #pragma unroll
@@ -179,52 +268,68 @@ FW_FN void fw_tile_by_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64
     for (int step = 0; step < steps; step++)
 #pragma unroll
         for (int e = 0; e < side; e++) lefts[1][step][e] = -(float)0, rights[1][step][e] = 0;
-    fetch();
+#pragma unroll
+    for (int n = 0; n < ring - 1; n++) bring(n * size);
     int64_t k = 0;
-    unsigned offset = 0;
+    unsigned place = 0, free = (ring - 1) * size;
     do {
-        float *slices = memory + offset;
-        left.keep(a_walk, slices);
-        right.keep(b_walk, slices + left_slice::size);
+        arrive(place);
         __syncthreads(); /* by now every thread has read the slices before, so the next ones may take their place */
-        read(0, slices, 0);
-        fetch();
+        read(0, memory + place, 0);
+        bring(free);
         compute(1); /* the last steps of the slice before; the first time, -0 times 0 */
 #pragma unroll
         for (int batch = 1; batch < batches; batch++) {
-            read(batch % 2, slices, batch * steps);
+            read(batch % 2, memory + place, batch * steps);
             compute((batch - 1) % 2);
         }
-        offset = left_slice::size + right_slice::size - offset;
+        free = place;
+        place = place == (ring - 1) * size ? 0 : place + size;
         k += depth;
     } while (k < inner);
     compute(1);
+    if (is_staged) __syncthreads(); /* every thread has read the last slices */
 #pragma unroll
     for (int r = 0; r < side; r++)
 #pragma unroll
         for (int c = 0; c < side; c++) {
-            const int64_t i = row + fw_place_f16<down, 1>(y, r), j = column + fw_place_f16<across, pack>(x, c);
-            const float value = sums[r][c];
-            if (i < rows && j < columns) out[i * columns + j] = fw_store_f16(fw_canonical_f32(value));
+            const int64_t i = fw_place_f16<down, a_pack>(y, r), j = fw_place_f16<across, b_pack>(x, c);
+            if (is_staged) memory[i * width + j] = sums[r][c];
+            else if (row + i < rows && column + j < columns) finish(row + i, column + j, sums[r][c]);
         }
     __syncthreads(); /* the block's next tile uses the same memory */
+    if (is_staged) {
+#pragma unroll 4
+        for (int n = 0; n < height * width / threads; n++) {
+            const int element = n * threads + threadIdx.x;
+            const int64_t i = row + element / width, j = column + element % width;
+            if (i < rows && j < columns) finish(i, j, memory[element]);
+        }
+        __syncthreads();
+    }
 }
 
 /* Chooses how to load once a tile. A choice at every slice costs up to a fifth of the time. */
-template <int side, int depth, int steps, bool b_is_along>
-FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, uint16_t *out, int64_t rows, int64_t columns, int64_t row,
-                      int64_t column) {
-    const int height = 8 * side, width = 16 * side, b_size = width * depth + (b_is_along ? 4 * width : 0);
-    __shared__ __align__(16) float memory[2 * (height * (depth + 4) + b_size)];
+template <int side, int depth, int steps, bool a_is_along, bool b_is_along, bool is_staged, typename Finish>
+FW_FN void fw_tile_f16(fw_matrix_f16 a, fw_matrix_f16 b, int64_t rows, int64_t columns, int64_t inner, int64_t row,
+                      int64_t column, const Finish &finish) {
+    const int threads = 8 * 16, results = is_staged ? threads * side * side : 0;
+    typedef fw_slice_of_f16<a_is_along, 8 * side, depth, threads, 1> left_slice;
+    typedef fw_slice_of_f16<b_is_along, 16 * side, depth, threads, 1> right_slice;
+    const int slices = (0 ? FW_RING : 2) * (left_slice::size + right_slice::size);
+    __shared__ __align__(16) float memory[slices > results ? slices : results];
     if (a.is_in_fours() && b.is_in_fours())
-        fw_tile_by_f16<side, depth, steps, b_is_along, 4>(a, b, out, rows, columns, row, column, memory);
+        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 4, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
     else
-        fw_tile_by_f16<side, depth, steps, b_is_along, 1>(a, b, out, rows, columns, row, column, memory);
+        fw_tile_by_f16<side, depth, steps, a_is_along, b_is_along, 1, is_staged>(a, b, rows, columns, inner, row, column,
+                                                                                memory, finish);
 }
 #endif
-
+#ifndef fw_05c35bda5b4dad40fc97_defined
+#define fw_05c35bda5b4dad40fc97_defined
 template <int side, int depth, int steps>
-FW_FN void fw_1ecc4b5b7e2584b36f0e_any(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+FW_FN void fw_05c35bda5b4dad40fc97_any(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t rows = fw_read_now(sizes + 0);
@@ -249,20 +354,15 @@ FW_FN void fw_1ecc4b5b7e2584b36f0e_any(const int64_t *sizes, const fw_operand *o
         const int64_t column = fw_split_index(&batch, tiles_across) * width;
         const int64_t row = fw_split_index(&batch, tiles_down) * height;
         uint16_t *result = out + batch * rows * result_columns;
-        fw_matrix_f16 left = {a + row * a_row, a_row, a_inner, inner};
+        fw_matrix_f16 left = {a + row, a_inner, 1, rows};
         fw_matrix_f16 right = {b + column * b_column, b_column, b_inner, inner};
-        fw_tile_f16<side, depth, steps, true>(left, right, result, rows, result_columns, row, column);
+        const auto finish = [&](int64_t i0, int64_t i1, float sum) {
+        result[i0 * result_columns + i1] = fw_store_f16(fw_canonical_f32(sum));
+        };
+        fw_tile_f16<side, depth, steps, false, true, false>(left, right, rows, result_columns, inner, row, column, finish);
     }
 }
-extern "C" __global__ void __launch_bounds__(128, 2) fw_1ecc4b5b7e2584b36f0e_8x16(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_1ecc4b5b7e2584b36f0e_any<1, 128, 16>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_1ecc4b5b7e2584b36f0e_16x32(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_1ecc4b5b7e2584b36f0e_any<2, 64, 8>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_1ecc4b5b7e2584b36f0e_32x64(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_1ecc4b5b7e2584b36f0e_any<4, 32, 4>(sizes, operands, slots, columns);
-}
-extern "C" __global__ void __launch_bounds__(128, 2) fw_1ecc4b5b7e2584b36f0e_64x128(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_1ecc4b5b7e2584b36f0e_any<8, 16, 4>(sizes, operands, slots, columns);
+#endif
+extern "C" __global__ void __launch_bounds__(128, 2) fw_05c35bda5b4dad40fc97_8x16(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+    fw_05c35bda5b4dad40fc97_any<1, 128, 16>(sizes, operands, slots, columns);
 }

@@ -95,5 +95,5 @@ NOTED: dict[str, Kernel] = {
     "gather": _gather(),
     "total": _total(),
     "product": ProductKernel(f32, 1, True),
-    "product_half": ProductKernel(f16, 0, False),
+    "product_half": ProductKernel(f16, 0, False, True),
 }

@@ -16,12 +16,12 @@ MOST_THREADS = 1024
 
 @pytest.mark.parametrize("name", NOTED)
 def test_the_first_line_of_a_text_names_its_layout(name: str) -> None:
-    assert layout_of(generate(NOTED[name], "cuda").text) == layout(NOTED[name])
+    assert layout_of(generate(NOTED[name], "cuda")[0].text) == layout(NOTED[name])
 
 
 def test_a_text_without_a_layout_is_refused() -> None:
     with pytest.raises(ValueError, match="schedule"):
-        layout_of(generate(NOTED["pointwise"], "c").text)
+        layout_of(generate(NOTED["pointwise"], "c")[0].text)
 
 
 def test_chunk_and_lanes_are_those_of_the_prelude() -> None:

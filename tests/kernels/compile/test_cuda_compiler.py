@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.geometry import TILES
 from fusewire_kernels.codegen.kernel import ProductKernel
 from fusewire_kernels.compile import cuda_compiler as compile_cuda
 from fusewire_kernels.compile.cuda_compiler import CudaCompiler
@@ -33,7 +34,7 @@ def _compiler(architecture: str, cache_folder: Path) -> CudaCompiler:
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: str, tmp_path: Path) -> None:
-    sources = [generate(kernel, "cuda") for kernel in NOTED.values()]
+    sources = [source for kernel in NOTED.values() for source in generate(kernel, "cuda")]
     compiled = _compiler(architecture, tmp_path).compile(sources)
     assert compiled.fresh == len(sources)
     for source, path in zip(sources, compiled.paths, strict=True):
@@ -42,7 +43,7 @@ def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: 
 
 def test_many_kernels_are_compiled_side_by_side(compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    compiled = compiler.compile([generate(kernel, "cuda") for kernel in NOTED.values()])
+    compiled = compiler.compile([source for kernel in NOTED.values() for source in generate(kernel, "cuda")])
     assert len(set(compiled.paths)) == 2
 
 
@@ -50,14 +51,14 @@ def test_a_kernel_that_does_not_compile_spares_those_of_other_units(
     compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    sources = [generate(kernel, "cuda") for kernel in NOTED.values()][:3]
+    sources = [source for kernel in NOTED.values() for source in generate(kernel, "cuda")][:3]
     with pytest.raises(ServerFault, match="no_such_type"):
         compiler.compile([*sources, KernelSource("fw_bad", "no_such_type fw_bad;")])
     assert compiler.compile(sources).fresh == 1
 
 
 def test_a_compiled_kernel_is_found_again(compiler: CudaCompiler) -> None:
-    source = generate(NOTED["pointwise"], "cuda")
+    (source,) = generate(NOTED["pointwise"], "cuda")
     first = compiler.compile([source])
     again = compiler.compile([source])
     assert (first.fresh, again.fresh) == (1, 0)
@@ -74,9 +75,10 @@ def test_the_newest_wheel_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("a_is_transposed", [False, True])
 @pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if not dtype.is_boolean], ids=lambda dtype: dtype.name)
-def test_products_of_every_dtype_compile(dtype: dtypes.DType, compiler: CudaCompiler) -> None:
-    assert compiler.compile([generate(ProductKernel(dtype, 2, False), "cuda")]).fresh == 1
+def test_products_of_every_dtype_compile(dtype: dtypes.DType, a_is_transposed: bool, compiler: CudaCompiler) -> None:
+    assert compiler.compile(generate(ProductKernel(dtype, 2, False, a_is_transposed), "cuda")).fresh == len(TILES)
 
 
 def test_a_kernel_that_does_not_compile_is_a_fault(compiler: CudaCompiler) -> None:

@@ -10,6 +10,7 @@ import gc
 import math
 import weakref
 from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -432,9 +433,12 @@ def _load(
 ) -> Any:
     dialect = machine.device.info.dialect
     assert dialect is not None
-    sources = tuple(generate(kernel, dialect) for kernel in kernels)
-    plan = Plan(sources, tuple(launches), tuple(columns), arena_bytes, (), Cost(0, 0), ())
-    return machine.device.load(plan, machine.compile(sources))
+    sources = [generate(kernel, dialect) for kernel in kernels]
+    first = list(accumulate(map(len, sources), initial=0))
+    placed = tuple(launch._replace(kernel=first[launch.kernel]) for launch in launches)
+    flat = tuple(chain.from_iterable(sources))
+    plan = Plan(flat, placed, tuple(columns), arena_bytes, (), Cost(0, 0), ())
+    return machine.device.load(plan, machine.compile(flat))
 
 
 def _inputs(count: int) -> tuple[Column, ...]:

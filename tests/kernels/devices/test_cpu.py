@@ -77,6 +77,14 @@ def test_the_pool_keeps_no_more_than_its_bound(device: CpuDevice) -> None:
     assert device.pool_bytes() == 1 << 18
 
 
+def test_blocks_are_counted_by_size(device: CpuDevice) -> None:
+    small, _, large = [device.allocate(size_bytes) for size_bytes in (64, 64, 1 << 10)]
+    device.release(small)
+    assert device.block_counts() == [(64, 1, 1), (1 << 10, 0, 1)]
+    device.release(large)
+    assert device.block_counts() == [(64, 1, 1), (1 << 10, 1, 0)]
+
+
 def test_a_released_block_is_staged_again(device: CpuDevice) -> None:
     block = device.allocate(1000)
     device.release(block)
@@ -136,7 +144,7 @@ def _increment() -> KernelSource:
     array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
     one = Argument(ArgumentKind.SCALAR, dtypes.float32, ())
     nodes = (node("add", (0, 1), dtypes.float32),)
-    return generate(LoopKernel(1, False, (array, one), nodes, (Store(2, array),)), "c")
+    return generate(LoopKernel(1, False, (array, one), nodes, (Store(2, array),)), "c")[0]
 
 
 def test_a_plan_without_launches_does_nothing(toolchain: Toolchain) -> None:

@@ -228,7 +228,7 @@ def test_a_module_is_unloaded_once_the_device_is_past_the_last_plan_that_holds_i
     device: Any = machine.device
     array = Argument(ArgumentKind.ARRAY, dtypes.float32, (Stride.UNIT,))
     nodes = (node("negative", (0,), dtypes.float32),)
-    source = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
+    (source,) = generate(LoopKernel(1, False, (array,), nodes, (Store(1, array),)), "cuda")
     x, y = device.allocate(4000), device.allocate(4000)
     device.write(x, np.ones(1000, np.float32).data)
     instance = (OperandRef(1, 0), OperandRef(2, 0))

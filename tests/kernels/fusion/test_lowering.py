@@ -139,9 +139,17 @@ def test_equal_groups_over_other_buffers_are_lowered_to_the_same_kernel() -> Non
     x, y, w = writer.input(4, 4), writer.input(4, 4), writer.input(4, 4)
     a = writer.tanh(writer.matmul(x, w))
     b = writer.tanh(writer.matmul(y, w))
-    instances = _instances(writer.program(a, b))
-    loops = [instance.lowered for instance in instances if isinstance(instance.lowered.kernel, LoopKernel)]
-    assert loops[0] is loops[1]
+    one, other = _instances(writer.program(a, b))
+    assert one.lowered is other.lowered
+
+
+def test_an_epilogue_has_the_strides_of_its_arrays_and_the_classes_of_their_columns() -> None:
+    writer = Writer()
+    x, w, bias = writer.input(2, 3, 4), writer.input(4, 5), writer.input(5)
+    kernel, sizes = _product(writer.program(writer.add(writer.matmul(x, w), bias)))
+    assert kernel.epilogue is not None
+    assert [argument.strides for argument in kernel.epilogue.inputs] == [(Stride.ANY, Stride.UNIT)] * 2
+    assert sizes == (6, 5, 4, 4, 1, 5, 1, *(0, 1), *(5, 1), 0, 5)
 
 
 def test_a_product_takes_strides_of_its_operands() -> None:
@@ -150,6 +158,14 @@ def test_a_product_takes_strides_of_its_operands() -> None:
     kernel, sizes = _product(writer.program(writer.matmul(x, writer.transpose(w, permutation=(1, 0)))))
     assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=False)
     assert sizes == (5, 6, 8, 8, 1, 1, 8)
+
+
+def test_a_product_knows_a_transposed_left_operand() -> None:
+    writer = Writer()
+    x, w = writer.input(8, 5), writer.input(8, 6)
+    kernel, sizes = _product(writer.program(writer.matmul(writer.transpose(x, permutation=(1, 0)), w)))
+    assert kernel == ProductKernel(dtypes.float32, 0, b_is_unit=True, a_is_transposed=True)
+    assert sizes == (5, 6, 8, 1, 5, 6, 1)
 
 
 def test_a_batch_with_one_matrix_is_more_rows() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from fusewire_kernels.build import design
 from fusewire_kernels.fusion.fusion import Fusion
+from fusewire_kernels.fusion.needs import MOST_BESIDE_PRODUCT
 from fusewire_kernels.fusion.placement import Walk
 from fusewire_kernels.graph.graph import Form
 from fusewire_protos import dtypes
@@ -148,7 +149,7 @@ def test_groups_never_wait_for_one_another_in_a_circle() -> None:
     x, w = writer.input(3, 3), writer.input(3, 3)
     y = writer.tanh(x)
     program = writer.program(writer.add(writer.exp(y), writer.matmul(y, w)))
-    assert _groups(program) == [["tanh", "exp"], ["matmul"], ["add"]]
+    assert _groups(program) == [["tanh", "exp"], ["matmul", "add"]]
     assert "the consumer needs a third kernel, which waits for the producer" in _reasons(program)
 
 
@@ -158,7 +159,48 @@ def test_two_groups_with_a_third_between_them_are_not_merged() -> None:
     a = writer.tanh(x)
     b = writer.exp(writer.matmul(a, w))
     program = writer.program(writer.add(writer.negative(a), b))
-    assert _groups(program) == [["tanh", "negative"], ["matmul"], ["exp", "add"]]
+    assert _groups(program) == [["tanh", "negative"], ["matmul", "exp", "add"]]
+
+
+def test_pointwise_values_at_the_points_of_a_product_are_its_epilogue() -> None:
+    writer = Writer()
+    x, w, bias, other = writer.input(3, 4), writer.input(4, 5), writer.input(5), writer.input(3, 5)
+    y = writer.relu(writer.add(writer.matmul(x, w), bias))
+    program = writer.program(writer.add(writer.tanh(other), y))
+    assert _groups(program) == [["matmul", "add", "relu", "tanh", "add"]]
+
+
+def test_a_kernel_computes_one_product() -> None:
+    writer = Writer()
+    x, w, u = writer.input(3, 4), writer.input(4, 5), writer.input(4, 5)
+    program = writer.program(writer.add(writer.matmul(x, w), writer.matmul(x, u)))
+    assert _groups(program) == [["matmul"], ["matmul", "add"]]
+    assert _reasons(program) == {"a kernel computes at most one product"}
+
+
+def test_a_product_is_not_reduced_in_its_kernel() -> None:
+    writer = Writer()
+    product = writer.matmul(writer.input(3, 4), writer.input(4, 5))
+    program = writer.program(writer.sum(product, axes=(1,), keepdims=False))
+    assert _groups(program) == [["matmul"], ["sum"]]
+    assert _reasons(program) == {"the kernel of a product computes only pointwise values beside it"}
+
+
+def test_an_epilogue_has_the_loops_of_its_product() -> None:
+    writer = Writer()
+    x, w, shift = writer.input(3, 4), writer.input(4, 6), writer.input(2, 1)
+    heads = writer.add(writer.reshape(writer.matmul(x, w), shape=(3, 2, 3)), shift)
+    assert _groups(writer.program(heads)) == [["matmul"], ["add"]]
+
+
+def test_an_epilogue_is_bounded() -> None:
+    writer = Writer()
+    y = writer.matmul(writer.input(3, 4), writer.input(4, 5))
+    for _ in range(MOST_BESIDE_PRODUCT + 1):
+        y = writer.tanh(y)
+    first, rest = _groups(writer.program(y))
+    assert len(first) == MOST_BESIDE_PRODUCT + 1
+    assert rest == ["tanh"]
 
 
 def test_what_is_made_of_scalars_and_positions_is_inlined() -> None:

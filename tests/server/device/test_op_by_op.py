@@ -16,7 +16,8 @@ from fusewire_kernels.plan.plan import Donation
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import catalogue, dtypes
 from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode
+from fusewire_protos.program_codec import decode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_server.device.op_by_op import donations, op_cache_of, prepare, run_op_by_op
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of

@@ -9,10 +9,11 @@ import pytest
 
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import Fetch
+from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
 from fusewire_server.access.interceptor import OPEN_TENANT, Access
 from fusewire_server.engine import uploads
 from fusewire_server.sessions.session import Session
-from fusewire_server.transport.bulk_transfer import HANDLE_HEADER, SESSION_HEADER, Bulk
+from fusewire_server.transport.bulk_transfer import Bulk
 from tests.server.parts import segment, upload_beside
 from tests.server.wire import stream
 from tests.server.world import DATA, NEGATE, run, staged, until, world
@@ -109,6 +110,9 @@ class Context:
 
     def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
         return self.metadata
+
+    async def send_initial_metadata(self, _: tuple[tuple[str, str], ...]) -> None:
+        pass
 
 
 def test_an_upload_whose_call_breaks_off_in_the_turn_of_its_declaration_fails() -> None:

@@ -8,6 +8,8 @@ from dataclasses import replace
 import httpx
 from fastapi import FastAPI
 
+from fusewire_server.inspect.control import Arrays
+from fusewire_server.inspect.loop_thread import LoopBusy
 from fusewire_server.inspect.snapshot import (
     BackendView,
     Bucket,
@@ -24,7 +26,15 @@ from fusewire_server.inspect.snapshot import (
     Stats,
     Totals,
 )
-from fusewire_server.inspect.snapshot_reader import StaleSnapshot
+from fusewire_server.inspect.views import (
+    ArrayView,
+    BlockView,
+    PoolView,
+    QueuedProgram,
+    QueuedTenant,
+    QueueView,
+    SlowSegmentView,
+)
 
 STATS = Stats(
     instance="00ff",
@@ -103,15 +113,81 @@ class FixedSnapshots:
 
     async def fresh(self) -> Snapshot:
         if self._is_busy:
-            raise StaleSnapshot("busy")
+            raise LoopBusy("busy")
         return replace(self.snapshot, taken_at_ns=time.monotonic_ns())
 
 
-class RememberingControl:
-    """Notes what it was told."""
+ARRAY = ArrayView(handle=7, dtype="float32", shape=(2, 3), bytes=24, state="ready", age_s=0.5, base=4, op=3)
+POOL = PoolView(
+    device_memory_bytes=1 << 30,
+    live_bytes=4096,
+    peak_bytes=8192,
+    pool_bytes=4096,
+    free_bytes=(1 << 30) - 4096,
+    donations=1,
+    donated_bytes=64,
+    blocks=(BlockView(size_bytes=4096, free=1, live=1),),
+)
+QUEUE = QueueView(
+    rows=2,
+    held_back_rows=0,
+    oldest_row_s=0.01,
+    submissions=1,
+    is_held=False,
+    tenants=(QueuedTenant(tenant="lab", rows=2),),
+    programs=(QueuedProgram(digest="aa", sessions=1),),
+)
+SLOW_SEGMENT = SlowSegmentView(
+    at="2030-01-01T00:00:00.000+00:00",
+    session="0123456789ab",
+    program="aa",
+    base=100,
+    ops=200,
+    rows=1,
+    total_s=0.02,
+    queue_s=0.01,
+    device_s=0.005,
+)
 
-    def __init__(self) -> None:
+
+class RememberingControl:
+    """Notes what it was told, and knows the session of the snapshot. If it is busy, it answers no question."""
+
+    def __init__(self, *, is_busy: bool = False) -> None:
         self.told: list[str] = []
+        self._is_busy = is_busy
+
+    async def end_session(self, session: str) -> bool:
+        self._answer()
+        self.told.append(f"end {session}")
+        return session == SESSION.session
+
+    def log_level(self) -> str:
+        return "info"
+
+    def set_log_level(self, level: str) -> None:
+        self.told.append(f"log {level}")
+
+    async def arrays(self, session: str, *, after: int, limit: int) -> Arrays | None:
+        self._answer()
+        if session != SESSION.session:
+            return None
+        return Arrays((ARRAY,), None) if after < ARRAY.handle else Arrays((), None)
+
+    def pool(self) -> PoolView:
+        return POOL
+
+    async def queue(self) -> QueueView:
+        self._answer()
+        return QUEUE
+
+    async def slow_segments(self, limit: int) -> tuple[SlowSegmentView, ...]:
+        self._answer()
+        return (SLOW_SEGMENT,)[:limit]
+
+    def _answer(self) -> None:
+        if self._is_busy:
+            raise LoopBusy("busy")
 
     def hold(self) -> None:
         self.told.append("hold")
@@ -135,10 +211,15 @@ class Client:
     def post(self, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
         return self.request("POST", path, headers)
 
-    def request(self, method: str, path: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
-        return asyncio.run(self._request(method, path, headers))
+    def request(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, content: bytes | None = None
+    ) -> httpx.Response:
+        return asyncio.run(self._request(method, path, headers, content))
 
-    async def _request(self, method: str, path: str, headers: Mapping[str, str] | None) -> httpx.Response:
+    async def _request(
+        self, method: str, path: str, headers: Mapping[str, str] | None, content: bytes | None
+    ) -> httpx.Response:
         transport = httpx.ASGITransport(self.app)
         async with httpx.AsyncClient(transport=transport, base_url="http://fusewire") as client:
-            return await client.request(method, path, headers=headers)
+            sent = {"content-type": "application/json"} if content is not None else {}
+            return await client.request(method, path, headers={**sent, **(headers or {})}, content=content)

@@ -8,8 +8,8 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.refusals import CASES, CountedRefusals, RefusalCounts
-from fusewire_server.inspect.routes import create_app
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
 

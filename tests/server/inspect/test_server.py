@@ -1,11 +1,13 @@
 """The inspection server: a thread of its own that starts, answers and stops in bounded time, with and without TLS."""
 
 import asyncio
+import json
 import socket
 import ssl
 import threading
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
+from http.client import HTTPResponse
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from fusewire_protos.address import Address
 from fusewire_protos.errors import ConfigurationError
 from fusewire_server.access.certificates import CertificateFiles
 from fusewire_server.inspect import server as http_server
-from fusewire_server.inspect.routes import create_app
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.server import InspectionServer, bind
 from tests.server.inspect.examples import FixedSnapshots, RememberingControl
 
@@ -276,3 +278,24 @@ def _answer_to_early_request(port: int, context: ssl.SSLContext) -> bytes:
         connection.sendall(outgoing.read())
         answer: bytes = until_done(lambda: tls.read(1 << 16))
         return answer
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "title"),
+    [
+        (b"\x00 no request\r\n\r\n", 400, "bad request"),
+        (b"GET / HTTP/1.1\r\nno header\r\n\r\n", 400, "bad request"),
+        (b"GET /" + b"x" * (40 << 10), 414, "uri too long"),
+        (b"GET / HTTP/1.1\r\nx: " + b"x" * (40 << 10), 431, "headers too large"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_a_problem(
+    server: InspectionServer, sent: bytes, status: int, title: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), DEADLINE_S) as connection:
+        connection.sendall(sent)
+        answer = HTTPResponse(connection)
+        answer.begin()
+        told = json.loads(answer.read())
+        assert (answer.status, answer.getheader("content-type")) == (status, "application/problem+json")
+        assert (told["status"], told["title"]) == (status, title)

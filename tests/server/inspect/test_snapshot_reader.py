@@ -9,9 +9,14 @@ from dataclasses import replace
 
 import pytest
 
+from fusewire_server.inspect.loop_thread import LoopBusy, LoopThread
 from fusewire_server.inspect.snapshot import Snapshot
-from fusewire_server.inspect.snapshot_reader import SnapshotReader, StaleSnapshot
+from fusewire_server.inspect.snapshot_reader import SnapshotReader
 from tests.server.inspect.examples import SNAPSHOT
+
+
+def _on_a_thread(function: Callable[[], None]) -> None:
+    threading.Thread(target=function).start()
 
 
 class _Publisher:
@@ -28,10 +33,7 @@ class _Publisher:
         return replace(SNAPSHOT, taken_at_ns=self.published)
 
     def reader(self, deadline_s: float = 10.0) -> SnapshotReader:
-        def call(function: Callable[[], None]) -> None:
-            threading.Thread(target=function).start()
-
-        return SnapshotReader(self.publish, lambda: SNAPSHOT, call, deadline_s)
+        return SnapshotReader(self.publish, lambda: SNAPSHOT, _on_a_thread, deadline_s)
 
 
 def test_every_request_gets_a_snapshot_that_is_taken_for_it() -> None:
@@ -59,12 +61,29 @@ def test_requests_at_the_same_time_share_a_snapshot() -> None:
 def test_a_busy_loop_thread_is_not_waited_for_and_answers_the_next_request() -> None:
     async def test() -> int:
         publisher.may_publish.clear()
-        with pytest.raises(StaleSnapshot, match="busy"):
+        with pytest.raises(LoopBusy, match="busy"):
             await reader.fresh()
         publisher.may_publish.set()
-        reader._deadline_s = 10.0
+        reader._loop_thread = LoopThread(_on_a_thread, 10.0)
         return (await reader.fresh()).taken_at_ns
 
     publisher = _Publisher()
     reader = publisher.reader(deadline_s=0.01)
+    assert asyncio.run(test()) == 1
+
+
+def test_after_a_snapshot_that_fails_the_next_request_is_answered() -> None:
+    async def test() -> int:
+        with pytest.raises(ZeroDivisionError):
+            await reader.fresh()
+        return (await reader.fresh()).taken_at_ns
+
+    failures = [ZeroDivisionError()]
+
+    def publish() -> Snapshot:
+        if failures:
+            raise failures.pop()
+        return replace(SNAPSHOT, taken_at_ns=1)
+
+    reader = SnapshotReader(publish, lambda: SNAPSHOT, _on_a_thread, 10.0)
     assert asyncio.run(test()) == 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fusewire_protos import catalogue, dtypes
-from fusewire_protos.program_codec import ProgramLimits, decode
+from fusewire_protos.program_codec import decode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs.one_op_calls import OneOpCall, calls_of
 from tests.kernels.programs import Writer

@@ -11,7 +11,8 @@ from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME as CASES
 from fusewire_protos.errors import CaseError
 from fusewire_protos.program import ProgramOp, build
-from fusewire_protos.program_codec import ProgramLimits, decode, encode
+from fusewire_protos.program_codec import decode, encode
+from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs import program_table as programs
 from fusewire_server.programs.program_table import (

@@ -22,7 +22,7 @@ import fusewire_protos
 import fusewire_server
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_protos import catalogue, dtypes, frames
-from fusewire_protos.errors import BY_NAME, CASES, Consequence
+from fusewire_protos.errors import BY_NAME, CASES, CaseError, Consequence
 from fusewire_protos.frames import Cancel, Entry, Fetch, Free, NewProgram, Segment
 from fusewire_protos.shapes import MAX_DIM, Spec
 from fusewire_protos.v1 import fusewire_pb2 as pb
@@ -63,6 +63,11 @@ async def drained(peer: Peer, here: Server) -> None:
     await first_frame(peer, hello())
 
 
+async def ended_by_operator(peer: Peer, here: Server) -> None:
+    reason = CaseError("ended_by_operator", "an operator ended this session")
+    here.engine.dismiss([here.engine.sessions[peer.session_id]], reason)
+
+
 ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
     "undecodable_frame": garbage,
     "oversized_frame": lambda peer, here: peer.send(tensors=[bytes(2 * KIB + 64 * KIB)]),
@@ -75,6 +80,7 @@ ENDINGS: dict[str, Callable[[Peer, Server], Awaitable[None]]] = {
     "session_lost": lambda peer, here: first_frame(peer, hello(session_id=bytes(16), server_instance=bytes(16))),
     "slow_reader": lambda peer, here: peer.send(*[Fetch(fetch, 999) for fetch in range(9)]),
     "draining": drained,
+    "ended_by_operator": ended_by_operator,
     "too_many_sessions": lambda peer, here: first_frame(peer, hello()),
 }
 SMALL: dict[str, Any] = {

@@ -15,6 +15,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.errors import OutOfMemory
 from fusewire_protos.frames import Fetch
 from fusewire_protos.shapes import Spec
+from fusewire_protos.upload_call import SESSION_HEADER
 from fusewire_protos.v1 import fusewire_pb2 as pb
 from fusewire_server.config.settings import KIB, MIB
 from fusewire_server.sessions.session import SessionState
@@ -42,6 +43,31 @@ def test_a_large_array_goes_up_and_comes_down_in_chunks() -> None:
 async def never() -> AsyncIterator[bytes]:
     yield LARGE_BYTES[:100]
     await asyncio.Event().wait()
+
+
+def test_an_upload_is_accepted_before_its_bytes_come() -> None:
+    async def test() -> None:
+        async with server() as here:
+            peer = await here.peer()
+            call = peer.upload(20, never())
+            told = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
+            assert told[SESSION_HEADER] == peer.session_id.hex()
+            call.cancel()
+
+    run(test())
+
+
+def test_a_session_of_another_server_is_refused_as_lost_both_ways() -> None:
+    async def test() -> None:
+        async with server() as here:
+            stranger = Peer(here.channel, session_id=bytes(16))
+            call = stranger.upload(20, [])
+            told = await asyncio.wait_for(call.initial_metadata(), DEADLINE_S)
+            assert SESSION_HEADER not in told
+            lost = (grpc.StatusCode.NOT_FOUND, "session_lost: this server holds no such session")
+            assert [await status_of(call), await status_of(stranger.download(1))] == [lost, lost]
+
+    run(test())
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@
 FW_THREAD_SCRATCH fw_product_b[FW_PRODUCT_B_BYTES];
 FW_THREAD_SCRATCH fw_product_a[FW_PRODUCT_INNER * FW_PRODUCT_HEIGHT * 8];
 FW_THREAD_SCRATCH fw_product_out[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
+FW_THREAD_SCRATCH fw_product_values[FW_PRODUCT_COLUMN_BYTES * FW_PRODUCT_SCRATCH_ROWS];
 #endif
 
 #define FW_LANES_$t ((int)(FW_PRODUCT_VECTOR_BYTES / sizeof($A)))
@@ -172,6 +173,37 @@ static void fw_finish_$t(int64_t rows, int64_t columns, const $A *from, $S *out,
         }
 }
 
+/* Computes the sums of a block of the result; at most FW_BLOCK_COLUMNS columns. */
+static void fw_sums_$t(int64_t rows, int64_t columns, int64_t inner, fw_matrix_$t a, fw_matrix_$t b, $A *out,
+                       int64_t out_row, int is_few_rows) {
+    fw_tile_$t tile = {.is_first = 1};
+    tile.out = out, tile.out_row = out_row;
+    for (int64_t k = 0; k < inner || tile.is_first; k += FW_PRODUCT_INNER) {
+        const int64_t deep = inner - k > FW_PRODUCT_INNER ? FW_PRODUCT_INNER : inner - k;
+        const fw_matrix_$t block_a = {a.start + k * a.column, a.row, a.column};
+        const fw_matrix_$t block_b = {b.start + k * b.row, b.row, b.column};
+        fw_block_$t(rows, columns, deep, block_a, block_b, tile, is_few_rows);
+        tile.is_first = 0;
+    }
+}
+
+/* Computes a block of the product beside the result, for an epilogue. The block has at most FW_PRODUCT_SCRATCH_ROWS rows
+ * and FW_BLOCK_COLUMNS columns. */
+static __attribute__((noinline, unused)) const $S *fw_product_beside_$t(int64_t rows, int64_t columns, int64_t inner,
+                                                                        fw_matrix_$t a, fw_matrix_$t b,
+                                                                        int is_few_rows) {
+    $A *sums = ($A *)fw_product_out;
+    $S *values = ($S *)($is_stored ? fw_product_out : fw_product_values);
+    int64_t done = 0;
+    if ($is_stored && rows == 1 && b.column == 1) {
+        done = fw_one_row_$t(columns, inner, a, b, sums);
+        b.start += done;
+    }
+    if (done < columns) fw_sums_$t(rows, columns - done, inner, a, b, sums + done, columns, is_few_rows);
+    fw_finish_$t(rows, columns, sums, values, columns);
+    return values;
+}
+
 static __attribute__((noinline, unused)) void fw_product_$t(int64_t rows, int64_t columns, int64_t inner,
                                                             fw_matrix_$t a, fw_matrix_$t b, $S *out) {
     const int is_stored = $is_stored, is_few_rows = is_stored && rows <= FW_PRODUCT_FEW_ROWS;
@@ -187,20 +219,13 @@ static __attribute__((noinline, unused)) void fw_product_$t(int64_t rows, int64_
         for (int64_t i = 0; i < rows; i += row_block) {
             const int64_t high = rows - i > row_block ? row_block : rows - i;
             $S *result = out + i * out_row + j;
-            fw_tile_$t tile = {.is_first = 1};
-            tile.out = is_stored ? ($A *)result : ($A *)fw_product_out;
-            tile.out_row = is_stored ? out_row : width;
-            for (int64_t k = 0; k < inner || tile.is_first; k += FW_PRODUCT_INNER) {
-                const int64_t deep = inner - k > FW_PRODUCT_INNER ? FW_PRODUCT_INNER : inner - k;
-                const fw_matrix_$t block_a = {a.start + i * a.row + k * a.column, a.row, a.column};
-                const fw_matrix_$t block_b = {b.start + k * b.row + j * b.column, b.row, b.column};
-                fw_block_$t(high, width, deep, block_a, block_b, tile, is_few_rows);
-                tile.is_first = 0;
-            }
-            if (!is_stored) fw_finish_$t(high, width, tile.out, result, out_row);
+            $A *sums = is_stored ? ($A *)result : ($A *)fw_product_out;
+            const fw_matrix_$t left = {a.start + i * a.row, a.row, a.column};
+            const fw_matrix_$t right = {b.start + j * b.column, b.row, b.column};
+            fw_sums_$t(high, width, inner, left, right, sums, is_stored ? out_row : width, is_few_rows);
+            if (!is_stored) fw_finish_$t(high, width, sums, result, out_row);
         }
     }
     if ($is_to_be_finished_in_place) fw_finish_$t(1, results, (const $A *)first, first, results);
 }
 #endif
-

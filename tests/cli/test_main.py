@@ -1,6 +1,7 @@
 """The `fusewire` command: what it prints, its exit status, and that help costs little."""
 
 import argparse
+import importlib
 import json
 import ssl
 import subprocess
@@ -8,24 +9,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fusewire import cli
 from fusewire._transport.token import TOKEN_VARIABLE
+from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
+from fusewire_cli.main import main
 
-# Prints which of the modules named in argv[1] the help of the command adds to an import of fusewire.
+# Prints which of the modules named in argv[1] are imported for the help of the commands in argv[2].
 IMPORTED_FOR_HELP = """
 import contextlib, io, json, sys
 import fusewire
 before = set(sys.modules)
-from fusewire import cli
+from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
+from fusewire_cli.main import main
 from fusewire._transport.token import TOKEN_VARIABLE
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-    cli.main(["--help"])
+    main(["--help"])
 print(json.dumps(sorted(set(json.loads(sys.argv[1])) & (set(sys.modules) - before))))
 """
 SLOW_MODULES = [
@@ -40,7 +42,7 @@ SLOW_MODULES = [
     "rich",
     "matplotlib",
 ]
-SLOW_MODULES += ["ml_dtypes", "fusewire_server.app", "fusewire_kernels", "fusewire.examples.digits"]
+SLOW_MODULES += ["numpy", "ml_dtypes", "fusewire", "fusewire_server.app", "fusewire_kernels"]
 
 STATS: dict[str, Any] = {
     "version": "0.1.0",
@@ -121,24 +123,9 @@ def inspected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspected]:
     server.http.server_close()
 
 
-def add(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    """Makes `value` the only entry point of the command."""
-    added = EntryPoints([EntryPoint("added", value, cli.ENTRY_POINT_GROUP)])
-    monkeypatch.setattr(cli, "entry_points", added.select)
-
-
-def register_greeting(commands: "cli.Commands") -> None:
-    """An entry point of the tests."""
-    commands.add_parser("greet").set_defaults(run=_greet)
-
-
-def _greet(_parsed: argparse.Namespace) -> int:
-    print("hello")  # noqa: T201 - a command talks
-    return 1
-
-
 def test_help_and_version_import_nothing_slow() -> None:
-    command = [sys.executable, "-c", IMPORTED_FOR_HELP, json.dumps(SLOW_MODULES)]
+    typed = [(), *(command.words for command in COMMANDS), *((command.name,) for command in SERVER_COMMANDS)]
+    command = [sys.executable, "-c", IMPORTED_FOR_HELP, json.dumps(SLOW_MODULES), json.dumps(typed)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     assert json.loads(finished.stdout) == []
 
@@ -152,67 +139,108 @@ def test_the_package_runs_as_a_module() -> None:
 @pytest.mark.parametrize("arguments", [[], ["nonsense"], ["status", "--nonsense"], ["sessions"]])
 def test_a_wrong_command_line_is_status_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        cli.main(arguments)
+        main(arguments)
 
 
-def test_other_packages_add_commands_through_entry_points(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    add(monkeypatch, f"{__name__}:register_greeting")
-    assert cli.main(["greet"]) == 1
-    assert capsys.readouterr().out == "hello\n"
+def _of_demo(run: Callable[[argparse.Namespace], int]) -> argparse.Namespace:
+    """A module whose `run` stands for that of the demo."""
+    return argparse.Namespace(run=run)
 
 
-def test_an_addition_that_cannot_be_imported_leaves_the_other_commands(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], inspected: Inspected
-) -> None:
-    add(monkeypatch, "absent_package.commands:register")
-    assert cli.main(["status", "--http", inspected.address]) == 0
-    assert "the commands of absent_package.commands:register are not available" in capsys.readouterr().err
+def _raising(error: BaseException) -> Callable[[argparse.Namespace], int]:
+    def run(_parsed: argparse.Namespace) -> int:
+        raise error
+
+    return run
 
 
-def demo_module(run: Callable[[argparse.Namespace], int]) -> argparse.Namespace:
-    def add_arguments(parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--clients", type=int, default=8)
-
-    return argparse.Namespace(add_arguments=add_arguments, run=run)
+_MODULE = "fusewire.examples.digits"
 
 
-def test_the_demo_brings_its_own_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, cli._DEMO_MODULE, demo_module(lambda parsed: parsed.clients % 2))
-    assert cli.main(["demo", "--clients", "3"]) == 1
+def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(lambda parsed: parsed.clients % 2))
+    assert main(["demo", "--clients", "3"]) == 1
 
 
 def test_a_missing_extra_is_told_with_what_to_type(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def run(_parsed: argparse.Namespace) -> int:
-        raise ModuleNotFoundError("No module named 'matplotlib.pyplot'", name="matplotlib.pyplot")
-
-    monkeypatch.setitem(sys.modules, cli._DEMO_MODULE, demo_module(run))
-    assert cli.main(["demo"]) == 1
+    missing = ModuleNotFoundError("No module named 'matplotlib.pyplot'", name="matplotlib.pyplot")
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
+    assert main(["demo"]) == 1
     assert capsys.readouterr().err == "fusewire: matplotlib is missing: pip install 'fusewire[demo]'\n"
 
 
+def test_a_server_command_without_the_server_is_told_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "fusewire_server.commands", None)
+    monkeypatch.setattr(
+        "importlib.import_module", lambda name: _fail(ModuleNotFoundError("No module named 'yaml'", name="yaml"))
+    )
+    assert main(["serve"]) == 1
+    assert capsys.readouterr().err == "fusewire: yaml is missing: pip install 'fusewire[server]'\n"
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
 def test_a_missing_module_of_no_extra_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_parsed: argparse.Namespace) -> int:
-        raise ModuleNotFoundError("No module named 'fusewire.absent'", name="fusewire.absent")
-
-    monkeypatch.setitem(sys.modules, cli._DEMO_MODULE, demo_module(run))
+    missing = ModuleNotFoundError("No module named 'fusewire.absent'", name="fusewire.absent")
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(missing)))
     with pytest.raises(ModuleNotFoundError):
-        cli.main(["demo"])
+        main(["demo"])
 
 
-def test_an_interrupt_is_status_1_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(_parsed: argparse.Namespace) -> int:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_goes_wrong_is_status_1_without_a_traceback(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    monkeypatch.setitem(sys.modules, _MODULE, _of_demo(_raising(error)))
+    assert main(["demo"]) == 1
 
-    monkeypatch.setitem(sys.modules, cli._DEMO_MODULE, demo_module(run))
-    assert cli.main(["demo"]) == 1
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    command = [sys.executable, "-m", "fusewire_cli", "--help"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.communicate(timeout=30)[1] == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), *[command.words for command in COMMANDS], *[(command.name,) for command in SERVER_COMMANDS]],
+    ids=" ".join,
+)
+def test_every_command_has_help(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main([*command, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: {' '.join(('fusewire', *command))}")
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = capsys.readouterr().out
+    for name in {command.words[0] for command in COMMANDS} | {command.name for command in SERVER_COMMANDS}:
+        assert f"\n    {name}" in printed
+
+
+def test_the_function_of_every_command_is_there() -> None:
+    for command in COMMANDS:
+        module, _, name = command.runs.partition(":")
+        assert callable(getattr(importlib.import_module(module), name)), command.words
+
+
+def test_every_server_command_is_one_of_the_servers() -> None:
+    parser = argparse.ArgumentParser()
+    names = parser.add_subparsers()
+    importlib.import_module(SERVER_MODULE).register(names)
+    assert list(names.choices) == [command.name for command in SERVER_COMMANDS]
 
 
 def test_status_tells_people_what_the_server_does(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "--http", inspected.address]) == 0
+    assert main(["status", "--http", inspected.address]) == 0
     told = capsys.readouterr().out
     assert "6,000 in 30 segments" in told
     assert "60 in 20 submissions, 100.0 ops a launch" in told
@@ -229,44 +257,44 @@ def test_status_tells_the_state_in_a_word(
     inspected: Inspected, capsys: pytest.CaptureFixture[str], change: dict[str, bool], word: str
 ) -> None:
     inspected.answers["/v1/stats"] = (200, json.dumps(STATS | change))
-    assert cli.main(["status", "--http", inspected.address]) == 0
-    assert f"state      {word}" in capsys.readouterr().out
+    assert main(["status", "--http", inspected.address]) == 0
+    assert f"state     {word}" in capsys.readouterr().out
 
 
 def test_a_server_that_has_run_nothing_has_a_status(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
     totals = STATS["totals"] | {"ops": 0, "launches": 0, "failures": {}}
     inspected.answers["/v1/stats"] = (200, json.dumps(STATS | {"totals": totals}))
-    assert cli.main(["status", "--http", inspected.address]) == 0
+    assert main(["status", "--http", inspected.address]) == 0
     assert "no op has run yet" in capsys.readouterr().out
 
 
 def test_status_as_json_is_what_the_server_answered(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "--http", inspected.address, "--json"]) == 0
+    assert main(["status", "--http", inspected.address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == STATS
 
 
 def test_sessions_are_listed_one_a_line(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["sessions", "ls", "--http", inspected.address]) == 0
+    assert main(["sessions", "ls", "--http", inspected.address]) == 0
     heading, line = capsys.readouterr().out.splitlines()
     assert heading.split()[:2] == ["session", "tenant"]
-    assert line.split() == ["0123456789ab", "lab", "open", "6,000", "200", "4.0", "KiB", "0", "bytes", "0.2"]
+    assert line.split() == ["0123456789ab", "lab", "open", "6,000", "200", "4.0", "KiB", "0", "bytes", "250.0", "ms"]
     assert len(line) == len(heading)
 
 
 def test_sessions_as_json_are_a_list(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["sessions", "ls", "--http", inspected.address, "--json"]) == 0
+    assert main(["sessions", "ls", "--http", inspected.address, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == [SESSION]
 
 
 def test_a_token_is_taken_from_the_environment(inspected: Inspected, monkeypatch: pytest.MonkeyPatch) -> None:
     inspected.is_guarded = True
     monkeypatch.setenv(TOKEN_VARIABLE, TOKEN)
-    assert cli.main(["status", "--http", inspected.address]) == 0
+    assert main(["status", "--http", inspected.address]) == 0
 
 
 def test_a_refusal_says_which_variable_to_set(inspected: Inspected, capsys: pytest.CaptureFixture[str]) -> None:
     inspected.is_guarded = True
-    assert cli.main(["status", "--http", inspected.address]) == 1
+    assert main(["status", "--http", inspected.address]) == 1
     assert "no token came; set FUSEWIRE_TOKEN" in capsys.readouterr().err
 
 
@@ -275,7 +303,7 @@ def test_an_answer_that_helps_nobody_is_one_line_and_status_1(
     inspected: Inspected, capsys: pytest.CaptureFixture[str], answer: tuple[int, str]
 ) -> None:
     inspected.answers["/v1/stats"] = answer
-    assert cli.main(["status", "--http", inspected.address]) == 1
+    assert main(["status", "--http", inspected.address]) == 1
     told = capsys.readouterr().err
     assert told.startswith("fusewire: ")
     assert told.count("\n") == 1
@@ -290,7 +318,7 @@ def test_json_of_another_service_is_one_line_and_status_1(
     inspected: Inspected, capsys: pytest.CaptureFixture[str], command: list[str], form: list[str], told: Any
 ) -> None:
     inspected.answers |= dict.fromkeys(inspected.answers, (200, json.dumps(told)))
-    assert cli.main([*command, *form, "--http", inspected.address]) == 1
+    assert main([*command, *form, "--http", inspected.address]) == 1
     written = capsys.readouterr()
     assert written.out == ""
     assert written.err == f"fusewire: the server at {inspected.address} is not the inspection of a Fusewire server\n"
@@ -298,13 +326,13 @@ def test_json_of_another_service_is_one_line_and_status_1(
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "nowhere.invalid:1"])
 def test_a_server_that_is_not_there_is_status_1(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "--http", address]) == 1
+    assert main(["status", "--http", address]) == 1
     assert f"no answer from http://{address}/v1/stats" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:1", "127.0.0.1:port", "[::1", "127.0.0.1:1 ", "ü:1", "a:0", ""])
 def test_an_address_that_is_none_is_a_usage_error(address: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["status", "--http", address]) == 2
+    assert main(["status", "--http", address]) == 2
     expected = "expected HOST:PORT with a port from 1 to 65535, and an IPv6 host in brackets"
     assert capsys.readouterr().err == f"fusewire: inspection at {address!r}: {expected}\n"
 
@@ -314,4 +342,4 @@ def test_certificates_that_are_none_are_a_usage_error(tmp_path: Path) -> None:
     broken.write_text("no certificate")
     with pytest.raises(ssl.SSLError):
         ssl.create_default_context(cafile=str(broken))
-    assert cli.main(["status", "--tls-ca", str(broken)]) == 2
+    assert main(["status", "--tls-ca", str(broken)]) == 2

@@ -1,25 +1,34 @@
-"""The routes: what they answer, and that each of them refuses without a token but the two that say one word."""
+"""The routes: what they answer, and that each of them refuses without a token but those that hold no data."""
 
 import asyncio
 import dataclasses
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 from fastapi import FastAPI
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from fusewire_server.access.tokens import Authenticator, Scope, mint
-from fusewire_server.inspect.routes import SettingView, create_app
+from fusewire_server.inspect.application import create_app
 from fusewire_server.inspect.snapshot import Snapshot
+from fusewire_server.inspect.views import SettingView
 from tests.server.inspect.examples import SNAPSHOT, STATS, Client, FixedSnapshots, RememberingControl
 
-OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz")}
+OPEN_ROUTES = {("GET", "/livez"), ("GET", "/readyz"), ("GET", "/docs")}
 ALL_ROUTES = OPEN_ROUTES | {
     ("GET", "/v1/stats"),
     ("GET", "/v1/sessions"),
     ("GET", "/v1/sessions/{session}"),
+    ("GET", "/v1/sessions/{session}/arrays"),
+    ("DELETE", "/v1/sessions/{session}"),
+    ("GET", "/v1/pool"),
+    ("GET", "/v1/queue"),
+    ("GET", "/v1/slowlog"),
+    ("GET", "/v1/log"),
+    ("PUT", "/v1/log"),
     ("GET", "/v1/programs"),
     ("GET", "/v1/programs/{digest}"),
     ("GET", "/v1/tenants"),
@@ -30,9 +39,10 @@ ALL_ROUTES = OPEN_ROUTES | {
     ("POST", "/v1/device/release"),
     ("POST", "/v1/drain"),
 }
-ADMIN_ROUTES = {("POST", "/v1/device/hold"), ("POST", "/v1/device/release"), ("POST", "/v1/drain")}
+ADMIN_ROUTES = {route for route in ALL_ROUTES if route[0] != "GET"}
 
-_DONE = {("POST", "/v1/drain"): 202}
+_DONE = {("POST", "/v1/drain"): 202, ("DELETE", "/v1/sessions/{session}"): 202}
+_BODIES = {("PUT", "/v1/log"): b'{"level": "debug"}'}
 
 
 def application(
@@ -67,7 +77,7 @@ class Guarded:
         method, path = route
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         filled = path.replace("{session}", "0123456789ab").replace("{digest}", "aa")
-        return self.client.request(method, filled, headers=headers)
+        return self.client.request(method, filled, headers, _BODIES.get(route))
 
 
 @pytest.fixture
@@ -76,22 +86,33 @@ def guarded(tmp_path: Path) -> Guarded:
 
 
 def routes_of(app: FastAPI) -> set[tuple[str, str]]:
-    routes = [route for route in app.routes if isinstance(route, Route)]
-    assert routes == app.routes, "a route of another kind hides what it serves from these tests"
+    served = list(_flattened(app.routes))
+    routes = [route for route in served if isinstance(route, Route)]
+    assert routes == served, "a route of another kind hides what it serves from these tests"
     return {(method, route.path) for route in routes for method in (route.methods or ()) if method != "HEAD"}
+
+
+def _flattened(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    """The routes, with those of each included router in its place. (FastAPI before 0.116 has them there itself.)"""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is None:
+            yield route
+        else:
+            yield from _flattened(included.routes)
 
 
 def test_the_application_has_these_routes_and_no_other() -> None:
     assert routes_of(application()) == ALL_ROUTES
 
 
-def test_every_route_but_two_refuses_without_a_token(guarded: Guarded) -> None:
+def test_every_route_but_three_refuses_without_a_token(guarded: Guarded) -> None:
     answered = {route for route in routes_of(guarded.app) if guarded.request(route).status_code != 401}
     assert answered == OPEN_ROUTES
     assert guarded.control.told == []
 
 
-def test_every_route_but_two_refuses_an_unknown_token(guarded: Guarded) -> None:
+def test_every_route_but_three_refuses_an_unknown_token(guarded: Guarded) -> None:
     answered = {route for route in routes_of(guarded.app) if guarded.request(route, "x.y").status_code != 401}
     assert answered == OPEN_ROUTES
 
@@ -112,8 +133,11 @@ def test_a_scope_opens_its_routes_and_no_other(guarded: Guarded, scope: Scope, c
 def test_without_tokens_every_route_answers() -> None:
     app = application()
     client = Client(app)
-    filled = [(method, path.format(session="0123456789ab", digest="bb")) for method, path in routes_of(app)]
-    assert {client.request(method, path).status_code for method, path in filled} == {200, 202}
+    answers = {
+        client.request(route[0], route[1].format(session="0123456789ab", digest="bb"), content=_BODIES.get(route))
+        for route in routes_of(app)
+    }
+    assert {answer.status_code for answer in answers} == {200, 202}
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:7424", "127.0.0.1:7424", "127.1.2.3", "[::1]", "[::1]:7424"])
@@ -126,8 +150,9 @@ def test_a_local_server_answers_to_the_names_of_this_machine(host: str) -> None:
     "host", ["", "fusewire", "evil.example:7424", "localhost.evil.example", "10.0.0.1", "a b", "]:"]
 )
 def test_a_local_server_refuses_another_name(host: str) -> None:
-    for method, path in routes_of(application()):
-        refused = Client(application(is_local=True)).request(method, path, {"host": host})
+    app = application(is_local=True)
+    for method, path in routes_of(app):
+        refused = Client(app).request(method, path, {"host": host})
         assert (refused.status_code, refused.json()["type"].removeprefix("urn:fusewire:problem:")) == (
             421,
             "wrong_host",
@@ -175,7 +200,7 @@ def test_a_refusal_is_a_problem_of_rfc_9457(client: Client) -> None:
         "type": "urn:fusewire:problem:unknown_program",
         "title": "unknown program",
         "status": 404,
-        "detail": "there is no program none",
+        "detail": "there is no program 'none'",
     }
 
 
@@ -230,7 +255,7 @@ def test_each_request_sees_the_latest_snapshot() -> None:
     client = Client(create_app(snapshots, None, RememberingControl()))
     assert len(client.get("/v1/sessions").json()["sessions"]) == 1
     snapshots.snapshot = Snapshot(STATS)
-    assert client.get("/v1/sessions").json() == {"sessions": []}
+    assert client.get("/v1/sessions").json() == {"sessions": [], "next": None}
 
 
 def test_statistics_are_the_published_ones(client: Client) -> None:
@@ -265,7 +290,9 @@ def test_a_program_that_runs_op_by_op_has_no_plan_to_show(client: Client) -> Non
         ("GET", "/v1/programs/cc", 404, "unknown_program"),
         ("GET", "/v1/programs/%00%ff", 404, "unknown_program"),
         ("GET", "/v1/nothing", 404, "not_found"),
-        ("GET", "/docs", 404, "not_found"),
+        ("GET", "/v1/sessions/nobody/arrays", 404, "unknown_session"),
+        ("DELETE", "/v1/sessions/nobody", 404, "unknown_session"),
+        ("GET", "/redoc", 404, "not_found"),
         ("GET", "/openapi.json", 404, "not_found"),
         ("DELETE", "/v1/stats", 405, "method_not_allowed"),
         ("GET", "/v1/device/hold", 405, "method_not_allowed"),
@@ -302,10 +329,11 @@ def test_a_revoked_token_is_refused_at_the_next_request(guarded: Guarded) -> Non
     assert guarded.request(("GET", "/v1/stats"), token).status_code == 401
 
 
-def test_the_description_of_the_api_covers_every_route_but_itself(client: Client) -> None:
+def test_the_description_of_the_api_covers_every_route_that_has_data(client: Client) -> None:
     described = client.get("/v1/openapi.json").json()["paths"]
     assert {(method.upper(), path) for path, methods in described.items() for method in methods} == ALL_ROUTES - {
-        ("GET", "/v1/openapi.json")
+        ("GET", "/v1/openapi.json"),
+        ("GET", "/docs"),
     }
 
 
@@ -315,3 +343,20 @@ def test_a_route_that_is_added_later_is_closed_too(guarded: Guarded) -> None:
         return "open"
 
     assert guarded.request(("GET", "/v1/later")).status_code == 401
+
+
+def test_the_body_of_a_stranger_is_not_read(guarded: Guarded) -> None:
+    refused = guarded.client.request("PUT", "/v1/log", content=b"no JSON")
+    assert (refused.status_code, guarded.control.told) == (401, [])
+
+
+def test_a_path_that_an_operator_calls_is_one_line_of_the_audit_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "fusewire.audit"):
+        Client(application()).request("DELETE", "/v1/sessions/a%0Ab")
+    (told,) = [record.getMessage() for record in caplog.records if record.name == "fusewire.audit"]
+    assert told == "an operator calls DELETE /v1/sessions/a%0Ab"
+
+
+def test_a_path_with_a_slash_too_many_is_not_redirected_to_where_the_host_header_says(client: Client) -> None:
+    refused = client.request("GET", "/v1/stats/", {"host": "elsewhere.example"})
+    assert (refused.status_code, refused.json()["title"]) == (404, "not found")

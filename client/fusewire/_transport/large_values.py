@@ -1,0 +1,162 @@
+"""Carries the large values of a session, each in a gRPC call of its own.
+
+Large values use a second connection, so that they never delay a fetch. Behind a balancer the second connection may
+reach another server than the stream, at first or when it is made anew. That server does not hold the session and
+refuses the call. The client then repeats the call over the stream's connection, which leads to the session's server,
+and uses this connection for all later values of the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import grpc
+import grpc.aio
+import numpy as np
+import numpy.typing as npt
+
+from fusewire._errors import FusewireError, QuotaExceeded, SessionLost
+from fusewire._transport.upload_queue import UploadQueue
+from fusewire_protos.chunks import decode_chunk
+from fusewire_protos.errors import BY_NAME, Case, exception_of
+from fusewire_protos.upload_call import HANDLE_HEADER, SESSION_HEADER
+from fusewire_protos.v1 import fusewire_pb2 as wire
+
+SERVICE = "/fusewire.v1.Fusewire/"
+_BROKEN_OFF = "the connection broke while the value travelled"
+_GOODBYE_S = 0.5  # how long after a failed download the stream may tell that the session has ended
+_END: Any = grpc.aio.EOF
+
+# The types of gRPC channels and calls. gRPC's own type stubs do not fit, because they demand serialisers, which may be
+# omitted.
+Channel = Any
+Call = Any
+Metadata = tuple[tuple[str, str], ...]
+
+
+class LargeValues:
+    """The uploads and downloads of one session. Only the I/O thread uses this class.
+
+    `stream_channel` is the channel of the session's stream. `open_channel` returns a new channel to the same target.
+    `metadata` is sent with each call.
+    """
+
+    def __init__(self, stream_channel: Channel, open_channel: Callable[[], Channel], metadata: Metadata) -> None:
+        self._stream_channel = stream_channel
+        self._open_channel = open_channel
+        self._metadata = metadata
+        self._second_channel: Channel = None  # None before the first large value
+        self._shares_stream_connection = False  # True once a call over the second connection was not accepted
+
+    async def upload(self, upload: UploadQueue, session_id: bytes, handle: int) -> None:
+        """Sends an upload. If sending fails, the server lets every fetch of the handle fail."""
+        own = ((SESSION_HEADER, session_id.hex()), (HANDLE_HEADER, str(handle)))
+        is_accepted = False
+        if not self._shares_stream_connection:
+            is_accepted = await _send(self._upload_call(self._second(), own), upload)
+        if not is_accepted:
+            self._shares_stream_connection = True
+            upload.send_again()
+            await _send(self._upload_call(self._stream_channel, own), upload)
+        await upload.drain()
+
+    async def download(self, session_id: bytes, fetch: int, size_bytes: int) -> memoryview:
+        """Returns the bytes of an answered fetch.
+
+        Raises QuotaExceeded if a limit of the server forbids the download, SessionLost if the connection breaks or the
+        bytes are not as declared, and MemoryError if there is no room for the value.
+        """
+        value = np.empty(size_bytes, np.uint8)
+        request = wire.DownloadRequest(session_id=session_id, fetch=fetch).SerializeToString()
+        try:
+            filled = await self._receive(request, value)
+        except grpc.aio.AioRpcError as error:
+            reason = _reason_of(error)
+            if isinstance(reason, SessionLost):
+                await asyncio.sleep(_GOODBYE_S)  # if the session has ended, the transport cancels this task meanwhile
+            raise reason from None
+        except (asyncio.InvalidStateError, ValueError):
+            filled = 0
+        if filled < size_bytes:
+            raise SessionLost(_BROKEN_OFF)
+        return value.data
+
+    async def close(self) -> None:
+        """Closes the second connection."""
+        if self._second_channel is not None:
+            await self._second_channel.close()
+
+    def _second(self) -> Channel:
+        if self._second_channel is None:
+            self._second_channel = self._open_channel()
+        return self._second_channel
+
+    def _upload_call(self, channel: Channel, own: Metadata) -> Call:
+        return channel.stream_unary(SERVICE + "Upload")(metadata=self._metadata + own)
+
+    async def _receive(self, request: bytes, value: npt.NDArray[np.uint8]) -> int:
+        """Fills `value` from a download, and returns the number of bytes that came."""
+        if not self._shares_stream_connection:
+            try:
+                return await _fill(self._download_call(self._second(), request), value)
+            except grpc.aio.AioRpcError as error:
+                if _case_of(error) is not BY_NAME["session_lost"]:
+                    raise
+                self._shares_stream_connection = True
+        return await _fill(self._download_call(self._stream_channel, request), value)
+
+    def _download_call(self, channel: Channel, request: bytes) -> Call:
+        return channel.unary_stream(SERVICE + "Download")(request, metadata=self._metadata)
+
+
+async def _send(call: Call, upload: UploadQueue) -> bool:
+    """Sends an upload over a call. Returns whether the server has accepted the upload; sending may fail even so.
+
+    The server tells in its initial metadata that it accepts. The status of a refused call is not looked at, because
+    gRPC may lose the status while the client writes. The client sends before it knows whether the server accepts,
+    because waiting would take a round trip.
+    """
+    writing = asyncio.create_task(_write(call, upload))
+    try:
+        is_accepted = SESSION_HEADER in await call.initial_metadata()
+        if is_accepted:
+            upload.accept()
+            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                await writing
+        return is_accepted
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+
+
+async def _write(call: Call, upload: UploadQueue) -> None:
+    while (message := await upload.next()) is not None:
+        await call.write(message)
+    await call.done_writing()
+    await call
+
+
+async def _fill(call: Call, value: npt.NDArray[np.uint8]) -> int:
+    """Fills `value` from the start. Returns the number of bytes that came. Raises ValueError for wrong chunks."""
+    filled = 0
+    while (raw := await call.read()) is not _END:
+        chunk = np.frombuffer(decode_chunk(raw, filled), np.uint8)
+        np.copyto(value[filled : filled + len(chunk)], chunk)  # releases the GIL; raises for too many bytes
+        filled += len(chunk)
+    return filled
+
+
+def _case_of(error: grpc.aio.AioRpcError) -> Case | None:
+    """Returns the case that a call's status names, or None if the status does not come from the server."""
+    return BY_NAME.get((error.details() or "").partition(": ")[0])
+
+
+def _reason_of(error: grpc.aio.AioRpcError) -> FusewireError:
+    """Returns why a download failed: the server's limit that the call's status names, or else a lost connection."""
+    case = _case_of(error)
+    if case is not None and case.exception is QuotaExceeded:
+        return exception_of(case.code, (error.details() or "").partition(": ")[2])
+    return SessionLost(_BROKEN_OFF)

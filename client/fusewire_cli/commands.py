@@ -1,0 +1,193 @@
+"""The table of commands: for each what can be typed, what it is for, and the function that runs it.
+
+The functions are named and not imported, so that help is fast and is complete in an installation of the client alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+HTTP = "127.0.0.1:7424"
+GRPC = "127.0.0.1:7423"
+TOKEN_HELP = "If the server requires a token, set FUSEWIRE_TOKEN to it."  # noqa: S105 - a sentence
+
+
+class Command(NamedTuple):
+    """A command of one or two words.
+
+    `add_arguments` adds its arguments to its parser. `runs` is MODULE:FUNCTION; the function takes the parsed arguments
+    and returns the exit status: 0 done, 1 failed, 2 wrong arguments or settings.
+    """
+
+    words: tuple[str, ...]
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    runs: str
+    description: str = ""
+
+
+class ServerCommand(NamedTuple):
+    """A command of the server's package, which adds its arguments itself."""
+
+    name: str
+    help: str
+
+
+# ---- arguments ----
+
+
+def positive(text: str) -> float:
+    """Reads a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, not {text!r}")
+    return value
+
+
+def count(text: str) -> int:
+    """Reads a whole number, at least 1."""
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 1, not {text!r}")
+    return int(text)
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _inspected(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--http", default=HTTP, metavar="HOST:PORT", help="address of the server's HTTP inspection (%(default)s)"
+    )
+    parser.add_argument(
+        "--tls-ca", metavar="FILE", help="use TLS and trust the certificates in FILE; system: those of the system"
+    )
+    _json(parser)
+    parser.epilog = TOKEN_HELP
+
+
+def _one_session(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("session", metavar="SESSION", help="id, as `fusewire sessions ls` shows it")
+    _inspected(parser)
+
+
+def _one_program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("digest", metavar="DIGEST", help="digest or its first digits, as `fusewire programs ls` shows")
+    _inspected(parser)
+
+
+def _top(parser: argparse.ArgumentParser) -> None:
+    _inspected(parser)
+    parser.add_argument("--every", type=positive, default=1.0, metavar="S", help="seconds between looks (%(default)s)")
+    parser.add_argument("--once", action="store_true", help="look for one interval, print, and end")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
+    parser.add_argument("--http", metavar="HOST:PORT", help="address of its inspection, to compare clocks")
+    parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
+    _json(parser)
+    parser.epilog = TOKEN_HELP
+
+
+def _record(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=Path, metavar="FILE", help="file of the recording; a second session gets FILE.2")
+    parser.add_argument("--values", action="store_true", help="keep the values of arrays too")
+    parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND …", help="the program to run")
+
+
+def _replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", type=Path, metavar="FILE", help="file of the recording")
+    parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
+    parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
+    parser.add_argument("--sessions", type=count, default=1, metavar="N", help="sessions at once (%(default)s)")
+    parser.add_argument("--speed", type=positive, default=1.0, metavar="K", help="K times as fast; inf: at full speed")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of values that were not kept (%(default)s)")
+    _json(parser)
+    parser.epilog = TOKEN_HELP
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="…", help="as for `python -m loadtests bench`")
+
+
+def _demo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--clients", type=count, default=8, metavar="N", help="clients at once (%(default)s)")
+    parser.add_argument("--backend", choices=("auto", "cpu", "cuda"), default="auto", help="backend of the server")
+    parser.add_argument("--epochs", type=count, default=20, metavar="N", help="epochs of training (%(default)s)")
+    parser.add_argument(
+        "--output", type=Path, default=Path("fusewire-demo.png"), metavar="FILE", help="picture of the loss curves"
+    )
+    _json(parser)
+    parser.add_argument("--target", metavar="HOST:PORT", help="use this server instead of starting one")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of the inspection of --target; without it, fewer figures"
+    )
+
+
+# ---- the table ----
+
+GROUPS = {
+    "sessions": "list, show and end the sessions of a server",
+    "programs": "list and show the programs that a server knows",
+}
+
+COMMANDS = (
+    Command(
+        ("demo",),
+        "train on handwritten digits: first one client, then several whose work runs together",
+        _demo,
+        "fusewire.examples.digits:run",
+    ),
+    Command(("status",), "show what a server is doing", _inspected, "fusewire_cli.status:run"),
+    Command(("top",), "watch the sessions of a server", _top, "fusewire_cli.top:run"),
+    Command(("sessions", "ls"), "list the sessions", _inspected, "fusewire_cli.sessions:list_all"),
+    Command(("sessions", "show"), "show a session and its arrays", _one_session, "fusewire_cli.sessions:show"),
+    Command(("sessions", "kill"), "end a session", _one_session, "fusewire_cli.sessions:kill"),
+    Command(("programs", "ls"), "list the programs", _inspected, "fusewire_cli.programs:list_all"),
+    Command(
+        ("programs", "show"),
+        "show a program: its plan, what was fused, its kernels",
+        _one_program,
+        "fusewire_cli.programs:show",
+    ),
+    Command(("tenants",), "list the tenants that have sessions", _inspected, "fusewire_cli.tenants:run"),
+    Command(
+        ("drain",),
+        "let a server's sessions finish their work, and end the server",
+        _inspected,
+        "fusewire_cli.drain:run",
+        "The server takes no more sessions, lets those that there are finish their work for at most limits.drain_s, "
+        "and ends. A second drain ends it at once.",
+    ),
+    Command(
+        ("doctor",),
+        "find out why a connection fails, and what this machine has",
+        _doctor,
+        "fusewire_cli.doctor:run",
+        "Checks one after another: name, port, TLS, token, session, clock. Then tells what this machine has.",
+    ),
+    Command(
+        ("record",),
+        "run a program and keep what its sessions send",
+        _record,
+        "fusewire_cli.recordings:record",
+        "Runs COMMAND with FUSEWIRE_RECORD set, so that each session that it opens is recorded.",
+    ),
+    Command(("replay",), "send what a session has recorded", _replay, "fusewire_cli.recordings:replay"),
+    Command(("bench",), "measure all figures with limits", _bench, "fusewire_cli.bench:run"),
+)
+
+SERVER_MODULE = "fusewire_server.commands"
+SERVER_COMMANDS = (
+    ServerCommand("serve", "run a server"),
+    ServerCommand("healthcheck", "exit with 0 if the server of this machine is alive"),
+    ServerCommand("token", "make, revoke and list tokens"),
+    ServerCommand("config", "show and check the settings"),
+)

@@ -1,0 +1,53 @@
+"""`fusewire status`: what a server is doing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from fusewire._transport.inspection import checked_answer, inspect
+from fusewire_cli.text import properties, size
+
+
+def run(parsed: argparse.Namespace) -> int:
+    """Prints the statistics of a server. Raises FusewireError."""
+    stats = inspect("/v1/stats", parsed.http, parsed.tls_ca)
+    with checked_answer(parsed.http):
+        text = status_text(stats)
+    print(json.dumps(stats, indent=2) if parsed.json else text)
+    return 0
+
+
+def status_text(stats: dict[str, Any]) -> str:
+    """Returns the statistics of a server as lines of text."""
+    backend, totals, memory = stats["backend"], stats["totals"], stats["memory"]
+    return properties(
+        (
+            ("server", f"{stats['version']}, instance {stats['instance'][:12]}, since {stats['started_at']}"),
+            ("state", state_of(stats)),
+            ("device", f"{backend['name']}: {backend['device']} {backend['detail']}"),
+            ("sessions", stats["sessions"]),
+            ("programs", stats["programs"]),
+            ("ops", f"{totals['ops']:,} in {totals['segments']:,} segments"),
+            ("launches", f"{totals['launches']:,} in {totals['submissions']:,} submissions, {_per_launch(totals)}"),
+            ("memory", f"{size(memory['live_bytes'])} live, {size(memory['peak_bytes'])} peak"),
+            ("traffic", f"{size(totals['received_bytes'])} in, {size(totals['sent_bytes'])} out"),
+            ("failures", ", ".join(f"{name} {count:,}" for name, count in totals["failures"].items()) or "none"),
+        )
+    )
+
+
+def state_of(stats: dict[str, Any]) -> str:
+    """Returns the state of a server in a few words."""
+    if stats["is_draining"]:
+        return "draining"
+    if stats["is_held"]:
+        return "held: the device accepts no new submission"
+    if not stats["is_ready"]:
+        return "unready"
+    return f"ready, but {stats['trouble']}" if stats.get("trouble") else "ready"
+
+
+def _per_launch(totals: dict[str, Any]) -> str:
+    return f"{totals['ops'] / totals['launches']:.1f} ops a launch" if totals["launches"] else "no op has run yet"

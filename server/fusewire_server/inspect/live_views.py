@@ -1,0 +1,127 @@
+"""Describes what no snapshot holds: a session's arrays, the pool, the queue, slow segments. Runs on the loop thread.
+
+Each function does bounded work: it visits the tables that it describes once. A session may have a million arrays, so
+the loop thread only copies their handles; the inspection thread finds those of a page.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import islice
+
+from fusewire_server.engine.engine import Engine
+from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.views import (
+    ArrayView,
+    BlockView,
+    PoolView,
+    QueuedProgram,
+    QueuedTenant,
+    QueueView,
+    SlowSegmentView,
+)
+from fusewire_server.programs.slow_log import SlowSegment
+from fusewire_server.sessions.session import NO_OP, Session, Value
+
+_MOST_LISTED = 1000  # programs and tenants of the queue
+
+
+def session_of(engine: Engine, shown: str) -> Session | None:
+    """Returns the session with this shown id, or None."""
+    for session_id, session in engine.sessions.items():
+        if shown_id(session_id) == shown:
+            return session
+    return None
+
+
+def handles_of(engine: Engine, shown: str) -> list[int] | None:
+    """Returns the handles of a session's arrays, in no order. None: no such session."""
+    session = session_of(engine, shown)
+    return None if session is None else list(session.values)
+
+
+def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[ArrayView, ...]:
+    """Describes those of a session's arrays with these handles that there are still."""
+    session = session_of(engine, shown)
+    values = {} if session is None else session.values
+    now_ns = time.monotonic_ns()
+    return tuple(_array_view(values[handle], now_ns) for handle in handles if handle in values)
+
+
+def pool_of(engine: Engine) -> PoolView:
+    """Describes the memory of the device. May run on any thread."""
+    memory, device = engine.memory, engine.device
+    memory_bytes = device.info.memory_bytes
+    return PoolView(
+        device_memory_bytes=memory_bytes,
+        live_bytes=memory.live_bytes,
+        peak_bytes=memory.peak_bytes,
+        pool_bytes=memory.pool_bytes,
+        free_bytes=max(memory_bytes - memory.live_bytes, 0),
+        donations=memory.donations,
+        donated_bytes=memory.donated_bytes,
+        blocks=tuple(BlockView(**count._asdict()) for count in device.block_counts()),
+    )
+
+
+def queue_of(engine: Engine) -> QueueView:
+    """Describes the rows that wait for the device, by tenant and by the program that each session runs next."""
+    now_ns = time.monotonic_ns()
+    tenants: Counter[str] = Counter()
+    programs: Counter[bytes] = Counter()
+    held_back, oldest_ns = 0, now_ns
+    for session in engine.sessions.values():
+        held_back += len(session.held_back)
+        if session.queue:
+            first = session.queue[0]
+            tenants[session.tenant] += len(session.queue)
+            programs[first.entry.digest] += 1
+            oldest_ns = min(oldest_ns, first.queued_at_ns)
+    return QueueView(
+        rows=tenants.total(),
+        held_back_rows=held_back,
+        oldest_row_s=(now_ns - oldest_ns) / 1e9,
+        submissions=engine.outstanding_submissions,
+        is_held=engine.is_held,
+        tenants=tuple(QueuedTenant(tenant=tenant, rows=rows) for tenant, rows in tenants.most_common(_MOST_LISTED)),
+        programs=tuple(
+            QueuedProgram(digest=digest.hex(), sessions=sessions)
+            for digest, sessions in programs.most_common(_MOST_LISTED)
+        ),
+    )
+
+
+def slow_segments_of(engine: Engine, limit: int) -> tuple[SlowSegmentView, ...]:
+    """Describes the newest slow segments."""
+    return tuple(_slow_segment_view(segment) for segment in islice(engine.slow_segments, limit))
+
+
+def _array_view(value: Value, now_ns: int) -> ArrayView:
+    is_computed = value.op_index != NO_OP
+    return ArrayView(
+        handle=value.handle,
+        dtype=value.spec.dtype.name,
+        shape=value.spec.shape,
+        bytes=value.size_bytes,
+        state=value.state.value,
+        age_s=max(now_ns - value.made_at_ns, 0) / 1e9,
+        base=value.handle - value.op_index if is_computed else None,
+        op=value.op_index if is_computed else None,
+    )
+
+
+def _slow_segment_view(segment: SlowSegment) -> SlowSegmentView:
+    return SlowSegmentView(
+        at=datetime.fromtimestamp(segment.ended_at_s, UTC).isoformat(timespec="milliseconds"),
+        session=shown_id(segment.session_id),
+        program=segment.digest.hex(),
+        base=segment.base,
+        ops=segment.ops,
+        rows=segment.rows,
+        total_s=segment.total_ns / 1e9,
+        queue_s=segment.queue_ns / 1e9,
+        device_s=segment.device_ns / 1e9,
+    )

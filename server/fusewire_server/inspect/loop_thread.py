@@ -1,0 +1,57 @@
+"""Passes questions and orders of the inspection thread to the loop thread, which owns the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+_DEADLINE_S = 1.0
+
+
+class LoopBusy(Exception):
+    """Raised if the loop thread does not answer in time, because it is busy."""
+
+
+class LoopThread:
+    """The loop thread, as the inspection thread sees it. `call` passes a function to the loop thread."""
+
+    def __init__(self, call: Callable[[Callable[[], None]], object], deadline_s: float = _DEADLINE_S) -> None:
+        self._call = call
+        self._deadline_s = deadline_s
+
+    def tell(self, order: Callable[[], None]) -> None:
+        """Has the loop thread call a function, and returns at once. May be called on any thread."""
+        self._call(order)
+
+    async def ask(self, question: Callable[[], _T]) -> _T:
+        """Returns what the function returns on the loop thread. Raises LoopBusy, or what the function raises.
+
+        A function that has not begun when LoopBusy is raised is not called later.
+        """
+        return await self.wait_for(self.begin(question))
+
+    def begin(self, question: Callable[[], _T]) -> asyncio.Future[_T]:
+        """Returns a future, for the running event loop, of what the function returns on the loop thread."""
+        answer: concurrent.futures.Future[_T] = concurrent.futures.Future()
+
+        def call() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
+            try:
+                answer.set_result(question())
+            except Exception as error:  # noqa: BLE001 - the inspection thread raises it
+                answer.set_exception(error)
+
+        self._call(call)
+        return asyncio.wrap_future(answer)
+
+    async def wait_for(self, answer: Awaitable[_T]) -> _T:
+        """Returns the answer. Raises LoopBusy at the deadline."""
+        try:
+            return await asyncio.wait_for(answer, self._deadline_s)
+        except TimeoutError:
+            raise LoopBusy(f"the server did not answer within {self._deadline_s} s, because it is busy") from None

@@ -1,0 +1,94 @@
+"""Answers refused requests with problems, as RFC 9457 has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
+
+from fusewire_server.inspect.loop_thread import LoopBusy
+
+_PREFIX = "urn:fusewire:problem:"
+_MEDIA_TYPE = "application/problem+json"
+_MOST_DETAIL = 1000
+
+
+class Problem(BaseModel):
+    """The reason for a refusal."""
+
+    type: str = Field(description="a fixed word for programs", examples=["urn:fusewire:problem:unknown_session"])
+    title: str = Field(description="the same word for people", examples=["unknown session"])
+    status: int = Field(description="status of the answer", examples=[404])
+    detail: str = Field(description="what was wrong and what was expected, for people")
+
+
+class Refused(HTTPException):
+    """Raised by a route or a check that refuses a request."""
+
+    def __init__(self, status: HTTPStatus, kind: str, detail: str) -> None:
+        super().__init__(status, detail)
+        self.status = status
+        self.kind = kind
+
+
+def problem(status: HTTPStatus, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Returns the answer that tells a problem."""
+    told = Problem(type=_PREFIX + kind, title=kind.replace("_", " "), status=status, detail=detail[:_MOST_DETAIL])
+    return JSONResponse(told.model_dump(), status, headers, media_type=_MEDIA_TYPE)
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Has the application answer every refusal and every fault with a problem."""
+    app.add_exception_handler(Refused, _answer_refused)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
+    app.add_exception_handler(LoopBusy, _answer_busy)
+    app.add_exception_handler(Exception, _answer_fault)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, object]]:
+    """Returns what OpenAPI is to say of a route: these refusals, beside those that every route knows."""
+    known = {status: HTTPStatus(status).phrase for status in (401, 403, 421, 503, *statuses)}
+    content = {_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": phrase, "content": content} for status, phrase in known.items()}
+
+
+async def _answer_refused(_request: Request, refused: Exception) -> Response:
+    assert isinstance(refused, Refused)
+    headers = {"WWW-Authenticate": "Bearer"} if refused.status is HTTPStatus.UNAUTHORIZED else None
+    return problem(refused.status, refused.kind, refused.detail, headers)
+
+
+async def _answer_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status, headers = HTTPStatus(error.status_code), error.headers
+    if status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers = {"Allow": ", ".join(_methods_of(request))}
+    return problem(status, status.phrase.lower().replace(" ", "_"), error.detail, headers)
+
+
+def _methods_of(request: Request) -> list[str]:
+    """Returns the methods that the path takes, by all its routes. FastAPI itself tells those of one route."""
+    paths: dict[str, dict[str, object]] = request.app.openapi()["paths"]
+    fitting = [methods for path, methods in paths.items() if compile_path(path)[0].match(request.scope["path"])]
+    return sorted({method.upper() for methods in fitting for method in methods})
+
+
+async def _answer_bad_parameter(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    details = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "bad_parameter", details)
+
+
+async def _answer_busy(_request: Request, error: Exception) -> Response:
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "busy", str(error))
+
+
+async def _answer_fault(_request: Request, _error: Exception) -> Response:
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "server_fault", "the server failed; its log tells why")

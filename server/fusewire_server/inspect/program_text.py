@@ -1,0 +1,78 @@
+"""Bounds how much of a program's plan is told, and writes a program as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fusewire_server.inspect.snapshot import CompiledView, Omitted, ProgramDetail, SourceView
+
+MOST_SOURCE_CHARACTERS = 1 << 20
+MOST_LINES = 10_000  # launches, and lines of the explanation
+
+
+def bounded(detail: ProgramDetail) -> ProgramDetail:
+    """Returns a program without what goes beyond the bounds. `omitted` of its plan counts what is left out."""
+    plan = detail.compiled
+    if plan is None:
+        return detail
+    groups, explanation = plan.groups[:MOST_LINES], plan.explanation[:MOST_LINES]
+    sources = tuple(_first_sources(plan.sources))
+    omitted = Omitted(
+        groups=len(plan.groups) - len(groups),
+        explanation=len(plan.explanation) - len(explanation),
+        sources=len(plan.sources) - len(sources),
+    )
+    cut = replace(plan, groups=groups, explanation=explanation, sources=sources, omitted=omitted)
+    return replace(detail, compiled=cut)
+
+
+def program_text(detail: ProgramDetail) -> str:
+    """Returns the lines: counts, launches, which ops were fused and why others were not, and the generated kernels."""
+    return "\n".join(_lines(detail)) + "\n"
+
+
+def _first_sources(sources: Sequence[SourceView]) -> Iterator[SourceView]:
+    """Yields the first kernels whose texts together stay within the bound."""
+    characters = 0
+    for source in sources:
+        characters += len(source.text)
+        if characters > MOST_SOURCE_CHARACTERS:
+            return
+        yield source
+
+
+def _lines(detail: ProgramDetail) -> Iterator[str]:
+    program = detail.program
+    kind = "fragment" if program.is_fragment else "program"
+    yield f"{kind} {program.digest}: {program.ops} ops, tier {program.tier}, {program.state}"
+    yield f"{program.hits} segments, {program.rows} rows in {program.submissions} submissions"
+    yield f"a row takes about {program.row_ns / 1e3:.1f} µs on the device"
+    yield f"planned in {program.planning_ns / 1e6:.1f} ms, compiled in {program.compiling_ns / 1e6:.1f} ms"
+    if program.refusal:
+        yield f"no plan: {program.refusal}"
+    if detail.compiled is not None:
+        yield from _compiled_lines(detail.compiled)
+
+
+def _compiled_lines(compiled: CompiledView) -> Iterator[str]:
+    yield ""
+    yield f"{len(compiled.groups)} launches, {compiled.arena_bytes} bytes of intermediate values for each row:"
+    for group in compiled.groups:
+        yield f"  {group.kernel} × {group.instances}, sizes {list(group.sizes)}"
+    yield ""
+    yield from compiled.explanation
+    for source in compiled.sources:
+        yield ""
+        yield f"---- {source.kernel} ----"
+        yield source.text.rstrip("\n")
+    yield from _omitted_lines(compiled.omitted)
+
+
+def _omitted_lines(omitted: Omitted) -> Iterator[str]:
+    if any((omitted.groups, omitted.explanation, omitted.sources)):
+        yield ""
+        yield (
+            f"left out, because the answer would be too long: {omitted.groups} launches, "
+            f"{omitted.explanation} lines of the explanation, {omitted.sources} kernels"
+        )

@@ -1,0 +1,1 @@
+"""The routes of inspection, by topic."""

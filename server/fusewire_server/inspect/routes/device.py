@@ -1,0 +1,49 @@
+"""The routes of the device: memory, queue, slow segments, hold and release."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.views import Gate, PoolView, QueueView, SlowLogView
+from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS
+
+_Newest = Annotated[int, Query(ge=1, le=MOST_KEPT, description="most entries")]
+
+
+def device_routes(control: Control) -> APIRouter:
+    """Returns the routes."""
+    router = APIRouter(tags=["device"], responses=responses())
+
+    @router.get("/v1/pool")
+    async def pool() -> PoolView:
+        """The memory of the device: values, their peak, the pool and its blocks."""
+        return control.pool()
+
+    @router.get("/v1/queue")
+    async def queue() -> QueueView:
+        """The segments that wait for the device, by tenant and by program."""
+        return await control.queue()
+
+    @router.get("/v1/slowlog", responses=responses(422))
+    async def slow_log(limit: _Newest = MOST_KEPT) -> SlowLogView:
+        """The newest segments that took at least 10 ms."""
+        entries = await control.slow_segments(limit)
+        return SlowLogView(threshold_s=SLOW_NS / 1e9, entries=entries)
+
+    @router.post("/v1/device/hold")
+    async def hold() -> Gate:
+        """Stops new submissions until the device is released. Sessions go on filling their credit. Needs `admin`."""
+        control.hold()
+        return Gate(is_held=True)
+
+    @router.post("/v1/device/release")
+    async def release() -> Gate:
+        """Lets the device take submissions again. Needs the scope `admin`."""
+        control.release()
+        return Gate(is_held=False)
+
+    return router

@@ -1,0 +1,57 @@
+"""The routes of programs: all, and one, as JSON or as text."""
+
+from __future__ import annotations
+
+from enum import Enum
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import TypeAdapter
+
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of, with_etag
+from fusewire_server.inspect.problems import Refused, responses
+from fusewire_server.inspect.program_text import bounded, program_text
+from fusewire_server.inspect.routes.fresh import Fresh
+from fusewire_server.inspect.snapshot import ProgramDetail
+from fusewire_server.inspect.views import Programs
+
+_JSON = TypeAdapter(ProgramDetail)
+
+
+class Format(Enum):
+    JSON = "json"
+    TEXT = "text"
+
+
+def program_routes() -> APIRouter:
+    """Returns the routes."""
+    router = APIRouter(tags=["programs"], responses=responses())
+
+    @router.get("/v1/programs", responses=responses(404, 422))
+    async def programs(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Programs:
+        """Every program: its size, tier, hits and times."""
+        page, following = page_of(snapshot.programs, lambda detail: detail.program.digest, after, limit)
+        return Programs(programs=tuple(detail.program for detail in page), next=following)
+
+    @router.get(
+        "/v1/programs/{digest}",
+        response_model=ProgramDetail,
+        responses=responses(404, 422) | {304: {"description": "Not Modified"}},
+    )
+    async def one_program(
+        request: Request,
+        snapshot: Fresh,
+        digest: Annotated[str, Path(max_length=64, description="digest, as `/v1/programs` tells it")],
+        form: Annotated[Format, Query(alias="format", description="text: for people")] = Format.JSON,
+    ) -> Response:
+        """One program: also its groups, which ops were fused, why other ops were not, and its generated source."""
+        for known in snapshot.programs:
+            if known.program.digest == digest:
+                detail = bounded(known)
+                if form is Format.TEXT:
+                    return with_etag(request, program_text(detail), "text/plain; charset=utf-8")
+                return with_etag(request, _JSON.dump_json(detail).decode())
+        raise Refused(HTTPStatus.NOT_FOUND, "unknown_program", f"there is no program {digest!r}")
+
+    return router

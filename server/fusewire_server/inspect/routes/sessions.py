@@ -1,0 +1,66 @@
+"""The routes of sessions: all, one, its arrays, its end."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from fusewire_server.inspect.control import Control
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
+from fusewire_server.inspect.problems import Refused, responses
+from fusewire_server.inspect.routes.fresh import Fresh
+from fusewire_server.inspect.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.views import Arrays, Ending, Sessions
+
+_LARGEST_HANDLE = (1 << 63) - 1
+
+_AfterHandle = Annotated[
+    int | None, Query(ge=-1, le=_LARGEST_HANDLE, description="`next` of the page before; absent: the first page")
+]
+Session = Annotated[str, Path(max_length=64, description="shown id of the session, as `/v1/sessions` tells it")]
+
+
+def session_routes(control: Control) -> APIRouter:
+    """Returns the routes."""
+    router = APIRouter(tags=["sessions"], responses=responses())
+
+    @router.get("/v1/sessions", responses=responses(404, 422))
+    async def sessions(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Sessions:
+        """Every session: its client, its work in flight, its memory."""
+        page, following = page_of(snapshot.sessions, lambda view: view.session, after, limit)
+        return Sessions(sessions=page, next=following)
+
+    @router.get("/v1/sessions/{session}", responses=responses(404, 422))
+    async def one_session(snapshot: Fresh, session: Session) -> SessionView:
+        """One session, by its shown id."""
+        return _session_in(snapshot, session)
+
+    @router.get("/v1/sessions/{session}/arrays", responses=responses(404, 422))
+    async def arrays(session: Session, limit: Limit = MOST_ON_A_PAGE, after: _AfterHandle = None) -> Arrays:
+        """The arrays of a session by handle: shape, dtype, bytes, age and origin, and never their values."""
+        found = await control.arrays(session, after=-1 if after is None else after, limit=limit)
+        if found is None:
+            raise _unknown(session)
+        return Arrays(arrays=found.arrays, next=None if found.following is None else str(found.following))
+
+    @router.delete("/v1/sessions/{session}", status_code=HTTPStatus.ACCEPTED, responses=responses(404, 422))
+    async def end_session(session: Session) -> Ending:
+        """Ends a session; the calls of its client raise an error that says so. Needs the scope `admin`."""
+        if not await control.end_session(session):
+            raise _unknown(session)
+        return Ending(session=session, is_ending=True)
+
+    return router
+
+
+def _session_in(snapshot: Snapshot, session: str) -> SessionView:
+    for view in snapshot.sessions:
+        if view.session == session:
+            return view
+    raise _unknown(session)
+
+
+def _unknown(session: str) -> Refused:
+    return Refused(HTTPStatus.NOT_FOUND, "unknown_session", f"there is no session {session!r}")

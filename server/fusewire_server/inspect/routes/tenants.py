@@ -1,0 +1,42 @@
+"""The route of tenants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+
+from fusewire_server.inspect.pages import MOST_ON_A_PAGE, After, Limit, page_of
+from fusewire_server.inspect.problems import responses
+from fusewire_server.inspect.routes.fresh import Fresh
+from fusewire_server.inspect.snapshot import SessionView, Snapshot
+from fusewire_server.inspect.views import Tenants, TenantView
+
+
+def tenant_routes() -> APIRouter:
+    """Returns the route."""
+    router = APIRouter(tags=["sessions"], responses=responses())
+
+    @router.get("/v1/tenants", responses=responses(404, 422))
+    async def tenants(snapshot: Fresh, limit: Limit = MOST_ON_A_PAGE, after: After = None) -> Tenants:
+        """Every tenant that has sessions: their work in flight, their memory, their device time."""
+        page, following = page_of(_tenants_of(snapshot), lambda view: view.tenant, after, limit)
+        return Tenants(tenants=page, next=following)
+
+    return router
+
+
+def _tenants_of(snapshot: Snapshot) -> Iterator[TenantView]:
+    by_tenant: dict[str, list[SessionView]] = {}
+    for view in snapshot.sessions:
+        by_tenant.setdefault(view.tenant, []).append(view)
+    for tenant, views in sorted(by_tenant.items()):
+        yield TenantView(
+            tenant=tenant,
+            sessions=len(views),
+            in_flight_ops=sum(view.in_flight_ops for view in views),
+            live_handles=sum(view.live_handles for view in views),
+            live_bytes=sum(view.live_bytes for view in views),
+            unread_bytes=sum(view.unread_bytes for view in views),
+            device_ns=sum(view.device_ns for view in views),
+        )

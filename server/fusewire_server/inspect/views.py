@@ -1,0 +1,189 @@
+"""The answers of the routes that are not in a snapshot, as models: each field with its meaning and unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from fusewire_server.inspect.snapshot import ProgramView, SessionView
+
+Next = Annotated[
+    str | None, Field(description="the value of `after` that gives the next page; null: this is the last page")
+]
+
+
+class Sessions(BaseModel):
+    """Sessions, detached ones included, in the order in which they were opened."""
+
+    sessions: tuple[SessionView, ...] = Field(description="the sessions of the page")
+    next: Next = None
+
+
+class Programs(BaseModel):
+    """Programs that the server knows."""
+
+    programs: tuple[ProgramView, ...] = Field(description="the programs of the page")
+    next: Next = None
+
+
+class TenantView(BaseModel):
+    """The sessions of one tenant together."""
+
+    tenant: str = Field(description="name of the tenant", examples=["lab"])
+    sessions: int = Field(description="sessions that have not ended")
+    in_flight_ops: int = Field(description="ops that the device has not completed")
+    live_handles: int = Field(description="arrays")
+    live_bytes: int = Field(description="bytes of these arrays")
+    unread_bytes: int = Field(description="bytes of results that clients have not taken")
+    device_ns: int = Field(description="device time used, in nanoseconds")
+
+
+class Tenants(BaseModel):
+    """Tenants that have sessions, by name."""
+
+    tenants: tuple[TenantView, ...] = Field(description="the tenants of the page")
+    next: Next = None
+
+
+class ArrayView(BaseModel):
+    """One array of a session, without its value."""
+
+    handle: int = Field(description="number of the array in its session")
+    dtype: str = Field(description="type of the elements", examples=["float32"])
+    shape: tuple[int, ...] = Field(description="elements along each axis", examples=[[64, 256]])
+    bytes: int = Field(description="size of the array")
+    state: str = Field(description="awaited, issued, ready or failed")
+    age_s: float = Field(description="seconds since the array was declared")
+    base: int | None = Field(description="handle of op 0 of the segment that computes it; null for an upload")
+    op: int | None = Field(description="index of the op that computes it in this segment; null for an upload")
+
+
+class Arrays(BaseModel):
+    """Arrays of a session, by handle."""
+
+    arrays: tuple[ArrayView, ...] = Field(description="the arrays of the page")
+    next: Next = None
+
+
+class BlockView(BaseModel):
+    """The blocks of one size in the device's memory pool."""
+
+    size_bytes: int = Field(description="size of each block")
+    free: int = Field(description="blocks that are kept for later allocations")
+    live: int = Field(description="blocks in use")
+
+
+class PoolView(BaseModel):
+    """The memory of the device."""
+
+    device_memory_bytes: int = Field(description="most bytes that all values may have")
+    live_bytes: int = Field(description="bytes of values now")
+    peak_bytes: int = Field(description="most bytes of values since the start")
+    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
+    free_bytes: int = Field(description="bytes of the device's memory that no value takes, those of the pool included")
+    donations: int = Field(description="results that were written over inputs")
+    donated_bytes: int = Field(description="bytes of these results")
+    blocks: tuple[BlockView, ...] = Field(description="by size; empty on CUDA, whose pool does not tell sizes")
+
+
+class QueuedTenant(BaseModel):
+    """The rows of a tenant that wait."""
+
+    tenant: str = Field(description="name of the tenant")
+    rows: int = Field(description="rows that could run")
+
+
+class QueuedProgram(BaseModel):
+    """A program, and how many sessions run it next."""
+
+    digest: str = Field(description="digest of the program")
+    sessions: int = Field(description="sessions that run it next")
+
+
+class QueueView(BaseModel):
+    """The segments (rows) that wait for the device, and the submissions that it works on."""
+
+    rows: int = Field(description="rows that could run")
+    held_back_rows: int = Field(description="rows that wait for an upload")
+    oldest_row_s: float = Field(description="seconds that the oldest row at the head of a queue has waited")
+    submissions: int = Field(description="submissions that the device has not completed")
+    is_held: bool = Field(description="whether an operator holds the device")
+    tenants: tuple[QueuedTenant, ...] = Field(description="at most 1,000, those with most rows first")
+    programs: tuple[QueuedProgram, ...] = Field(description="at most 1,000, those of most sessions first")
+
+
+class SlowSegmentView(BaseModel):
+    """A segment that took at least 10 ms from its arrival until the device had completed it."""
+
+    at: str = Field(description="when it was completed, ISO 8601, UTC")
+    session: str = Field(description="shown id of the session")
+    program: str = Field(description="digest of the program")
+    base: int = Field(description="handle of op 0; `session.line_of(base)` of a debugging client names its line")
+    ops: int = Field(description="ops of the segment")
+    rows: int = Field(description="rows of its submission")
+    total_s: float = Field(description="seconds from the arrival to the end")
+    queue_s: float = Field(description="seconds until the device was told to run it")
+    device_s: float = Field(description="device time of its submission, in seconds")
+
+
+class SlowLogView(BaseModel):
+    """The newest slow segments, at most 128, the newest first."""
+
+    threshold_s: float = Field(description="least seconds of a segment in the log")
+    entries: tuple[SlowSegmentView, ...] = Field(description="the segments, the newest first")
+
+
+class SettingView(BaseModel):
+    """The value of a setting, and where it was set."""
+
+    value: str | int | float | bool | None = Field(description="in the unit that ends the setting's name; null: unset")
+    origin: str = Field(description="default, file, environment or flag", examples=["default", "environment"])
+
+
+class Settings(BaseModel):
+    """All settings of the server by `section.key`. They hold no secrets, only the names of files that do."""
+
+    settings: Mapping[str, SettingView] = Field(description="the settings by `section.key`")
+
+
+class Readiness(BaseModel):
+    """Tells whether the server takes sessions, and why or why not."""
+
+    is_ready: bool = Field(description="whether the server can do what clients send")
+    is_draining: bool = Field(description="whether the server is shutting down")
+    is_held: bool = Field(description="whether an operator holds the device")
+    trouble: str = Field(description="why the machine cannot compile programs now, such as a full disk; or empty")
+    backend: str = Field(description="name of the backend", examples=["cuda"])
+    device: str = Field(description="name of the device")
+    device_memory_bytes: int = Field(description="memory of the device")
+    live_bytes: int = Field(description="bytes of all values now")
+    pool_bytes: int = Field(description="free bytes that the pool keeps for later allocations")
+
+
+class Gate(BaseModel):
+    """Tells whether the device is held after the request."""
+
+    is_held: bool = Field(description="whether the device takes no new submissions")
+
+
+class Drain(BaseModel):
+    """Tells that the server has begun to end."""
+
+    is_draining: bool = Field(description="true; the server ends after limits.drain_s at the latest")
+
+
+class Ending(BaseModel):
+    """Tells that a session is being ended."""
+
+    session: str = Field(description="shown id of the session")
+    is_ending: bool = Field(description="true; the session has ended once `/v1/sessions` no longer lists it")
+
+
+class LogLevel(BaseModel):
+    """The level of the log: records below it are not written."""
+
+    level: str = Field(
+        description="the least level that is written", pattern="^(debug|info|warning|error)$", examples=["info"]
+    )

@@ -1,0 +1,41 @@
+"""Keeps the last segments that took long, so that an operator finds what delays clients. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+SLOW_NS = 10_000_000
+MOST_KEPT = 128
+
+
+class SlowSegment(NamedTuple):
+    """A segment that took at least `SLOW_NS` from its arrival until the device had completed it.
+
+    `base` is the handle of its op number 0. `queue_ns` passed until the device was told to run it, and `device_ns` is
+    the device time of the submission that it was part of; `rows` counts the rows of that submission.
+    """
+
+    ended_at_s: float  # Unix time
+    session_id: bytes
+    digest: bytes
+    base: int
+    ops: int
+    rows: int
+    total_ns: int
+    queue_ns: int
+    device_ns: int
+
+
+class SlowLog:
+    """The newest slow segments. The loop thread owns it."""
+
+    def __init__(self) -> None:
+        self._kept: deque[SlowSegment] = deque(maxlen=MOST_KEPT)
+
+    def add(self, segment: SlowSegment) -> None:
+        self._kept.append(segment)
+
+    def newest_first(self) -> Iterable[SlowSegment]:
+        return reversed(self._kept)

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Installs the programs that `make deploy-check` needs and this machine lacks, by apt. If it may not install, it names
+# them and fails.
+set -eu
+
+# program:package of Debian
+tools="docker-compose:docker-compose promtool:prometheus prometheus:prometheus bwrap:bubblewrap tini:tini
+    openssl:openssl systemd-analyze:systemd gcc:gcc curl:curl"
+
+# Prints the packages of the tools that are missing.
+missing_packages() {
+    for tool in $tools; do
+        command -v "${tool%:*}" >/dev/null || echo "${tool#*:}"
+    done
+}
+
+# Prints what makes apt-get the superuser's command; fails if nothing does.
+superuser() {
+    [ "$(id -u)" = 0 ] || { sudo -n true 2>/dev/null && echo "sudo -n"; }
+}
+
+missing=$(missing_packages)
+[ -n "$missing" ] || exit 0
+if command -v apt-get >/dev/null && prefix=$(superuser); then
+    $prefix apt-get update -qq
+    # shellcheck disable=SC2086  # a list of words
+    $prefix apt-get install -qq -y --no-install-recommends $missing
+    missing=$(missing_packages)
+fi
+if [ -n "$missing" ]; then
+    # shellcheck disable=SC2086  # a list of words
+    echo "make deploy-check lacks programs of these packages of Debian, and may not install them:" $missing >&2
+    exit 1
+fi

@@ -1,0 +1,102 @@
+"""The description of the routes (OpenAPI), and that the routes do what it says, whatever is sent."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+
+from fusewire_server.access.tokens import Authenticator, Scope, mint
+from fusewire_server.inspect.application import create_app
+from tests.server.inspect.examples import Client, FixedSnapshots, RememberingControl
+
+_EXAMPLES = 500
+_TOKEN_FILE = Path(tempfile.mkdtemp(prefix="fusewire-test-")) / "tokens"
+_BEARER = {"Authorization": f"Bearer {mint(_TOKEN_FILE, tenant='lab', scope=Scope.ADMIN)}"}
+_APP = create_app(FixedSnapshots(), Authenticator(_TOKEN_FILE), RememberingControl())
+_SCHEMA = schemathesis.openapi.from_asgi("/v1/openapi.json", app=_APP, headers=_BEARER)
+_DESCRIPTION = _SCHEMA.raw_schema
+
+
+@_SCHEMA.auth()
+class _Token:
+    """Sends the token with each request, except where the absence of a token is tested."""
+
+    def get(self, case: schemathesis.Case[Any], context: object) -> dict[str, str]:
+        return _BEARER
+
+    def set(self, case: schemathesis.Case[Any], data: dict[str, str], context: object) -> None:
+        case.headers.update(data)
+
+
+@pytest.mark.slow
+@_SCHEMA.parametrize()
+@settings(
+    max_examples=_EXAMPLES,
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+    database=None,
+)
+def test_every_operation_does_what_its_description_says(case: schemathesis.Case[Any]) -> None:
+    case.call_and_validate()
+
+
+def test_every_operation_has_a_summary_and_every_answer_a_schema() -> None:
+    for path, methods in _DESCRIPTION["paths"].items():
+        for method, operation in methods.items():
+            assert operation["summary"], (path, method)
+            assert operation["description"], (path, method)
+            answer = next(iter(operation["responses"].values()))["content"]
+            assert "text/plain" in answer or answer["application/json"]["schema"], (path, method)
+
+
+def test_every_field_and_every_parameter_is_described() -> None:
+    fields = {
+        f"{name}.{field}": told
+        for name, schema in _DESCRIPTION["components"]["schemas"].items()
+        for field, told in schema.get("properties", {}).items()
+    }
+    assert len(fields) > 150
+    # A description that repeats that of the field's own schema is left out.
+    assert [name for name, told in fields.items() if not told.get("description") and "$ref" not in told] == []
+    for methods in _DESCRIPTION["paths"].values():
+        for operation in methods.values():
+            assert all(parameter["description"] for parameter in operation.get("parameters", ()))
+
+
+def test_only_described_schemas_are_referred_to() -> None:
+    referred = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(_DESCRIPTION)))
+    assert referred <= _DESCRIPTION["components"]["schemas"].keys()
+
+
+def test_units_are_told() -> None:
+    stats = _DESCRIPTION["components"]["schemas"]["PhaseTotal"]["properties"]
+    assert stats["total_ns"]["x-unit"] == "nanoseconds"
+
+
+def test_a_token_is_asked_for_where_it_is_needed() -> None:
+    assert _DESCRIPTION["security"] == [{"token": []}]
+    assert _DESCRIPTION["paths"]["/livez"]["get"]["security"] == []
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    answer = Client(_APP).get("/docs")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    for tag in ("script", "style"):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", answer.text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert policy[f"{tag}-src"] == f"'sha256-{digest}'"
+    assert not re.search(r"innerHTML|localStorage|sessionStorage|cookie| on\w+=| style=", answer.text)
+    assert "http://" not in answer.text
+    assert "https://" not in answer.text

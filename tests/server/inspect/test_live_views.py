@@ -1,0 +1,157 @@
+"""Arrays, pool, queue and slow segments, described from the engine's live tables."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fusewire_kernels.devices.base import BlockCount
+from fusewire_protos.frames import Free
+from fusewire_server.inspect import live_views
+from fusewire_server.inspect.control import EngineControl
+from fusewire_server.inspect.loop_thread import LoopThread
+from fusewire_server.inspect.snapshot import shown_id
+from fusewire_server.inspect.views import BlockView
+from fusewire_server.programs.slow_log import MOST_KEPT, SLOW_NS, SlowSegment
+from tests.server.parts import SIZE_BYTES, segment
+from tests.server.world import DEADLINE_S, NEGATE, Client, WatchedDevice, World, run, until, world
+
+
+class CountingDevice(WatchedDevice):
+    """Tells of its blocks in use, and of three free ones."""
+
+    def block_counts(self) -> list[BlockCount]:
+        return [BlockCount(SIZE_BYTES, 3, len(self.in_use))]
+
+
+def _shown(client: Client) -> str:
+    return shown_id(client.session.session_id)
+
+
+def control_of(here: World) -> EngineControl:
+    loop_thread = LoopThread(asyncio.get_running_loop().call_soon_threadsafe, DEADLINE_S)
+    return EngineControl(here.engine, loop_thread, lambda: None)
+
+
+def test_arrays_are_told_with_their_origin() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            client.send(segment(NEGATE, 100, 10))
+            await client.idle()
+            told = await control_of(here).arrays(_shown(client), after=-1, limit=10)
+            assert told is not None
+            by_handle = {array.handle: array for array in told.arrays}
+            assert by_handle.keys() == client.session.values.keys()
+            computed = by_handle[max(by_handle)]
+            assert computed.base == 100
+            assert computed.handle == 100 + (computed.op or 0)
+            assert (by_handle[10].base, by_handle[10].op) == (None, None)
+            assert all(0 <= array.age_s < 10 for array in told.arrays)
+            assert sum(array.bytes for array in told.arrays) == client.session.live_bytes
+
+    run(test())
+
+
+def test_arrays_come_in_pages_although_others_go() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client, control = here.client(), control_of(here)
+            client.send(*[segment(NEGATE, base, 10) for base in (400, 100, 300, 200)])
+            first = await control.arrays(_shown(client), after=-1, limit=3)
+            client.send(Free((11, 100)))
+            assert first is not None
+            assert first.following == 100
+            second = await control.arrays(_shown(client), after=first.following, limit=3)
+            assert second is not None
+            assert [[array.handle for array in page.arrays] for page in (first, second)] == [
+                [10, 11, 100],
+                [200, 300, 400],
+            ]
+            assert second.following is None
+
+    run(test())
+
+
+def test_an_array_that_goes_while_a_page_is_made_is_left_out() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            assert [array.handle for array in live_views.arrays_of(here.engine, _shown(client), [9, 10])] == [10]
+            assert live_views.arrays_of(here.engine, "nobody", [10]) == ()
+
+    run(test())
+
+
+def test_no_arrays_of_a_session_that_is_not_there() -> None:
+    async def test() -> None:
+        async with world() as here:
+            assert await control_of(here).arrays("nobody", after=-1, limit=1) is None
+
+    run(test())
+
+
+def test_waiting_rows_are_counted_by_tenant_and_program() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            here.engine.hold()
+            client.send(segment(NEGATE, 100, 10), segment(NEGATE, 200, 10))
+            await here.engine.applied(client.session)
+            told = live_views.queue_of(here.engine)
+            assert (told.rows, told.is_held) == (2, True)
+            assert [(one.tenant, one.rows) for one in told.tenants] == [("lab", 2)]
+            digest = client.session.programs[NEGATE].digest.hex()
+            assert [(one.digest, one.sessions) for one in told.programs] == [(digest, 1)]
+            here.engine.unhold()
+            await client.idle()
+            assert live_views.queue_of(here.engine).rows == 0
+
+    run(test())
+
+
+def test_the_pool_is_that_of_the_device() -> None:
+    async def test() -> None:
+        async with world(CountingDevice()) as here:
+            here.client()
+            await until(lambda: len(here.device.in_use) == 2)
+            told = control_of(here).pool()
+            assert told.device_memory_bytes == here.engine.device.info.memory_bytes
+            assert told.live_bytes == told.peak_bytes == 2 * SIZE_BYTES
+            assert told.free_bytes == told.device_memory_bytes - told.live_bytes
+            assert told.blocks == (BlockView(size_bytes=SIZE_BYTES, free=3, live=2),)
+
+    run(test())
+
+
+def test_the_newest_slow_segments_come_first_and_are_bounded() -> None:
+    async def test() -> None:
+        async with world() as here:
+            log = here.engine._submissions.slow_log
+            for base in range(MOST_KEPT + 5):
+                log.add(SlowSegment(0.0, bytes(16), b"\xaa", base, 1, 1, SLOW_NS, 0, 0))
+            told = live_views.slow_segments_of(here.engine, MOST_KEPT)
+            assert [entry.base for entry in told] == list(range(MOST_KEPT + 4, 4, -1))
+            assert told[0].total_s == SLOW_NS / 1e9
+
+    run(test())
+
+
+def test_a_segment_that_waits_long_is_in_the_slow_log() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            await client.idle()
+            here.engine.hold()
+            client.send(segment(NEGATE, 100, 10))
+            await here.engine.applied(client.session)
+            (row,) = client.session.queue
+            row.queued_at_ns -= SLOW_NS
+            here.engine.unhold()
+            await client.idle()
+            (entry,) = live_views.slow_segments_of(here.engine, 10)
+            assert (entry.base, entry.session) == (100, _shown(client))
+            assert entry.queue_s >= SLOW_NS / 1e9
+            assert entry.total_s >= entry.queue_s
+
+    run(test())

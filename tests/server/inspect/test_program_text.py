@@ -1,0 +1,46 @@
+"""A program as text for people."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fusewire_server.inspect.program_text import MOST_LINES, MOST_SOURCE_CHARACTERS, bounded, program_text
+from fusewire_server.inspect.snapshot import GroupView, Omitted, SourceView
+from tests.server.inspect.examples import PLANNED, UNPLANNED
+
+
+def test_a_planned_program_tells_its_launches_its_fusion_and_its_kernels() -> None:
+    text = program_text(PLANNED)
+    assert text.startswith("program aa: 200 ops, tier 1, loaded\n")
+    assert "k_add × 2, sizes [64]" in text
+    assert "ops 0 to 4 run as one kernel" in text
+    assert text.endswith("---- k_add ----\nvoid k_add(void) {}\n")
+
+
+def test_a_program_without_a_plan_tells_its_counts() -> None:
+    text = program_text(UNPLANNED)
+    assert "3 segments, 3 rows in 2 submissions" in text
+    assert "launches" not in text
+
+
+def test_a_plan_within_the_bounds_is_told_whole() -> None:
+    assert bounded(PLANNED) == PLANNED
+    assert bounded(UNPLANNED) == UNPLANNED
+
+
+def test_what_goes_beyond_the_bounds_is_counted() -> None:
+    assert PLANNED.compiled is not None
+    half = "x" * (MOST_SOURCE_CHARACTERS // 2)
+    long = replace(
+        PLANNED.compiled,
+        groups=(GroupView("k", (1,), 1),) * (MOST_LINES + 2),
+        explanation=("why",) * (MOST_LINES + 1),
+        sources=tuple(SourceView(name, half) for name in "abc"),
+    )
+    detail = bounded(replace(PLANNED, compiled=long))
+    plan = detail.compiled
+    assert plan is not None
+    assert (len(plan.groups), len(plan.explanation)) == (MOST_LINES, MOST_LINES)
+    assert [source.kernel for source in plan.sources] == ["a", "b"]
+    assert plan.omitted == Omitted(groups=2, explanation=1, sources=1)
+    assert program_text(detail).endswith(": 2 launches, 1 lines of the explanation, 1 kernels\n")
