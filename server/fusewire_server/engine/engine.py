@@ -197,7 +197,7 @@ class Engine:
         for session in list(sessions):
             session.dismissal = reason
             if session.state is SessionState.DETACHED:
-                self.end(session, "draining")
+                self.end(session, reason.case.name)
             else:
                 self._registry.wake(session)
 

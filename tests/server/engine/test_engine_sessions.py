@@ -11,6 +11,7 @@ from fusewire_protos import dtypes
 from fusewire_protos.errors import CaseError
 from fusewire_protos.frames import INLINE_BYTES, Abandon, Cancel, Fetch, Free, Upload
 from fusewire_protos.shapes import Spec
+from fusewire_server.programs.counters import END_REASONS
 from fusewire_server.sessions.session import Session, SessionState
 from tests.server.parts import segment, upload_beside
 from tests.server.world import NEGATE, World, run, until, world
@@ -181,5 +182,17 @@ def test_a_new_stall_time_holds_for_the_uploads_that_follow() -> None:
             here.engine.reconfigure(replace(here.engine.config, limits=limits))
             client.send(upload_beside(20), Fetch(1, 20))
             assert await client.failure(1) == "upload_failed"
+
+    run(test())
+
+
+def test_a_dismissed_session_without_a_stream_counts_as_ended_for_the_reason_given() -> None:
+    async def test() -> None:
+        async with world() as here:
+            client = here.client()
+            here.engine.detach(client.session, 1)
+            here.engine.dismiss([client.session], CaseError("ended_by_operator", "because"))
+            assert here.engine.counters.sessions_ended == {"ended_by_operator": 1}
+            assert "ended_by_operator" in END_REASONS
 
     run(test())
