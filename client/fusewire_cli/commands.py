@@ -89,8 +89,12 @@ def _top(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
-    parser.add_argument("--http", metavar="HOST:PORT", help="address of its inspection, to compare clocks")
+    parser.add_argument(
+        "target", nargs="?", metavar="HOST:PORT", help=f"server, or unix:PATH (FUSEWIRE_TARGET, otherwise {GRPC})"
+    )
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of its HTTP inspection (port 7424 of the same host)"
+    )
     parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
     _json(parser)
     parser.epilog = TOKEN_HELP
@@ -170,8 +174,9 @@ COMMANDS = (
         ("doctor",),
         "find out why a connection fails, and what this machine has",
         _doctor,
-        "fusewire_cli.doctor:run",
-        "Checks one after another: name, port, TLS, token, session, clock. Then tells what this machine has.",
+        "fusewire_cli.doctor.command:run",
+        "Checks one after another: name, port, TLS, token, version, session, inspection, clock; each within 5 s. Then "
+        "tells what this machine has.",
     ),
     Command(
         ("record",),
