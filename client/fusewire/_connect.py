@@ -38,7 +38,6 @@ CONNECT_TIMEOUT_S = 20.0
 REPLAY_TIMEOUT_S = 3600.0
 
 _connected: list[Session] = []
-_recordings = count(1)  # numbers the sessions of this process that FUSEWIRE_RECORD records
 _connecting: dict[int, threading.RLock] = {}  # by process id: in a forked child the parent's lock may stay locked
 
 
@@ -67,7 +66,7 @@ def connect(  # noqa: PLR0913 - all but the first are options, passed by name
     `debug` records the line of your code for each op, and errors name this line. Recording gets slower.
     `record` is a file that keeps what the session sends, for `fusewire.replay`. Scalars are always kept. The values of
     arrays that are uploaded or read are kept only with `record_values`; otherwise a replay draws uploads at random. It
-    is by default the value of FUSEWIRE_RECORD, with a number added for each further session of the process.
+    is by default the value of FUSEWIRE_RECORD, with a number added if there is such a file already.
 
     Raises SessionLost if the server cannot be reached, Unauthenticated if the server refuses the token,
     ConfigurationError for a wrong argument, and WaitTimeout after `timeout` seconds. Raises SessionClosed in a process
@@ -102,6 +101,8 @@ def replay(  # noqa: PLR0913 - all but the first two are options, passed by name
     """
     if not speed > 0:
         raise ConfigurationError(f"speed = {speed!r}: expected a number above 0")
+    if seed < 0:
+        raise ConfigurationError(f"seed = {seed!r}: expected 0 or more")
     with Recording(Path(recording)) as opened:
         opened.check()  # before anything is sent, because the recording may have been cut short
         transport = transport_to(target, token, tls_ca, None, insecure_token=insecure_token)
@@ -161,13 +162,25 @@ def _target(given: object) -> str:
 
 
 def _recording_of_environment() -> tuple[Path | None, bool]:
-    """Returns the file that FUSEWIRE_RECORD names for the next session, or None, and whether values are kept."""
+    """Returns a new file by the name in FUSEWIRE_RECORD, or None if that is not set, and whether values are kept."""
     named = os.environ.get(RECORD_VARIABLE)
     if not named:
         return None, False
-    number = next(_recordings)
-    path = Path(named if number == 1 else f"{named}.{number}")
-    return path, os.environ.get(RECORD_VALUES_VARIABLE, "0") not in {"", "0"}
+    return _new_file(named), os.environ.get(RECORD_VALUES_VARIABLE, "0") not in {"", "0"}
+
+
+def _new_file(named: str) -> Path:
+    """Creates the first of NAME, NAME.2, NAME.3, … that is not there yet: other processes may record as well."""
+    for number in count(1):
+        path = Path(named if number == 1 else f"{named}.{number}")
+        try:
+            path.touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        except OSError as reason:
+            raise ConfigurationError(f"{RECORD_VARIABLE} = {named}: {reason.strerror}") from None
+        return path
+    raise AssertionError("numbers do not end")
 
 
 def _opened_last() -> Session | None:

@@ -81,6 +81,7 @@ class Session:
         self._ready_waiters: list[Future[None]] = []
         self._is_welcome = False
         self.backend = ""
+        self.server = ""  # name and version
         self.is_draining = False  # whether the server has said that it shuts down, and soon ends this session
         _sessions.add(self)
 
@@ -310,7 +311,7 @@ class Session:
             # We keep half of the limit. The server registers all new programs of a frame before it forgets any, so the
             # other half leaves room for the new programs.
             self._sender.programs = Programs(max(welcome.limits.programs // 2, 1))
-            self.backend = welcome.backend
+            self.backend, self.server = welcome.backend, welcome.server
             self._is_welcome = True
             state.changed.notify_all()
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 HTTP = "127.0.0.1:7424"
 GRPC = "127.0.0.1:7423"
+_MOST_SESSIONS = 1000  # of a replay; each has a thread
 TOKEN_HELP = "If the server requires a token, set FUSEWIRE_TOKEN to it."  # noqa: S105 - a sentence
 
 
@@ -57,6 +58,19 @@ def count(text: str) -> int:
     return int(text)
 
 
+def _sessions_at_once(text: str) -> int:
+    number = count(text)
+    if number > _MOST_SESSIONS:
+        raise argparse.ArgumentTypeError(f"expected at most {_MOST_SESSIONS:,}, not {text}")
+    return number
+
+
+def _seed(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"expected a whole number, at least 0, not {text!r}")
+    return int(text)
+
+
 def _json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -89,8 +103,12 @@ def _top(parser: argparse.ArgumentParser) -> None:
 
 
 def _doctor(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
-    parser.add_argument("--http", metavar="HOST:PORT", help="address of its inspection, to compare clocks")
+    parser.add_argument(
+        "target", nargs="?", metavar="HOST:PORT", help=f"server, or unix:PATH (FUSEWIRE_TARGET, otherwise {GRPC})"
+    )
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of its HTTP inspection (port 7424 of the same host)"
+    )
     parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
     _json(parser)
     parser.epilog = TOKEN_HELP
@@ -106,9 +124,11 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", type=Path, metavar="FILE", help="file of the recording")
     parser.add_argument("target", nargs="?", default=GRPC, metavar="HOST:PORT", help="server (%(default)s)")
     parser.add_argument("--tls-ca", metavar="FILE", help="as for connect; system: the certificates of the system")
-    parser.add_argument("--sessions", type=count, default=1, metavar="N", help="sessions at once (%(default)s)")
+    parser.add_argument(
+        "--sessions", type=_sessions_at_once, default=1, metavar="N", help="sessions at once (%(default)s)"
+    )
     parser.add_argument("--speed", type=positive, default=1.0, metavar="K", help="K times as fast; inf: at full speed")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of values that were not kept (%(default)s)")
+    parser.add_argument("--seed", type=_seed, default=0, metavar="N", help="of values that were not kept (%(default)s)")
     _json(parser)
     parser.epilog = TOKEN_HELP
 
@@ -170,8 +190,9 @@ COMMANDS = (
         ("doctor",),
         "find out why a connection fails, and what this machine has",
         _doctor,
-        "fusewire_cli.doctor:run",
-        "Checks one after another: name, port, TLS, token, session, clock. Then tells what this machine has.",
+        "fusewire_cli.doctor.command:run",
+        "Checks one after another: name, port, TLS, token, version, session, inspection, clock; each within 5 s. Then "
+        "tells what this machine has.",
     ),
     Command(
         ("record",),
@@ -180,7 +201,12 @@ COMMANDS = (
         "fusewire_cli.recordings:record",
         "Runs COMMAND with FUSEWIRE_RECORD set, so that each session that it opens is recorded.",
     ),
-    Command(("replay",), "send what a session has recorded", _replay, "fusewire_cli.recordings:replay"),
+    Command(
+        ("replay",),
+        "send again what a session has sent, and compare the answers",
+        _replay,
+        "fusewire_cli.recordings:replay",
+    ),
     Command(("bench",), "measure all figures with limits", _bench, "fusewire_cli.bench:run"),
 )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from fusewire_cli.commands import COMMANDS, GROUPS, SERVER_COMMANDS, SERVER_MODULE
+from fusewire_cli.text import harmless
 from fusewire_protos.errors import ConfigurationError, FusewireError
 
 if TYPE_CHECKING:
@@ -27,27 +29,49 @@ _SERVER_NAMES = frozenset(command.name for command in SERVER_COMMANDS)
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command that the arguments name. Returns the exit status."""
-    typed = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # for terminals that lack some characters
+    try:
+        status = _run(sys.argv[1:] if arguments is None else arguments)
+    except SystemExit as ended:  # argparse has printed help, the version or what is wrong
+        status = int(ended.code or DONE)
+    return _after_output(status)
+
+
+def _run(typed: list[str]) -> int:
     is_of_server = typed[:1] != [] and typed[0] in _SERVER_NAMES
     try:
         parsed = command_line(is_of_server=is_of_server).parse_args(typed)
         run: Callable[[argparse.Namespace], int] = _named(parsed.run) if isinstance(parsed.run, str) else parsed.run
-        status = run(parsed)
-        sys.stdout.flush()
+        return run(parsed)
     except ModuleNotFoundError as missing:
         return _tell_extra(missing, is_of_server=is_of_server)
     except FusewireError as error:
-        print(f"fusewire: {error}", file=sys.stderr)
+        _tell(error)
         return USAGE if isinstance(error, ConfigurationError) else FAILED
-    except KeyboardInterrupt:
-        return FAILED
-    except BrokenPipeError:  # as by `fusewire … | head`; otherwise Python would complain again when it flushes at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (KeyboardInterrupt, BrokenPipeError):
         return FAILED
     except OSError as reason:
-        print(f"fusewire: {reason}", file=sys.stderr)
+        _tell(reason)
+        return FAILED
+
+
+def _after_output(status: int) -> int:
+    """Writes out what was printed, and returns the status. If that fails, returns the status of a failure."""
+    try:
+        sys.stdout.flush()
+    except OSError as reason:
+        if not isinstance(reason, BrokenPipeError):  # a pipe breaks as in `fusewire … | head`, which is no fault
+            _tell(reason)
+        # Python flushes once more when it exits, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return status
+
+
+def _tell(error: object) -> None:
+    print(f"fusewire: {harmless(error)}", file=sys.stderr)
 
 
 def command_line(*, is_of_server: bool) -> argparse.ArgumentParser:
@@ -91,7 +115,7 @@ def _tell_extra(missing: ModuleNotFoundError, *, is_of_server: bool) -> int:
     extra = _EXTRA_OF_PACKAGE.get(package, "server" if is_of_server else None)
     if extra is None or package.startswith("fusewire"):
         raise missing
-    print(f"fusewire: {package} is missing: pip install 'fusewire[{extra}]'", file=sys.stderr)
+    _tell(f"{package} is missing: pip install 'fusewire[{extra}]'")
     return FAILED
 
 

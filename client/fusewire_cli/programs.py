@@ -26,7 +26,7 @@ def list_all(parsed: argparse.Namespace) -> int:
 
 def show(parsed: argparse.Namespace) -> int:
     """Prints a program: its plan, what was fused and why the rest was not, and its kernels. Raises FusewireError."""
-    path = f"/v1/programs/{quote(_whole_digest(parsed), safe='')}"
+    path = f"/v1/programs/{quote(_whole_digest(parsed), safe='', errors='surrogateescape')}"
     if parsed.json:
         print(json.dumps(inspect(path, parsed.http, parsed.tls_ca), indent=2))
     else:

@@ -6,39 +6,89 @@ import argparse
 import json
 import os
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import fusewire
-from fusewire_cli.text import duration, properties
+from fusewire_cli.text import duration, harmless, properties
 from fusewire_protos.errors import ConfigurationError
+
+_MOST_DIFFERENCES = 20  # that are told in words
 
 
 def record(parsed: argparse.Namespace) -> int:
-    """Runs a program whose sessions are recorded; returns its exit status."""
+    """Runs a program whose sessions are recorded, and says which files they gave. Returns the program's exit status.
+
+    Raises ConfigurationError if there is no such program, or if the file exists already.
+    """
     command = parsed.command[1:] if parsed.command[:1] == ["--"] else parsed.command
     if not command:
         raise ConfigurationError("which program? fusewire record FILE -- python program.py")
-    variables = {"FUSEWIRE_RECORD": str(parsed.path.absolute()), "FUSEWIRE_RECORD_VALUES": str(int(parsed.values))}
+    path = parsed.path.absolute()
+    if path.exists():
+        raise ConfigurationError(f"{parsed.path} exists already: remove it, or name another file")
+    variables = {"FUSEWIRE_RECORD": str(path), "FUSEWIRE_RECORD_VALUES": str(int(parsed.values))}
+    status = _status_of(command, {**os.environ, **variables})
+    files = ", ".join(str(each) for each in _recordings_at(path))
+    print(f"fusewire: recorded {harmless(files) if files else 'nothing: no session was opened'}", file=sys.stderr)
+    return status
+
+
+def _status_of(command: list[str], environment: dict[str, str]) -> int:
+    """Runs a program; returns its exit status, or 128 and the number of the signal that ended it, as shells do."""
     try:
-        return subprocess.run(command, env={**os.environ, **variables}, check=False).returncode
+        process = subprocess.Popen(command, env=environment)
     except OSError as reason:
         raise ConfigurationError(f"cannot run {command[0]}: {reason.strerror}") from None
+    while True:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:  # the program gets Ctrl-C too, and needs a moment to end its recording
+            continue
+        return status if status >= 0 else 128 - status
+
+
+def _recordings_at(path: Path) -> Iterator[Path]:
+    for number in count(1):
+        each = path if number == 1 else path.with_name(f"{path.name}.{number}")
+        if not each.exists():
+            return
+        yield each
 
 
 def replay(parsed: argparse.Namespace) -> int:
     """Replays a recording; returns 1 if an answer differs from a kept one. Raises FusewireError."""
-
-    def one(number: int) -> fusewire.Replayed:
-        return fusewire.replay(
-            parsed.path, parsed.target, tls_ca=parsed.tls_ca, speed=parsed.speed, seed=parsed.seed + number
-        )
-
-    with ThreadPoolExecutor(parsed.sessions) as threads:
-        replayed = list(threads.map(one, range(parsed.sessions)))
-    told = summary(replayed)
+    told = summary(_replayed(parsed))
     print(json.dumps(told, indent=2) if parsed.json else _text(told))
-    return 1 if told["differences"] else 0
+    return 1 if told["differing"] else 0
+
+
+def _replayed(parsed: argparse.Namespace) -> list[fusewire.Replayed]:
+    """Replays in all sessions at once. Raises the first error, without waiting for the other sessions."""
+    outcomes: SimpleQueue[fusewire.Replayed | Exception] = SimpleQueue()
+
+    def one(seed: int) -> None:
+        try:
+            outcomes.put(
+                fusewire.replay(parsed.path, parsed.target, tls_ca=parsed.tls_ca, speed=parsed.speed, seed=seed)
+            )
+        except Exception as error:  # noqa: BLE001 - the thread that waits raises it
+            outcomes.put(error)
+
+    for number in range(parsed.sessions):
+        Thread(target=one, args=(parsed.seed + number,), daemon=True).start()
+    replayed = []
+    for _ in range(parsed.sessions):
+        outcome = outcomes.get()
+        if isinstance(outcome, Exception):
+            raise outcome
+        replayed.append(outcome)
+    return replayed
 
 
 def summary(replayed: list[fusewire.Replayed]) -> dict[str, Any]:
@@ -54,7 +104,8 @@ def summary(replayed: list[fusewire.Replayed]) -> dict[str, Any]:
         "p50_s": _quantile(latencies_s, 0.5),
         "p99_s": _quantile(latencies_s, 0.99),
         "compared": sum(each.compared for each in replayed),
-        "differences": differences[:20],
+        "differing": len(differences),
+        "differences": differences[:_MOST_DIFFERENCES],
     }
 
 
@@ -71,7 +122,7 @@ def _text(told: dict[str, Any]) -> str:
             ("work", f"{told['ops']:,} ops in {told['segments']:,} segments, {told['sessions']} sessions"),
             ("time", duration(told["duration_s"])),
             ("latency", latency),
-            ("compared", f"{told['compared']:,} values, {len(told['differences'])} differ"),
+            ("compared", f"{told['compared']:,} values, {told['differing']:,} differ"),
         )
     )
     return "\n".join((lines, *told["differences"]))

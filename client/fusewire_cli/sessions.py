@@ -96,4 +96,4 @@ def arrays_text(arrays: Iterable[dict[str, Any]]) -> str:
 
 
 def _path(session: str) -> str:
-    return f"/v1/sessions/{quote(session, safe='')}"
+    return f"/v1/sessions/{quote(session, safe='', errors='surrogateescape')}"

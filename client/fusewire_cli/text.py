@@ -14,9 +14,10 @@ def size(size_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a time in seconds, milliseconds or microseconds."""
-    if seconds >= 1:
-        return f"{seconds:.1f} s"
+    """Returns a time in the largest unit, from days to microseconds, in which it is at least 1."""
+    for unit, scale in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
+        if seconds >= scale:
+            return f"{seconds / scale:.1f} {unit}"
     return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
 
 

@@ -15,7 +15,10 @@ def test_a_size_is_in_the_largest_unit(size_bytes: int, text: str) -> None:
     assert size(size_bytes) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(2.5, "2.5 s"), (0.01, "10.0 ms"), (2e-5, "20.0 µs"), (0, "0.0 µs")])
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.5, "2.5 s"), (90, "1.5 min"), (7200, "2.0 h"), (259_200, "3.0 d"), (0.01, "10.0 ms"), (2e-5, "20.0 µs")],
+)
 def test_a_duration_is_in_a_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 

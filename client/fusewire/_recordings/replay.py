@@ -14,6 +14,7 @@ from math import isinf
 from typing import Any, NamedTuple
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from fusewire._errors import ConfigurationError, FusewireError, WaitTimeout
 from fusewire._recordings.records import Answer, LargeUpload, Outcome, Record, Recording, SentFrame
@@ -109,7 +110,7 @@ class Replay:
         return time.monotonic_ns() if isinf(self._speed) else intended_ns
 
     def _send(self, record: SentFrame, intended_ns: int) -> None:
-        outgoing = list(self._outgoing(wire.ClientFrame.FromString(record.raw)))
+        outgoing = list(self._outgoing(record.raw))
         with self._changed:
             for each in outgoing:
                 if isinstance(each.entry, Fetch):
@@ -122,12 +123,13 @@ class Replay:
             if isinstance(each.entry, Upload) and each.tensor is None:
                 self._upload_beside(each.entry)
 
-    def _outgoing(self, frame: wire.ClientFrame) -> Iterator[Outgoing]:
+    def _outgoing(self, raw: bytes) -> Iterator[Outgoing]:
         """Yields the entries of a recorded frame. Each new program goes with the first segment that uses it."""
         try:
+            frame = wire.ClientFrame.FromString(raw)
             new = decode_programs(frame.programs) if frame.programs else []
             entries = decode_entries(frame.bindings)
-        except CaseError as error:
+        except (CaseError, DecodeError) as error:
             raise ConfigurationError(f"the recording holds a malformed frame: {error}") from None
         programs = {program.number: program for program in new}
         for entry in entries:
@@ -141,8 +143,11 @@ class Replay:
             return Outgoing(entry)
         if entry.tensor is None:
             return Outgoing(entry)
-        kept = frame.tensors[entry.tensor] if self._recording.header.keeps_values else None
-        return Outgoing(entry, tensor=self._drawn(entry.handle, entry.spec).tobytes() if kept is None else kept)
+        if not self._recording.header.keeps_values:
+            return Outgoing(entry, tensor=self._drawn(entry.handle, entry.spec).tobytes())
+        if entry.tensor >= len(frame.tensors):
+            raise ConfigurationError("the recording holds a malformed frame: it lacks a value that it declares")
+        return Outgoing(entry, tensor=frame.tensors[entry.tensor])
 
     def _upload_beside(self, upload: Upload) -> None:
         """Sends the bytes of a declared upload: drawn bytes at once, kept bytes as soon as they have been read."""

@@ -17,6 +17,7 @@ from fusewire_protos.address import Address, read_address
 from fusewire_protos.errors import ConfigurationError, FusewireError, ServerFault, Unauthenticated
 
 _ANSWER_DEADLINE_S = 10.0
+_MOST_ANSWER_BYTES = 64 << 20
 SYSTEM_ROOTS = "system"
 
 
@@ -31,7 +32,7 @@ def inspect(path: str, address: str, tls_ca: str | None, method: str = "GET") ->
     text = inspect_text(path, address, tls_ca, method)
     try:
         return json.loads(text)
-    except ValueError as reason:
+    except (ValueError, RecursionError) as reason:
         raise ServerFault(f"no answer from {_url(path, address, tls_ca)}: {reason}") from None
 
 
@@ -40,13 +41,16 @@ def inspect_text(path: str, address: str, tls_ca: str | None, method: str = "GET
     url, token = _url(path, address, tls_ca), token_of(None)
     if token and tls_ca is None:
         refuse_in_clear(address, "give --tls-ca")
-    # The request uses no proxy, because a proxy would see the token.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), *_tls(tls_ca))
+    # The request uses no proxy and follows no redirection, because the token must reach nobody else.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirection(), *_tls(tls_ca))
     try:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(url, headers=headers, method=method)  # noqa: S310 - http or https, as above
         with opener.open(request, timeout=_ANSWER_DEADLINE_S) as answer:
-            text: str = answer.read().decode()
+            raw: bytes = answer.read(_MOST_ANSWER_BYTES + 1)
+        if len(raw) > _MOST_ANSWER_BYTES:
+            raise ServerFault(f"the answer from {url} is longer than {_MOST_ANSWER_BYTES >> 20} MiB")
+        text = raw.decode()
     except urllib.error.HTTPError as refused:
         raise _refusal(refused, url) from None
     except (OSError, ValueError, HTTPException) as reason:
@@ -62,9 +66,9 @@ def inspect_all(path: str, entries: str, address: str, tls_ca: str | None) -> It
         with checked_answer(address):
             yield from page[entries]
             following = page.get("next")
-        if following is None:
-            return
-        after = f"?after={quote(following, safe='')}"
+            if following is None:
+                return
+            after = f"?after={quote(following, safe='')}"
 
 
 @contextmanager
@@ -75,8 +79,15 @@ def checked_answer(address: str) -> Iterator[None]:
     """
     try:
         yield
-    except (AttributeError, LookupError, TypeError, ValueError):
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise ServerFault(f"the server at {address} is not the inspection of a Fusewire server") from None
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """Lets a redirection be an error like any other refusal."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 def _url(path: str, address: str, tls_ca: str | None) -> str:
@@ -103,8 +114,8 @@ def _tls(ca_file: str | None) -> list[urllib.request.HTTPSHandler]:
 def _refusal(refused: urllib.error.HTTPError, url: str) -> FusewireError:
     with refused:
         try:
-            message = json.load(refused)["detail"]
-        except (OSError, ValueError, KeyError, TypeError):
+            message = json.loads(refused.read(_MOST_ANSWER_BYTES))["detail"]
+        except (HTTPException, OSError, LookupError, RecursionError, TypeError, ValueError):
             message = refused.reason
     if refused.code in {401, 403}:
         return Unauthenticated(

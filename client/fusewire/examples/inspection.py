@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from fusewire._transport.inspection import inspect
+from fusewire._transport.inspection import checked_answer, inspect
 from fusewire.examples.figures import ServerCount, ServerName
 
 _CLOSED_WITHIN_S = 3.0
@@ -17,7 +17,8 @@ class Inspection:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        self._sessions_before = self._stats()["sessions"]
+        with checked_answer(address):
+            self._sessions_before = int(self._stats()["sessions"])
 
     def count(self) -> ServerCount:
         """Returns the totals so far. First waits, at most 3 s, until the sessions begun since `__init__` have ended."""

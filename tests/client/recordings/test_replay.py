@@ -18,6 +18,7 @@ from fusewire._recordings.replay import Replay, Replayed
 from fusewire.testing import ServerProcess, serve_subprocess
 from fusewire.testing.memory_server import MemoryServer
 from fusewire.testing.memory_transport import MemoryTransport
+from fusewire_protos.credit import Amount
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _SECRET = np.frombuffer(b"a secret that nobody should see!", np.uint8)
@@ -120,11 +121,16 @@ def test_frames_wait_for_what_was_completed_in_the_recording(tmp_path: Path) -> 
     assert (replayed.differences, replayed.compared, replayed.ops) == ((), 3, 3)
 
 
-def test_a_recording_with_a_malformed_frame_is_refused(server: ServerProcess, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", ["frame", "bindings", "tensors"])
+def test_a_recording_with_a_malformed_frame_is_refused(server: ServerProcess, tmp_path: Path, part: str) -> None:
     records = _records(_recorded(server, tmp_path / "r", record_values=True))
-    frame = next(record for record in records if isinstance(record, SentFrame))
-    broken = wire.ClientFrame(number=1, bindings=b"\xc1").SerializeToString()
-    _rewrite(tmp_path / "r", [frame._replace(raw=broken)], keeps_values=True)
+    record = next(each for each in records if isinstance(each, SentFrame) and b"nobody should see" in each.raw)
+    frame = wire.ClientFrame.FromString(record.raw)
+    if part == "bindings":
+        frame.bindings = b"\xc1"
+    frame.ClearField("tensors")
+    broken = b"\xff" if part == "frame" else frame.SerializeToString()
+    _rewrite(tmp_path / "r", [record._replace(raw=broken, completed=Amount())], keeps_values=True)
     with pytest.raises(fw.ConfigurationError, match="the recording holds a malformed frame"):
         fw.replay(tmp_path / "r", server.grpc)
 
@@ -133,6 +139,11 @@ def test_a_recording_with_a_malformed_frame_is_refused(server: ServerProcess, tm
 def test_a_speed_is_above_0(tmp_path: Path, speed: float) -> None:
     with pytest.raises(fw.ConfigurationError, match="speed"):
         fw.replay(tmp_path / "r", "127.0.0.1:1", speed=speed)
+
+
+def test_a_seed_is_not_below_0(tmp_path: Path) -> None:
+    with pytest.raises(fw.ConfigurationError, match="seed"):
+        fw.replay(tmp_path / "r", "127.0.0.1:1", seed=-1)
 
 
 def test_a_server_that_is_not_there_is_an_error(server: ServerProcess, tmp_path: Path) -> None:

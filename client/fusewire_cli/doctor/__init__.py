@@ -1,0 +1,1 @@
+"""Explains why a connection fails."""

@@ -1,0 +1,52 @@
+"""Tells what this machine has. None of it can fail, because a client needs none of it."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from fusewire_cli.doctor.finding import Finding, State
+
+_PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "rich", "fastapi", "uvicorn")
+_CUPY_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
+_NVRTC_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
+_RECORDER = "Python"
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+def machine_findings() -> Iterator[Finding]:
+    """Yields Python, packages, the recorder of ops, and what a server on this machine would use."""
+    for name, text in (
+        ("python", f"{platform.python_version()} on {platform.platform()}"),
+        ("packages", ", ".join(_installed(_PACKAGES))),
+        ("recorder", _RECORDER),
+        ("compiler", _compiler() or "none: a CPU server here would run op by op"),
+        ("gpu", ", ".join(gpu_models(_GPUS)) or "none"),
+        ("cupy", ", ".join(_installed(_CUPY_PACKAGES)) or "none; a GPU server needs 'fusewire[server,cuda13]'"),
+        ("nvrtc", ", ".join(_installed(_NVRTC_PACKAGES)) or ctypes.util.find_library("nvrtc") or "none"),
+    ):
+        yield Finding(name, State.OK, text)
+
+
+def gpu_models(folder: Path) -> list[str]:
+    """Returns the models of the GPUs that NVIDIA's driver shows in a folder of /proc."""
+    lines = [line for path in sorted(folder.glob("*/information")) for line in path.read_text().splitlines()]
+    return [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+
+
+def _compiler() -> str | None:
+    names = filter(None, (os.environ.get("CC"), "cc", "gcc", "clang"))  # as a server looks for one
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+def _installed(packages: tuple[str, ...]) -> Iterator[str]:
+    for package in packages:
+        try:
+            yield f"{package} {version(package)}"
+        except PackageNotFoundError:
+            continue

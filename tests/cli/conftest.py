@@ -1,0 +1,15 @@
+"""What the tests of the command have in common."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fusewire._transport.token import TOKEN_VARIABLE
+from tests.inspected import Inspected, inspected_server
+
+
+@pytest.fixture
+def inspected(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspected]:
+    monkeypatch.delenv(TOKEN_VARIABLE, raising=False)
+    with inspected_server() as server:
+        yield server

@@ -1,0 +1,40 @@
+"""What the doctor tells of this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fusewire_cli.doctor.finding import State
+from fusewire_cli.doctor.machine_findings import gpu_models, machine_findings
+
+
+def test_the_machine_is_described_and_nothing_is_a_fault() -> None:
+    findings = list(machine_findings())
+    names = [finding.name for finding in findings]
+    assert names == ["python", "packages", "recorder", "compiler", "gpu", "cupy", "nvrtc"]
+    assert {finding.state for finding in findings} == {State.OK}
+    assert all(finding.text for finding in findings)
+    assert "numpy " in findings[1].text
+
+
+def test_the_compiler_that_cc_names_is_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "owncc"
+    own.touch(mode=0o755)
+    monkeypatch.setenv("CC", str(own))
+    assert next(each.text for each in machine_findings() if each.name == "compiler") == str(own)
+
+
+def test_without_a_compiler_the_consequence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CC", raising=False)
+    assert "op by op" in next(each.text for each in machine_findings() if each.name == "compiler")
+
+
+def test_gpus_are_named_by_their_driver(tmp_path: Path) -> None:
+    assert gpu_models(tmp_path / "absent") == []
+    for bus in ("0000:01:00.0", "0000:02:00.0"):
+        (tmp_path / bus).mkdir()
+        (tmp_path / bus / "information").write_text("Model: \t\t NVIDIA H100\nIRQ: 1\n")
+    assert gpu_models(tmp_path) == ["NVIDIA H100", "NVIDIA H100"]
