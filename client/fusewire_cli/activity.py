@@ -59,9 +59,8 @@ def activity_between(earlier: Look, later: Look) -> Activity:
 
 
 def as_json(activity: Activity) -> dict[str, Any]:
-    """Returns an activity as plain data."""
+    """Returns an activity as plain data: the statistics of the server, the rates, and the sessions."""
     told = activity._asdict()
-    del told["stats"]
     told["sessions"] = [
         {"session": each.session["session"], "tenant": each.session["tenant"]}
         | {"ops_per_s": each.ops_per_s, "device_share": each.device_share}
