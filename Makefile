@@ -37,7 +37,7 @@ test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m "not gpu and not faults and not deploy"
 
 test-faults: $(INSTALLED_DEV)
-	$(PYTHON) -m pytest -q -m faults tests/faults tests/server/inspect
+	$(PYTHON) -m pytest -q -m faults tests/faults tests/server/inspect tests/loadtests
 
 # Installs what it needs, or fails. A test that would be skipped fails, so that nothing is passed by being skipped.
 deploy-check: $(INSTALLED_DEV)

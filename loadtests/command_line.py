@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -41,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no result: {reason}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
+        for child in multiprocessing.active_children():
+            child.kill()  # one that was being started is in no `with` block, and Python would wait for it at its end
         print("no result: interrupted", file=sys.stderr)
         return 1
     return status

@@ -100,7 +100,7 @@ def test_a_wrong_token_is_one_clear_line(tmp_path: Path, capfd: pytest.CaptureFi
     assert "no result: Unauthenticated" in capfd.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.faults
 def test_an_interrupt_ends_all_processes() -> None:
     command = [sys.executable, "-m", "loadtests", "rl", "--seconds", "60"]
     process = subprocess.Popen(command, cwd=_ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True)
