@@ -61,6 +61,7 @@ from fusewire._api.functions import (
     zeros,
     zeros_like,
 )
+from fusewire._api.loops import fori_loop
 from fusewire._api.operands import asarray
 from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
@@ -150,6 +151,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "fori_loop",
     "full",
     "full_like",
     "inf",

@@ -64,7 +64,9 @@ def pack(parts: Parts) -> bytes:
 def parts_of(items: Any) -> Parts:
     """The parts in a value that `unpack` returned. Raises CaseError if it has another form."""
     if type(items) is not tuple or tuple(map(type, items)) not in {_FORM, (*_FORM, bytes)}:
-        raise CaseError("undecodable_frame", "a program is not a list of two arrays, two lists and three or four arrays")
+        raise CaseError(
+            "undecodable_frame", "a program is not a list of two arrays, two lists and three or four arrays"
+        )
     inputs, scalars, specs, listed, ops, operands, live, *carried = items
     input_numbers, scalar_numbers = _unpacked(inputs, len(specs)).tolist(), _unpacked(scalars, len(specs)).tolist()
     op_numbers = _unpacked(ops, len(listed)).astype(np.int64)

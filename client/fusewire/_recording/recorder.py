@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
 from types import FrameType
@@ -26,6 +26,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusewire._errors import QuotaExceeded, RequestError
 from fusewire._recording.cutter import (
     HISTORY_OPS,
     LARGEST_SEGMENT_OPS,
@@ -45,6 +46,7 @@ from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatur
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
+_NO_RECORDS: Integers = np.empty(0, np.int64)
 _KNOWN_PATTERNS = 256
 _MOST_SPREAD_BYTES = 1 << 20  # of a segment's results that are stored only so that its program is a known one
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
@@ -88,8 +90,26 @@ class Owner(Protocol):
     def flush_settled(self, recorder: Recorder) -> bool:
         """Sends settled pieces; may wait for credit. Returns False if there is none and the caller must not wait."""
 
+    def flush_all(self, recorder: Recorder) -> None:
+        """Sends all ops of a recorder; may wait for credit."""
+
+    def send_body(self, recorder: Recorder, draft: Callable[[], Draft]) -> None:
+        """Sends the segment or loop that `draft` makes under the recorder's lock; may wait for credit."""
+
     def publish(self, recorder: Recorder, handle: int) -> None:
         """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
+
+
+class Rolled(NamedTuple):
+    """What makes a segment a loop.
+
+    Each pair of `carried` is an input, and the op whose result it is in the next iteration. `index_steps` says that the
+    first scalar is the number of the iteration.
+    """
+
+    iterations: int
+    carried: tuple[tuple[int, int], ...]
+    index_steps: bool
 
 
 class Draft(NamedTuple):
@@ -101,6 +121,8 @@ class Draft(NamedTuple):
     liveness: Liveness
     values: list[Scalar]
     later: Integers  # the records behind the piece
+    is_body: bool = False  # whether the piece is the body of a loop or function
+    rolled: Rolled | None = None  # of a loop
 
 
 class _Unsent(NamedTuple):
@@ -116,10 +138,12 @@ class Recorder:
     __slots__ = (
         "_cutter",
         "_dead",
+        "_is_in_body",
         "_kept",
         "_mark",
         "_next_look",
         "_next_upload",
+        "_parameters",
         "_patterns",
         "_source_lines",
         "_unsent",
@@ -154,6 +178,8 @@ class Recorder:
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
+        self._is_in_body = False  # the recording thread writes it
+        self._parameters: set[int] = set()  # of the body that is being recorded
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
@@ -192,6 +218,99 @@ class Recorder:
         self._next_upload += 1
         return self._next_upload - 1
 
+    # ---- the recording thread: bodies of loops and functions ----
+
+    @property
+    def is_in_body(self) -> bool:
+        """Returns whether the body of a loop or function is being recorded."""
+        return self._is_in_body
+
+    def begin_body(self) -> None:
+        """Begins to record a body. All earlier ops are sent. The ops of the body wait until `draft_body` takes them."""
+        self._is_in_body = True
+
+    def mint_parameter(self) -> int:
+        """Returns a new handle that stands for a value which is bound when the body is used."""
+        handle = self.mint_upload()
+        self._parameters.add(handle)
+        return handle
+
+    def drop_first_of_body(self) -> bool:
+        """Drops the first op of the body if no other op takes its result. Returns whether it did."""
+        with self.lock:
+            unsent = self._hear().records
+            first_ops = places_of_signatures(unsent)[:2].tolist()
+            if len(first_ops) < 2 or (unsent == self.sent).any():
+                return False
+            self._unsent = self._unsent._replace(records=unsent[first_ops[1] :])
+            self.sent += 1
+            return True
+
+    def end_body(self) -> None:
+        """Ends the body. Ops of the body that are not sent are given up: their results will never exist."""
+        with self.lock:
+            self._parameters = set()
+            self._is_in_body = False
+            if self.has_unsent:
+                self._pass_over(0)
+
+    def draft_body(self, results: Sequence[int]) -> Draft:
+        """Drafts the body that has been recorded; its parameters are among its inputs. Under the lock.
+
+        `results` are the handles of the results that stay.
+        """
+        deaths = len(self.buried)
+        tape, (unsent, end) = self.tape, self._hear()
+        self._take_buried(deaths)
+        self._dead = self._dead[~np.isin(self._dead, [*self._parameters])]
+        first, ops = self.sent, end - self.sent
+        self._check_fits(ops, len(unsent) - ops)
+        structure = structure_of(unsent, first, ops)
+        liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
+        live = tuple(sorted({handle - first for handle in results}))
+        values = tape.values_of(unsent)
+        return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)
+
+    def draft_loop(
+        self, bound: Mapping[int, int], carried: Mapping[int, int], iterations: int, *, index_steps: bool
+    ) -> Draft:
+        """Drafts a loop whose body has been recorded. Under the lock.
+
+        For each parameter, `bound` holds the handle that it is in the first iteration, and `carried` the result that it
+        is in the next.
+        """
+        draft = self.draft_body([*carried.values()])
+        place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
+        pairs = [(place[each], result - draft.first) for each, result in carried.items() if each in place]
+        rolled = Rolled(iterations, tuple(sorted(pairs)), index_steps)
+        return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
+
+    def _check_fits(self, ops: int, operands: int) -> None:
+        limits = self.owner.limits
+        if ops > limits.program_ops:
+            raise QuotaExceeded(f"a body of {ops} ops; limits.program_ops = {limits.program_ops}")
+        if operands > limits.program_operands:
+            raise QuotaExceeded(f"a body of {operands} operands; limits.program_operands = {limits.program_operands}")
+
+    def draft_again(self, draft: Draft, inputs: list[int]) -> Draft:
+        """Drafts another use of a body, with these inputs. Under the lock. Takes handles for its results."""
+        first = self.tape.end
+        self._pass_over(draft.piece.ops)
+        return draft._replace(
+            first=first,
+            structure=draft.structure._replace(inputs=inputs),
+            liveness=Liveness(draft.liveness.live, [], [], self._dead, ()),
+        )
+
+    def _pass_over(self, ops: int) -> None:
+        """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
+        end = self.tape.end + ops
+        self.tape = Tape(end - 1, [], self.tape.value_origin + len(self.tape.values), [])
+        self.sent = end
+        self._unsent = _Unsent(_NO_RECORDS, end)
+        self._cutter = Cutter()
+        self._set_marks()
+
     # ---- any thread ----
 
     def pin(self, handle: int) -> HandlePin:
@@ -208,7 +327,7 @@ class Recorder:
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.tape.end
+        return self.sent <= handle < self.tape.end or handle in self._parameters
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -223,6 +342,9 @@ class Recorder:
 
     def draft(self, reach: Reach) -> Draft | None:
         """Drafts the next segment. Returns None if the unsent ops should wait."""
+        if self._is_in_body:
+            self._refuse_in_body(reach)
+            return None
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
@@ -253,7 +375,10 @@ class Recorder:
         self._dead = draft.liveness.waiting
         self._unsent = self._unsent._replace(records=draft.later)
         if self.sent == draft.first:
-            self._cutter.cut(draft.piece)
+            if draft.is_body:
+                self._cutter = Cutter()
+            else:
+                self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
@@ -270,7 +395,7 @@ class Recorder:
 
     def due(self, now_ns: int) -> Reach | None:
         """Returns how much may be cut because of the age of the unsent ops, or None if they are too young."""
-        if not self.has_unsent:
+        if not self.has_unsent or self._is_in_body:
             return None
         if self._waiting_since_ns is None:
             self._waiting_since_ns = now_ns
@@ -289,6 +414,15 @@ class Recorder:
     def _least_ops(self) -> int:
         """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
+
+    def _refuse_in_body(self, reach: Reach) -> None:
+        """Raises RequestError if a value is asked for that is known only when the body runs."""
+        if reach is Reach.EVERYTHING:
+            line = user_source_line()
+            raise RequestError(
+                f"{line.file}:{line.line} asks for a value within the body of a loop or function. The body is recorded "
+                "once, before it runs, so that no such value is known: use fw.where in place of an `if` on values"
+            )
 
     def _draw(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
         here, later = _split(unsent, places, piece.ops)

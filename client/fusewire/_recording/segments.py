@@ -6,7 +6,7 @@ piece get no memory on the server, and their deaths are not sent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ class Structure(NamedTuple):
 
     key: bytes  # equal for equal structures within this process
     inputs: list[int]  # the handles of the piece's inputs, in the order of their first uses
+
+    def bound(self, handles: Mapping[int, int]) -> Structure:
+        """Returns this structure with other inputs: `handles` holds what replaces an input."""
+        return Structure(self.key, [handles.get(handle, handle) for handle in self.inputs])
 
 
 class Pattern:

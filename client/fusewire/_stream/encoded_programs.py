@@ -35,14 +35,18 @@ class Bindings(NamedTuple):
     starts: tuple[Scalar, ...]  # the slice starts, which are integers
 
 
-def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgram:
+def encode_program(
+    structure: Structure, live: tuple[int, ...], carried: tuple[tuple[int, int], ...] = ()
+) -> EncodedProgram:
     """Encodes the program of a new structure. `live`: the indices of the ops with live results.
+
+    Each pair of `carried` is an input, and the index of the op whose result it is in the next iteration.
 
     This function does not check shapes and dtypes, because recording has checked them.
     """
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
-    raw = pack(_parts(cells, ops, len(structure.inputs), live))
+    raw = pack(_parts(cells, ops, len(structure.inputs), live, carried))
     uses = np.bincount(ops.numbers[live_ops], minlength=len(ops.signatures)).tolist()
     kept = zip(ops.signatures, uses, strict=True)
     live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
@@ -135,7 +139,9 @@ def _table(signatures: list[Signature]) -> _Table:
     )
 
 
-def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Parts:
+def _parts(
+    cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...], carried: tuple[tuple[int, int], ...]
+) -> Parts:
     """Returns the parts of the program, which `pack` encodes."""
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
@@ -153,7 +159,14 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
     leaf_numbers, op_numbers = spec_numbers[leaves].tolist(), table.numbers[ops.numbers]
     listed_specs, listed_signatures = _listed(table, order.tolist(), spec_numbers.tolist())
     return Parts(
-        leaf_numbers[:inputs], leaf_numbers[inputs:], listed_specs, listed_signatures, op_numbers, numbers, live
+        leaf_numbers[:inputs],
+        leaf_numbers[inputs:],
+        listed_specs,
+        listed_signatures,
+        op_numbers,
+        numbers,
+        live,
+        [number for each, index in sorted(carried) for number in (each, len(leaves) + index)],
     )
 
 
