@@ -63,6 +63,7 @@ from fusewire._api.functions import (
 )
 from fusewire._api.loops import fori_loop
 from fusewire._api.operands import asarray
+from fusewire._api.recorded_function import function
 from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
     ArgumentError,
@@ -154,6 +155,7 @@ __all__ = [
     "fori_loop",
     "full",
     "full_like",
+    "function",
     "inf",
     "int32",
     "int64",

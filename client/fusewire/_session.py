@@ -24,6 +24,7 @@ from fusewire._api.array import Array
 from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
+from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.record_op import Recorded
 from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.signature import intern_spec
@@ -215,6 +216,11 @@ class Session:
 
     def flush_all(self, recorder: Recorder) -> None:
         self._sender.flush(recorder, Reach.EVERYTHING, Trigger.BODY, may_wait=True)
+
+    def pin(self, handle: int) -> HandlePin:
+        recorder = self._thread_recorders.of(handle)
+        assert recorder is not None, "every handle has its recorder"
+        return recorder.pin(handle)
 
     def send_body(self, recorder: Recorder, draft: Callable[[], Draft]) -> None:
         self._sender.send_body(recorder, draft)

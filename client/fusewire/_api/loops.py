@@ -1,4 +1,4 @@
-"""Loops and functions that are recorded once: `fori_loop` and `function`."""
+"""A loop whose body is recorded once: `fori_loop`."""
 
 from __future__ import annotations
 

@@ -93,6 +93,9 @@ class Owner(Protocol):
     def flush_all(self, recorder: Recorder) -> None:
         """Sends all ops of a recorder; may wait for credit."""
 
+    def pin(self, handle: int) -> HandlePin:
+        """Pins a live handle, whichever thread minted it. Its death is not reported while the pin exists."""
+
     def send_body(self, recorder: Recorder, draft: Callable[[], Draft]) -> None:
         """Sends the segment or loop that `draft` makes under the recorder's lock; may wait for credit."""
 
@@ -122,6 +125,7 @@ class Draft(NamedTuple):
     values: list[Scalar]
     later: Integers  # the records behind the piece
     is_body: bool = False  # whether the piece is the body of a loop or function
+    is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
     rolled: Rolled | None = None  # of a loop
 
 
@@ -141,9 +145,9 @@ class Recorder:
         "_is_in_body",
         "_kept",
         "_mark",
+        "_nameless",
         "_next_look",
         "_next_upload",
-        "_parameters",
         "_patterns",
         "_source_lines",
         "_unsent",
@@ -179,7 +183,8 @@ class Recorder:
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
         self._is_in_body = False  # the recording thread writes it
-        self._parameters: set[int] = set()  # of the body that is being recorded
+        # Live handles that the server does not know: of parameters, and of results that stay within a body.
+        self._nameless: set[int] = set()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
@@ -232,7 +237,7 @@ class Recorder:
     def mint_parameter(self) -> int:
         """Returns a new handle that stands for a value which is bound when the body is used."""
         handle = self.mint_upload()
-        self._parameters.add(handle)
+        self._nameless.add(handle)
         return handle
 
     def drop_first_of_body(self) -> bool:
@@ -243,15 +248,19 @@ class Recorder:
             if len(first_ops) < 2 or (unsent == self.sent).any():
                 return False
             self._unsent = self._unsent._replace(records=unsent[first_ops[1] :])
+            self._nameless.add(self.sent)
             self.sent += 1
             return True
 
     def end_body(self) -> None:
         """Ends the body. Ops of the body that are not sent are given up: their results will never exist."""
         with self.lock:
-            self._parameters = set()
             self._is_in_body = False
             if self.has_unsent:
+                self._take_buried(len(self.buried))
+                is_given_up = (self._dead >= self.sent) & (self._dead < self.tape.end)
+                self._nameless.update({*range(self.sent, self.tape.end)}.difference(self._dead[is_given_up].tolist()))
+                self._dead = self._dead[~is_given_up]
                 self._pass_over(0)
 
     def draft_body(self, results: Sequence[int]) -> Draft:
@@ -262,12 +271,12 @@ class Recorder:
         deaths = len(self.buried)
         tape, (unsent, end) = self.tape, self._hear()
         self._take_buried(deaths)
-        self._dead = self._dead[~np.isin(self._dead, [*self._parameters])]
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
         structure = structure_of(unsent, first, ops)
         liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
         live = tuple(sorted({handle - first for handle in results}))
+        self._nameless.update([first + index for index in liveness.live if index not in live])
         values = tape.values_of(unsent)
         return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)
 
@@ -292,15 +301,26 @@ class Recorder:
         if operands > limits.program_operands:
             raise QuotaExceeded(f"a body of {operands} operands; limits.program_operands = {limits.program_operands}")
 
-    def draft_again(self, draft: Draft, inputs: list[int]) -> Draft:
-        """Drafts another use of a body, with these inputs. Under the lock. Takes handles for its results."""
-        first = self.tape.end
-        self._pass_over(draft.piece.ops)
-        return draft._replace(
-            first=first,
-            structure=draft.structure._replace(inputs=inputs),
-            liveness=Liveness(draft.liveness.live, [], [], self._dead, ()),
-        )
+    def inputs_of_body(self) -> list[int]:
+        """Returns the handles that the ops of the recorded body take, parameters among them."""
+        with self.lock:
+            return structure_of(self._hear().records, self.sent, self.tape.end - self.sent).inputs
+
+    def reserve(self, ops: int) -> int:
+        """Takes handles for the results of ops that were recorded before, and returns the first of them.
+
+        All earlier ops are sent.
+        """
+        with self.lock:
+            first = self.tape.end
+            self._pass_over(ops)
+            return first
+
+    def draft_again(self, draft: Draft, first: int, inputs: list[int]) -> Draft:
+        """Drafts another use of a body. Under the lock. `first` is the handle of its first op."""
+        liveness = Liveness(draft.liveness.live, [], [], self._dead, ())
+        structure = draft.structure._replace(inputs=inputs)
+        return draft._replace(first=first, structure=structure, liveness=liveness, is_again=True)
 
     def _pass_over(self, ops: int) -> None:
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
@@ -327,7 +347,7 @@ class Recorder:
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.tape.end or handle in self._parameters
+        return self.sent <= handle < self.tape.end or handle in self._nameless
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -372,6 +392,8 @@ class Recorder:
 
         May be called again after an interruption.
         """
+        if draft.is_again:
+            return
         self._dead = draft.liveness.waiting
         self._unsent = self._unsent._replace(records=draft.later)
         if self.sent == draft.first:
@@ -466,6 +488,8 @@ class Recorder:
         del self.buried[:deaths]
         if self.pinned:
             taken = self._without_pinned(taken)
+        if self._nameless:
+            taken = self._without_nameless(taken)
         if taken:
             dead = np.array(taken, np.int64)
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
@@ -475,6 +499,12 @@ class Recorder:
         pinned = set(self.pinned.copy().values())
         self.buried.extend([handle for handle in dead if handle in pinned])
         return [handle for handle in dead if handle not in pinned]
+
+    def _without_nameless(self, dead: list[int]) -> list[int]:
+        """Returns the dead handles that the server knows or will know."""
+        nameless = self._nameless.intersection(dead)
+        self._nameless -= nameless
+        return [handle for handle in dead if handle not in nameless]
 
     def _drop_sent_pins(self) -> None:
         if self._kept:

@@ -86,13 +86,15 @@ class Sender:
     def send_body(self, recorder: Recorder, make: Callable[[], Draft]) -> None:
         """Sends the use of a body that `make` drafts under the recorder's lock. Waits for credit."""
         self._state.check_may_wait(recorder)
+        is_urgent = self._state.credit.is_free
         while True:
             with recorder.lock:
                 refused = self._send_draft(recorder, make(), Trigger.BODY)
             if refused is None:
                 break
             self.wait_for_credit(recorder, refused, None)
-        self._state.transport.wake()
+        if is_urgent:  # otherwise the device is busy, and the I/O thread's next tick is early enough
+            self._state.transport.wake()
 
     def give_up(self) -> None:
         """Cancels all ops that have been recorded so far.
