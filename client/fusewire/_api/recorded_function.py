@@ -88,7 +88,10 @@ def function(call: Callable[P, T]) -> Callable[P, T]:
 def _record(
     recorder: Recorder, call: Callable[..., Any], form: Form, leaves: Sequence[Any]
 ) -> tuple[_Recording, list[Any]]:
-    """Calls the function with parameters in place of the arrays, and sends its ops. Returns also the results' leaves."""
+    """Calls the function with parameters in place of the arrays, and sends its ops.
+
+    Returns also the leaves of the results.
+    """
     with recording_body(recorder) as recording:
         parameters = [recording.parameter(Array, leaf._spec) if isinstance(leaf, Array) else leaf for leaf in leaves]
         places = {each._handle: index for index, each in enumerate(parameters) if isinstance(each, Array)}
