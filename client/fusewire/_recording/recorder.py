@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
 from types import FrameType
@@ -37,18 +37,19 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
-from fusewire._recording.loop_runs import kept_of, run_ends
+from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
-from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
+from fusewire._recording.rolling import RolledBodies, RolledBody, roll
+from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
+from fusewire._recording.stepped_values import steps_of
 from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Kept, Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
-_KNOWN_PATTERNS = 256
-_MOST_SPREAD_BYTES = 1 << 20  # of a segment's results that are stored only so that its program is a known one
+_KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 # The functions that append to a tape, and the module that they are in.
 _RECORDING = frozenset(("record_binary", "record_unary", "record"))
@@ -106,13 +107,18 @@ class Owner(Protocol):
 class Rolled(NamedTuple):
     """What makes a segment a loop.
 
-    Each pair of `carried` is an input, and the op whose result it is in the next iteration. `index_steps` says that the
-    first scalar is the number of the iteration.
+    Each pair of `carried` is an input, and the op whose result it is in the next iteration. Results of consecutive
+    iterations have handles that are `handle_stride` apart. `kept` has one element for each live result. `inputs` holds
+    the stepped inputs with their handles. `values` holds the values that change, by their position among those of an
+    iteration.
     """
 
     iterations: int
     carried: tuple[tuple[int, int], ...]
-    index_steps: bool
+    handle_stride: int
+    kept: tuple[Kept, ...]
+    inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[int, Steps], ...] = ()
 
 
 class Draft(NamedTuple):
@@ -127,6 +133,27 @@ class Draft(NamedTuple):
     is_body: bool = False  # whether the piece is the body of a loop or function
     is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
     rolled: Rolled | None = None  # of a loop
+
+
+class _Loop(NamedTuple):
+    """A known loop. `stored` are the results that its program may store: those carried, and those that were live.
+
+    If `is_settled`, they were live of a body behind which another was recorded.
+    """
+
+    body: RolledBody
+    stored: frozenset[int]
+    is_settled: bool
+
+    @classmethod
+    def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
+        """Returns the loop after some bodies of which the results `kept` are live."""
+        stored = frozenset((*kept, *[index for _, index in body.carried]))
+        if known is None or known.body is not body or (is_settled and not known.is_settled):
+            return cls(body, stored, is_settled)
+        if is_settled or not known.is_settled:
+            return cls(body, known.stored | stored, is_settled)
+        return known
 
 
 class _Unsent(NamedTuple):
@@ -144,6 +171,7 @@ class Recorder:
         "_dead",
         "_is_in_body",
         "_kept",
+        "_loops",
         "_mark",
         "_nameless",
         "_next_look",
@@ -189,6 +217,7 @@ class Recorder:
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
+        self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
         self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
@@ -291,7 +320,8 @@ class Recorder:
         draft = self.draft_body([*carried.values()])
         place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
         pairs = [(place[each], result - draft.first) for each, result in carried.items() if each in place]
-        rolled = Rolled(iterations, tuple(sorted(pairs)), index_steps)
+        kept, values = (Kept.LAST,) * len(draft.liveness.live), ((0, 1),) if index_steps else ()
+        rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=values)
         return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
 
     def _check_fits(self, ops: int, operands: int) -> None:
@@ -318,7 +348,7 @@ class Recorder:
 
     def draft_again(self, draft: Draft, first: int, inputs: list[int]) -> Draft:
         """Drafts another use of a body. Under the lock. `first` is the handle of its first op."""
-        liveness = Liveness(draft.liveness.live, [], [], self._dead, ())
+        liveness = Liveness(draft.liveness.live, [], [], self._dead)
         structure = draft.structure._replace(inputs=inputs)
         return draft._replace(first=first, structure=structure, liveness=liveness, is_again=True)
 
@@ -381,11 +411,9 @@ class Recorder:
         if piece is None:
             return None
         self._take_buried(deaths)
-        draft = self._draw(self._fitting(piece, unsent, places), tape, unsent, places)
-        shorter = self._ending_with_a_run(draft)
-        if shorter is not None:
-            draft = self._draw(shorter, tape, unsent, places)
-        return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
+        if piece.bodies and self._fits(unsent, places, piece.ops // piece.bodies):
+            return self._draw_loop(piece, tape, unsent, places)
+        return self._draw(self._fitting(piece, unsent, places), tape, unsent, places)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.
@@ -452,23 +480,71 @@ class Recorder:
         liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
         return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
 
-    def _ending_with_a_run(self, draft: Draft) -> Piece | None:
-        """Returns a shorter piece if a run that ends within the draft's piece is to end the piece, else None."""
-        piece = draft.piece
-        if piece.bodies < 2:
-            return None
-        kept, run_ops = draft.liveness.kept, piece.ops // piece.runs
-        ends = run_ends(draft.structure.key, piece.bodies, kept_of(kept, piece.ops // piece.bodies, piece.bodies))
-        in_runs = [(run + 1) * run_ops for run in kept_of(kept, run_ops, piece.runs).parts_of_few]
-        return self._cutter.end_run(ends, in_runs)
+    def _draw_loop(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
+        """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
+
+        If more results of a last body that is not settled are live than of others, it becomes a fragment.
+        """
+        ops, signatures = piece.ops // piece.bodies, unsent[places[: piece.ops // piece.bodies]]
+        name = signatures.tobytes()
+        known = self._loops.pop(name, None)
+        here, _ = _split(unsent, places, piece.ops)
+        bodies = roll(here.reshape(piece.bodies, -1), self.sent, ops, None if known is None else known.body)
+        piece, later, liveness, results = self._kept_together(
+            piece.shortened(bodies.iterations), bodies, unsent, places
+        )
+        is_settled = len(places) >= piece.ops + ops
+        loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
+        self._loops[name] = loop  # as the most recently used
+        if len(self._loops) > _KNOWN_PATTERNS:
+            self._loops.popitem(last=False)
+        if not loop.stored.issuperset(results.kept):
+            return self._draw(Piece(piece.ops), tape, unsent, places)
+        here, _ = _split(unsent, places, piece.ops)
+        values, live = tape.values_of(here), tuple(sorted(loop.stored))
+        first_values = values[: len(values) // piece.bodies]
+        rolled = Rolled(
+            piece.bodies,
+            bodies.body.carried,
+            ops,
+            tuple([results.kept.get(place, Kept.NONE) for place in live]),
+            bodies.first(piece.bodies).stepped,
+            steps_of(values, len(first_values)),
+        )
+        freed = [*liveness.freed, *[self.sent + index for index in results.dropped]]
+        structure = Structure(bodies.body.key, bodies.inputs)
+        liveness = liveness._replace(live=live, freed=freed)
+        return Draft(piece, self.sent, structure, liveness, first_values, later, rolled=rolled)
+
+    def _kept_together(
+        self, piece: Piece, bodies: RolledBodies, unsent: Integers, places: Integers
+    ) -> tuple[Piece, Integers, Liveness, KeptResults]:
+        """Returns as many of the bodies as have results that can be kept together, and what is live of them."""
+        ops = piece.ops // piece.bodies
+
+        def size_bytes_of(place: int) -> int:
+            return signature_of(int(unsent[places[place]])).result.spec.size_bytes
+
+        while True:
+            _, later = _split(unsent, places, piece.ops)
+            liveness = liveness_of(self.sent, piece.ops, bodies.first(piece.bodies).handles, self._dead, later)
+            results = kept_results(liveness.live, ops, piece.bodies, size_bytes_of)
+            if results.ends_at == piece.bodies:
+                return piece, later, liveness, results
+            piece = piece.shortened(results.ends_at)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """Returns `piece`, or a shorter piece if `piece` exceeds the ops or the operands that one program may have."""
-        most_ops, most_operands = self.owner.limits.program_ops, self.owner.limits.program_operands
-        if piece.ops <= most_ops and _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
+        """Returns `piece`, or a shorter fragment if `piece` exceeds the ops or operands that a program may have."""
+        if self._fits(flat, places, piece.ops):
             return piece
+        limits = self.owner.limits
         ends = np.append(places, len(flat))[1 : piece.ops + 1] - np.arange(1, piece.ops + 1)
-        return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
+        return within(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
+
+    def _fits(self, flat: Integers, places: Integers, ops: int) -> bool:
+        """Returns whether one program may hold the first ops."""
+        limits = self.owner.limits
+        return ops <= limits.program_ops and _end_of(flat, places, ops) - ops <= limits.program_operands
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
         """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
@@ -550,22 +626,6 @@ def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Intege
 def _end_of(flat: Integers, places: Integers, ops: int) -> int:
     """Returns how many integers the first `ops` records take."""
     return int(places[ops]) if ops < len(places) else len(flat)
-
-
-def _spread(draft: Draft, signatures: Integers) -> Liveness:
-    """Returns the liveness as if the user kept of each body or run the results that the user keeps of most of them.
-
-    So the pieces of a loop have the same live results, and are one program. Results that are kept of few bodies are
-    included if all of these are small together. Such results occur where runs are too short to end pieces.
-    """
-    piece, liveness = draft.piece, draft.liveness
-    if piece.runs < 2 or not liveness.kept:
-        return liveness
-    run_ops = piece.ops // piece.runs
-    kept = kept_of(liveness.kept, run_ops, piece.runs)
-    bytes_of_few = sum(signature_of(signatures[place]).result.spec.size_bytes for place in kept.of_few) * piece.runs
-    places = kept.of_most if bytes_of_few > _MOST_SPREAD_BYTES else (*kept.of_most, *kept.of_few)
-    return spread_over_parts(liveness, draft.first, places, range(0, piece.ops, run_ops))
 
 
 def _is_interrupting() -> bool:

@@ -16,7 +16,7 @@ from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
 from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
-from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
+from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
 from fusewire._stream.session_state import SessionState, finish
@@ -165,11 +165,18 @@ class Sender:
         carried = () if rolled is None else rolled.carried
         key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, carried)
         encoded = self._encoded(key, draft)
-        ops = draft.piece.ops
-        if rolled is not None:
-            ops = min(ops * rolled.iterations, self._state.credit.limit.ops)
-        cost = Amount(ops, encoded.live_bytes, 1)
+        cost = self._cost(draft, encoded)
         return None if self._send(recorder, draft, key, encoded, cost, trigger) else cost
+
+    def _cost(self, draft: Draft, encoded: EncodedProgram) -> Amount:
+        rolled, ops = draft.rolled, draft.piece.ops
+        if rolled is None:
+            return Amount(ops, sum(encoded.live_sizes), 1)
+        if draft.is_body:
+            ops *= rolled.iterations
+        stored = zip(encoded.live_sizes, rolled.kept, strict=True)
+        stored_bytes = sum([size * _times(kept, rolled.iterations) for size, kept in stored])
+        return Amount(min(ops, self._state.credit.limit.ops), stored_bytes, 1)
 
     def _send(
         self, recorder: Recorder, draft: Draft, key: ProgramKey, encoded: EncodedProgram, cost: Amount, trigger: Trigger
@@ -257,17 +264,24 @@ def _numbered(segment: Segment | Loop, program: int) -> Segment | Loop:
 def _segment(draft: Draft, encoded: EncodedProgram) -> Segment | Loop:
     """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
     scalars, starts = bind(encoded, draft.values)
-    place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
+    rolled, inputs = draft.rolled, draft.structure.inputs
+    stepped = () if rolled is None else rolled.inputs
+    handles = [*inputs, *[handle for _, handles in stepped for handle in handles[1:]]]
+    place = {handle: position for position, handle in enumerate(handles)}
     segment = Segment(
         program=0,
         base=draft.first,
-        inputs=tuple(draft.structure.inputs),
+        inputs=tuple(inputs),
         scalars=shortest_period(scalars),
         starts=tuple(int(start) for start in shortest_period(starts)),
         dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
     )
-    if draft.rolled is None:
+    if rolled is None:
         return segment
-    kept = (Kept.LAST,) * len(draft.liveness.live)
-    steps = ((0, 1),) if draft.rolled.index_steps else ()
-    return Loop(segment, draft.rolled.iterations, handle_stride=0, kept=kept, scalars=steps)
+    steps = bind_stepped(encoded, rolled.values)
+    return Loop(segment, rolled.iterations, rolled.handle_stride, rolled.kept, stepped, *steps)
+
+
+def _times(kept: Kept, iterations: int) -> int:
+    """Returns of how many iterations a result is kept."""
+    return {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: iterations}[kept]
