@@ -103,6 +103,11 @@ class Loop(NamedTuple):
     scalars: tuple[tuple[int, Steps], ...] = ()
     starts: tuple[tuple[int, Steps], ...] = ()
 
+    @property
+    def program(self) -> int:
+        """The number of the program."""
+        return self.first.program
+
 
 class Upload(NamedTuple):
     """Declares a handle whose value the client sends.

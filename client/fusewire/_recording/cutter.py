@@ -151,6 +151,12 @@ class Cutter:
         self._known.drop(self._body)
         self._begin(np.roll(self._body, lead), 0)
 
+    def turn(self, ops: int) -> None:
+        """Rotates the body to begin behind its first `ops` ops. The next body stands first among the unsent ops."""
+        assert self._body is not None
+        self._known.drop(self._body)
+        self._begin(np.roll(self._body, -ops), ops)
+
     def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
         looped = _count_looped(body, unsent[lead:])

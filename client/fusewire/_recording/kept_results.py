@@ -10,6 +10,7 @@ import numpy as np
 from fusewire_protos.frames import MAX_STORED, Kept
 
 _MOST_SPREAD_BYTES = 1 << 20  # of results that are kept of each iteration because the user keeps them of some
+_SHORT_OPS = 48  # loops of fewer ops cost more than results that nobody needs
 
 
 class KeptResults(NamedTuple):
@@ -23,9 +24,9 @@ class KeptResults(NamedTuple):
 def kept_results(live: Sequence[int], ops: int, iterations: int, size_bytes_of: Callable[[int], int]) -> KeptResults:
     """Decides for the results `live`, which are op indices in a loop of `iterations` bodies of `ops` ops.
 
-    A result that the user keeps of some iterations before the last is kept of each if such results are small, or if the
-    user keeps most of them. Otherwise the loop is to end behind the first of these iterations. `size_bytes_of` returns
-    the size of a result by its index in the body.
+    If the user keeps a result of most iterations before the last, it is kept of each. If the user keeps it now and
+    then, the loop is to end behind the first of these iterations, unless loops would be short and the results are small.
+    `size_bytes_of` returns the size of a result by its index in the body.
     """
     body_of, place_of = np.divmod(np.array(live, np.int64), ops)
     early = sorted(set(place_of[body_of < iterations - 1].tolist()))
@@ -36,8 +37,9 @@ def kept_results(live: Sequence[int], ops: int, iterations: int, size_bytes_of: 
     if iterations > most:
         return KeptResults({}, [], most)
     held = set(live)
-    spread_bytes = iterations * sum(map(size_bytes_of, early))
-    if spread_bytes > _MOST_SPREAD_BYTES and not _are_mostly_held(held, early, ops, iterations):
+    are_few = len(set(body_of.tolist())) * _SHORT_OPS <= iterations * ops
+    are_large = iterations * sum(map(size_bytes_of, early)) > _MOST_SPREAD_BYTES
+    if (are_few or are_large) and not _are_mostly_held(held, early, ops, iterations):
         return KeptResults({}, [], int(body_of.min()) + 1)
     kept = {place: Kept.EACH if place in early else Kept.LAST for place in sorted({*early, *last})}
     every = (body * ops + place for place in early for body in range(iterations))

@@ -39,7 +39,7 @@ from fusewire._recording.cutter import (
 )
 from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
-from fusewire._recording.rolling import RolledBodies, RolledBody, roll
+from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, roll
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
@@ -489,7 +489,12 @@ class Recorder:
         name = signatures.tobytes()
         known = self._loops.pop(name, None)
         here, _ = _split(unsent, places, piece.ops)
-        bodies = roll(here.reshape(piece.bodies, -1), self.sent, ops, None if known is None else known.body)
+        cells = here.reshape(piece.bodies, -1)
+        lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
+        if lead:
+            self._cutter.turn(lead)
+            return self._draw(Piece(lead), tape, unsent, places)
+        bodies = roll(cells, self.sent, ops, None if known is None else known.body)
         piece, later, liveness, results = self._kept_together(
             piece.shortened(bodies.iterations), bodies, unsent, places
         )

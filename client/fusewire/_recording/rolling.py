@@ -68,6 +68,21 @@ def roll(bodies: Integers, first: int, ops: int, known: RolledBody | None) -> Ro
     return _rolled(bodies[:count], body)
 
 
+def begins_within(bodies: Integers, first: int, ops: int, known: RolledBody) -> int:
+    """Returns the index of the op with which the loop begins anew within the first body, or 0 if it does not.
+
+    Where earlier bodies take a result of their own, this op takes a handle from elsewhere.
+    """
+    roles = _roles(bodies[:1], first, ops)[0]
+    if len(roles) != len(known.roles):
+        return 0
+    is_anew = (roles >= _CARRIED) & (known.roles < OUTSIDE) & (known.roles >= INSIDE)
+    if not is_anew.any():
+        return 0
+    is_signature = (known.roles >= 0) & (known.roles < INSIDE)
+    return int(np.count_nonzero(is_signature[: int(is_anew.argmax())])) - 1
+
+
 def _roles(bodies: Integers, first: int, ops: int) -> Integers:
     """Returns the role of each cell in each body."""
     relative = bodies - (first + ops * np.arange(len(bodies)).reshape(-1, 1))

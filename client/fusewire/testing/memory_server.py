@@ -197,8 +197,9 @@ class MemoryServer:
                 inputs[number] = values[source]
         ops = min(program.op_count * loop.iterations, self._credit.ops)
         self._in_flight.append(Amount(ops, stored_bytes, 1))
+        handles = (*first.inputs, *[handle for _, each in _stepped_inputs(loop) for handle in each[1:]])
         for position in first.dying:
-            self._free(first.inputs[position])
+            self._free(handles[position])
 
     def _free(self, handle: int) -> None:
         """Drops a value. Only results of a failed segment may be missing."""
