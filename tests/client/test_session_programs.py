@@ -187,7 +187,7 @@ def test_whatever_the_counts_what_is_held_has_its_value_and_all_else_is_freed(
 
 @pytest.mark.parametrize("interval", [3, 10, 37])
 def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: int) -> None:
-    peer = connect(is_manual=True)
+    peer = connect(credit=UNBOUNDED, is_manual=True)
     h, w, b, r = operands(peer.session)
     kept = []
     for step in range(4 * STEPS):
