@@ -25,7 +25,8 @@ def kept_results(live: Sequence[int], ops: int, iterations: int, size_bytes_of: 
     """Decides for the results `live`, which are op indices in a loop of `iterations` bodies of `ops` ops.
 
     If the user keeps a result of most iterations before the last, it is kept of each. If the user keeps it now and
-    then, the loop is to end behind the first of these iterations, unless loops would be short and the results are small.
+    then, the loop is to end behind the first of these iterations, unless such loops would be short and the results are
+    small.
     `size_bytes_of` returns the size of a result by its index in the body.
     """
     body_of, place_of = np.divmod(np.array(live, np.int64), ops)
