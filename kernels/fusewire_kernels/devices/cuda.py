@@ -9,8 +9,8 @@ is used again once its fence is reached. So a write or a slot table waits for th
 use. A large upload is gathered in page-locked memory from the start.
 
 All slot tables are copied to one place in device memory. This is safe, because in a stream no copy can overtake the
-launches that read the previous table. A CUDA graph could be captured from a plan and replayed, because all tables have
-this one place and because the arguments of a launch lie behind pointers.
+launches that read the previous table. Iterations of a loop run as captured graphs, each with a place of its own for
+its table (see `cuda_graphs`).
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
+from fusewire_kernels.devices.cuda_graphs import LoopGraph, LoopGraphs, iterations_of_graph
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
@@ -130,6 +131,7 @@ class CudaDevice:
         self._pages = page_locked.page_ring()
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
+        self._graphs = LoopGraphs(self._stream, self._take_own)
         self._retired: deque[_Retired] = deque()
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
         self._pool.set_limit(size=self._info.memory_bytes)
@@ -238,11 +240,7 @@ class CudaDevice:
         self._enter_thread()
         for first in range(0, len(counts), _MOST_ROWS):
             rows = slice(first, first + _MOST_ROWS)
-            part = np.ascontiguousarray(table[: counts[first], rows])
-            self._copy_table(part)
-            for iteration, address in enumerate(range(self._table.ptr, self._table.ptr + part.nbytes, part[0].nbytes)):
-                running = sum(count > iteration for count in counts[rows])
-                self._launch_rows(loaded, address, running)
+            self._launch_iterations(loaded, table[: counts[first], rows], counts[rows])
 
     def fence(self) -> CudaFence:
         self._enter_thread()
@@ -274,10 +272,43 @@ class CudaDevice:
         self._copy_in(self._table.ptr, table.data.cast("B"))
 
     def _launch_rows(self, loaded: CudaPlan, table_address: int, rows: int) -> None:
+        self._stream.launch(self._calls_at(loaded, table_address, rows))
+
+    def _launch_iterations(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        """Launches iterations: as graphs where there are many with the same rows, else kernel by kernel."""
+        iteration = 0
+        while iteration < counts[0]:
+            rows = sum(count > iteration for count in counts)
+            slots = np.ascontiguousarray(table[iteration : counts[rows - 1], :rows])
+            graph = self._graph(loaded, rows, slots)
+            begun = 0
+            while graph is not None and begun + graph.iterations <= len(slots):
+                self._copy_in(graph.table_address, slots[begun : begun + graph.iterations].data.cast("B"))
+                self._graphs.launch(graph)
+                begun += graph.iterations
+            self._launch_each(loaded, slots[begun:], rows)
+            iteration += len(slots)
+
+    def _graph(self, loaded: CudaPlan, rows: int, slots: npt.NDArray[np.int64]) -> LoopGraph | None:
+        """Returns the graph by which many iterations of so many rows are launched. None: kernel by kernel."""
+        iterations = iterations_of_graph(len(loaded.parts))
+        if len(slots) < iterations:
+            return None
+        return self._graphs.find(
+            (loaded, rows), iterations, slots[0].nbytes, lambda address: self._calls_at(loaded, address, rows)
+        )
+
+    def _launch_each(self, loaded: CudaPlan, table: npt.NDArray[np.int64], rows: int) -> None:
+        if len(table):
+            self._copy_table(table)
+        for iteration in range(len(table)):
+            self._launch_rows(loaded, self._table.ptr + iteration * table[0].nbytes, rows)
+
+    def _calls_at(self, loaded: CudaPlan, table_address: int, rows: int) -> list[Call]:
         calls = self._calls(loaded, rows)
         loaded.table_address.value = table_address
         loaded.rows.value = rows
-        self._stream.launch(calls)
+        return calls
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:
         """Returns the prepared launches of a plan.

@@ -20,6 +20,8 @@ from fusewire_protos.errors import ConfigurationError, ServerFault
 # The arguments of cuLaunchKernel. They are made once: some are pointers to the values that differ between launches.
 Call = tuple[Any, ...]
 
+_STREAM = 8  # the index of the stream among the arguments
+
 OUT_OF_MEMORY = 2  # the status that the driver and the runtime report
 
 _LIBRARY = "libcuda.so.1"
@@ -111,6 +113,7 @@ class Stream:
         self._copy_to_device = library.cuMemcpyHtoDAsync_v2
         self._copy_to_host = library.cuMemcpyDtoHAsync_v2
         self._record = library.cuEventRecord
+        self._launch_executable = library.cuGraphLaunch
 
     def launch(self, calls: Sequence[Call]) -> None:
         """Launches any number of kernels."""
@@ -118,6 +121,15 @@ class Stream:
             part = calls[first : first + _OPERATIONS_A_MARK]
             self._launch(part)
             self._count(len(part))
+
+    def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p) -> None:
+        """Adds launches to the graph that another stream captures."""
+        self._launch([(*call[:_STREAM], capturing, *call[_STREAM + 1 :]) for call in calls])
+
+    def launch_graph(self, executable: int) -> None:
+        """Launches all nodes of a captured graph."""
+        _check(self._launch_executable(ctypes.c_void_p(executable), self.pointer))
+        self._count(1)
 
     def copy_to_device(self, address: int, host_address: int, size_bytes: int) -> None:
         """Copies from page-locked memory, which must not change until a later fence is reached."""

@@ -248,6 +248,32 @@ class DeviceConformance:
         device.launch(loaded, np.array([[0, block.address, scale]], np.int64))
         assert _floats(device, block, (1,)) == [count]
 
+    @pytest.mark.parametrize("counts", [(1,), (3, 1), (1000, 500, 500, 7), (300,) * 5])
+    def test_each_row_of_a_loop_runs_its_iterations_in_order(self, machine: Machine, counts: tuple[int, ...]) -> None:
+        device = machine.device
+        launches = [Launch(0, (1,), ((OperandRef(1, 0), OperandRef(2, 0), OperandRef(1, 0)),))]
+        loaded = _load(machine, [_ADDING_SCALAR], launches, _inputs(2))
+        blocks = [_filled(device, np.zeros(1, np.float32).tobytes()) for _ in counts]
+        table = np.zeros((counts[0], len(counts), 3), np.int64)
+        table[:, :, 1] = [block.address for block in blocks]
+        # Each iteration adds its number, so that an iteration that is left out or comes twice changes the sum.
+        table[:, :, 2] = np.arange(counts[0], dtype=np.float32).view(np.int32).reshape(-1, 1)
+        for _ in range(4):
+            device.launch_loop(loaded, table, counts)
+        assert [_floats(device, block, (1,))[0] for block in blocks] == [4 * sum(range(count)) for count in counts]
+
+    def test_many_plans_and_rows_run_as_loops_one_after_another(self, machine: Machine) -> None:
+        device = machine.device
+        launches = [Launch(0, (1,), ((OperandRef(1, 0), OperandRef(2, 0), OperandRef(1, 0)),))]
+        one = int(np.float32(1).view(np.int32))
+        blocks = [_filled(device, np.zeros(1, np.float32).tobytes()) for _ in range(80)]
+        for rows in (*range(1, 81), *range(80, 0, -1)):
+            table = np.zeros((130, rows, 3), np.int64)
+            table[:, :, 1] = [block.address for block in blocks[:rows]]
+            table[:, :, 2] = one
+            device.launch_loop(_load(machine, [_ADDING_SCALAR], launches, _inputs(2)), table, (130,) * rows)
+        assert [_floats(device, block, (1,))[0] for block in blocks] == [260 * (80 - number) for number in range(80)]
+
     @pytest.mark.parametrize("length", [1, 100, 40_000])
     def test_a_sum_takes_all_elements(self, machine: Machine, length: int) -> None:
         x = _integers((5, length), seed=6)
