@@ -262,16 +262,17 @@ class DeviceConformance:
             device.launch_loop(loaded, table, counts)
         assert [_floats(device, block, (1,))[0] for block in blocks] == [4 * sum(range(count)) for count in counts]
 
-    def test_many_plans_and_rows_run_as_loops_one_after_another(self, machine: Machine) -> None:
+    def test_loops_of_many_numbers_of_rows_run_one_after_another(self, machine: Machine) -> None:
         device = machine.device
         launches = [Launch(0, (1,), ((OperandRef(1, 0), OperandRef(2, 0), OperandRef(1, 0)),))]
+        loaded = _load(machine, [_ADDING_SCALAR], launches, _inputs(2))
         one = int(np.float32(1).view(np.int32))
         blocks = [_filled(device, np.zeros(1, np.float32).tobytes()) for _ in range(80)]
         for rows in (*range(1, 81), *range(80, 0, -1)):
             table = np.zeros((130, rows, 3), np.int64)
             table[:, :, 1] = [block.address for block in blocks[:rows]]
             table[:, :, 2] = one
-            device.launch_loop(_load(machine, [_ADDING_SCALAR], launches, _inputs(2)), table, (130,) * rows)
+            device.launch_loop(loaded, table, (130,) * rows)
         assert [_floats(device, block, (1,))[0] for block in blocks] == [260 * (80 - number) for number in range(80)]
 
     @pytest.mark.parametrize("length", [1, 100, 40_000])
