@@ -210,7 +210,8 @@ class Submissions:
 
 def _is_wanted(row: Row) -> bool:
     """Returns whether a row has a result that has not failed, or has no results at all."""
-    for value in row.outputs:
+    outputs = row.outputs if row.iterations is None else [value for value, _ in row.iterations.results()]
+    for value in outputs:
         if value.state is not ValueState.FAILED:
             return True
-    return not row.outputs
+    return not outputs

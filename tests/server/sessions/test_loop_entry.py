@@ -1,0 +1,250 @@
+"""What the entry of a loop comes to: its values, its credit, and what no correct client sends."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from fusewire_protos import catalogue, dtypes
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import (
+    FIRST_UPLOAD,
+    MAX_STORED,
+    Cancel,
+    Fetch,
+    Free,
+    Kept,
+    Loop,
+    Segment,
+    decode_entries,
+    encode_entries,
+)
+from fusewire_protos.program import Program, ProgramOp, build
+from fusewire_protos.shapes import Spec
+from fusewire_server.config.config import Limits
+from fusewire_server.sessions.rows import poison_from_inputs
+from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload_beside
+from tests.server.tables import World, answers
+
+DECAY, WINDOWS = 20, 21  # numbers of programs
+X, STEP, ROWS = 10, 11, 12  # handles of inputs
+OPS = 2
+
+
+def decay() -> Program:
+    """x = x * factor + step, of which the sum is carried and the product may be kept."""
+    ops = [op("multiply", 0, 2), op("add", 3, 1)]
+    return build([VECTOR, VECTOR], [dtypes.float32], ops, (0, 1), [(0, 4)])
+
+
+def windows() -> Program:
+    """x = x + rows[start : start + 1] * number, with an integer."""
+    region = ProgramOp(catalogue.BY_NAME["slice"], (1,), ((0,), (1,), (1,), ()))
+    ops = [region, op("add", 0, 3)]
+    return build([VECTOR, Spec(dtypes.float32, (8, 4))], [dtypes.int32], ops, (1,), ())
+
+
+def loop(
+    iterations: int = 10,
+    *,
+    kept: tuple[Kept, ...] = (Kept.NONE, Kept.LAST),
+    base: int = 100,
+    handle_stride: int = OPS,
+    dying: tuple[int, ...] = (),
+    inputs: tuple[int, ...] = (X, STEP),
+    **stepped: Any,
+) -> Loop:
+    return Loop(Segment(DECAY, base, inputs, (0.5,), (), dying), iterations, handle_stride, kept, **stepped)
+
+
+def opened(limits: Limits | None = None) -> tuple[World, Session]:
+    world = World() if limits is None else World(limits)
+    one = world.session()
+    world.take(one, new(DECAY, decay()))
+    return world, one
+
+
+def row_of(one: Session) -> Row:
+    (row,) = one.queue
+    return row
+
+
+def named(one: Session) -> set[int]:
+    """The handles of the client's values, without those of the inputs."""
+    return {handle for handle in one.values if handle >= 100}
+
+
+def hidden(one: Session) -> list[Value]:
+    return [value for handle, value in one.values.items() if handle < 0]
+
+
+def test_a_loop_is_one_row_with_the_kept_results_and_room_for_what_is_carried() -> None:
+    world, one = opened()
+    world.take(one, loop())
+    assert named(one) == {100 + 9 * OPS + 1}
+    assert len(hidden(one)) == 2  # the product, and the second value of the ring of the sum
+    assert row_of(one).iterations is not None
+
+
+def test_handles_without_a_stride_are_those_of_the_last_iteration() -> None:
+    world, one = opened()
+    world.take(one, loop(handle_stride=0))
+    assert named(one) == {101}
+
+
+def test_results_that_are_kept_of_each_iteration_have_a_value_each() -> None:
+    world, one = opened()
+    world.take(one, loop(4, kept=(Kept.EACH, Kept.LAST)))
+    assert named(one) == {100, 102, 104, 106, 107}
+
+
+def test_each_iteration_takes_what_the_one_before_wrote_and_writes_over_none_of_it() -> None:
+    world, one = opened()
+    world.take(one, loop(5, kept=(Kept.EACH, Kept.LAST)))
+    row = row_of(one)
+    iterations = [row.at(number) for number in range(5)]
+    assert iterations[0].inputs[0].handle == X
+    for before, after in itertools.pairwise(iterations):
+        assert after.inputs[0] is before.outputs[1]
+        assert after.outputs[1] is not after.inputs[0]
+    assert [each.outputs[0].handle for each in iterations] == [100, 102, 104, 106, 108]
+    assert iterations[-1].outputs[1].handle == 109
+
+
+def test_a_loop_takes_credit_for_all_its_ops_but_no_more_than_there_is() -> None:
+    world, one = opened()
+    world.take(one, loop(10, kept=(Kept.EACH, Kept.LAST)))
+    assert one.in_flight == (10 * OPS, 11 * SIZE_BYTES, 1)
+    world, one = opened()
+    world.take(one, loop(1 << 30))
+    assert one.in_flight == (CREDIT.ops, SIZE_BYTES, 1)
+
+
+def test_a_stepped_input_is_held_for_each_iteration() -> None:
+    world, one = opened()
+    world.take(one, loop(3)._replace(inputs=((1, (STEP, X, STEP)),)))
+    row = row_of(one)
+    assert [row.at(number).inputs[1].handle for number in range(3)] == [STEP, X, STEP]
+
+
+def test_stepped_scalars_repeat_or_change_by_a_difference() -> None:
+    world, one = opened()
+    world.take(one, loop(4)._replace(scalars=((0, (0.5, 0.25)),)))
+    assert [row_of(one).at(number).scalars for number in range(4)] == [(0.5,), (0.25,), (0.5,), (0.25,)]
+
+
+def test_a_failed_initial_value_fails_what_depends_on_it_in_every_iteration() -> None:
+    world, one = opened()
+    world.take(one, loop(3, inputs=(77, STEP), kept=(Kept.EACH, Kept.LAST)), *[Fetch(n, 100 + n) for n in (0, 2, 4, 5)])
+    assert {case for case, _ in answers(one).values()} == {"unknown_handle"}
+    assert len(answers(one)) == 4
+
+
+def test_a_failed_stepped_value_fails_the_results_from_its_iteration_on() -> None:
+    world, one = opened()
+    world.take(
+        one,
+        loop(4, kept=(Kept.EACH, Kept.EACH))._replace(inputs=((1, (STEP, STEP, 77, STEP)),)),
+        *[Fetch(number, 100 + number) for number in range(8)],
+    )
+    assert {fetch for fetch, (case, _) in answers(one).items() if case == "unknown_handle"} == {4, 5, 6, 7}
+    assert len(one.queue) == 1
+
+
+def test_an_upload_that_fails_before_the_loop_runs_fails_its_results() -> None:
+    world, one = opened()
+    world.take(one, upload_beside(30), loop(3, inputs=(30, STEP)), Fetch(1, 105))
+    assert len(one.held_back) == 1
+    row = next(iter(one.held_back))
+    row.inputs[0].state = ValueState.READY
+    one.values[30].state = ValueState.FAILED
+    one.values[30].failure = world.take(one, loop(1, base=900, inputs=(78, STEP))).failures[0]
+    poison_from_inputs(row, [])
+    assert row.iterations is not None
+    assert all(value.state is ValueState.FAILED for value, _ in row.iterations.results())
+
+
+def test_a_cancelled_loop_leaves_nothing_hidden() -> None:
+    world, one = opened()
+    effects = world.take(one, loop(), Cancel())
+    assert hidden(one) == []
+    assert effects.released == []
+    assert one.in_flight == (0, 0, 0)
+
+
+def test_a_loop_that_has_begun_releases_its_memory_when_it_is_cancelled() -> None:
+    world, one = opened()
+    world.take(one, loop())
+    row = row_of(one)
+    assert row.iterations is not None
+    row.iterations.begun = 3
+    effects = world.take(one, Cancel())
+    assert set(effects.released) >= set(row.outputs)
+
+
+def test_a_client_cannot_free_what_is_hidden() -> None:
+    world, one = opened()
+    world.take(one, loop())
+    with pytest.raises(CaseError, match="undecodable_frame"):
+        decode_entries(encode_entries([Free((-1,))]))
+    assert len(hidden(one)) == 2
+
+
+def test_dying_positions_count_the_stepped_inputs_last() -> None:
+    world, one = opened()
+    world.take(one, upload_beside(30), loop(2, dying=(2,))._replace(inputs=((1, (STEP, 30)),)))
+    assert not one.values[30].is_named
+    assert one.values[STEP].is_named
+
+
+REFUSED = [
+    (loop(kept=(Kept.LAST,)), "1 results are kept or not"),
+    (loop(kept=(Kept.EACH, Kept.LAST), handle_stride=1), "1 apart"),
+    (loop(MAX_STORED, kept=(Kept.EACH, Kept.LAST)), "results are kept; the most"),
+    (loop(inputs=(X,)), "1 inputs; the program has 2"),
+    (loop()._replace(inputs=((0, (X, STEP)),)), "carried"),
+    (loop()._replace(inputs=((2, (X, STEP)),)), "input 2 is stepped"),
+    (loop()._replace(inputs=((1, (X, STEP)),)), "from its first on"),
+    (loop()._replace(inputs=((1, 5),)), "not handles"),
+    (loop()._replace(inputs=((1, (STEP, 0.5)),)), "not handles"),
+    (loop(2)._replace(inputs=((1, (STEP, X, X)),)), "3 handles in 2 iterations"),
+    (loop()._replace(scalars=((0, 1),)), "does not change by a difference"),
+    (loop()._replace(scalars=((1, (1.0,)),)), "scalar 1 is stepped"),
+    (loop()._replace(starts=((0, 1),)), "start 0 is stepped"),
+]
+
+
+@pytest.mark.parametrize(("entry", "text"), REFUSED)
+def test_bindings_that_do_not_fit_fail_the_results_and_not_the_session(entry: Loop, text: str) -> None:
+    world, one = opened()
+    effects = world.take(one, entry)
+    (failure,) = effects.failures
+    assert failure.case.name == "bad_binding"
+    assert text in failure.text
+    assert not one.queue
+    assert one.in_flight == (0, 0, 0)
+
+
+@pytest.mark.parametrize("base", [FIRST_UPLOAD - 5, 2**63 - 1])
+def test_results_never_get_the_handles_of_uploads(base: int) -> None:
+    world, one = opened()
+    with pytest.raises(CaseError, match="handles of other values"):
+        world.take(one, loop(10, base=base))
+
+
+def test_more_stored_bytes_than_a_session_may_have_are_refused() -> None:
+    world, one = opened(Limits(live_bytes=10 * SIZE_BYTES, array_bytes=10 * SIZE_BYTES))
+    effects = world.take(one, loop(100, kept=(Kept.EACH, Kept.LAST)), Fetch(1, 100))
+    assert [failure.case.name for failure in effects.failures] == ["quota_live_bytes"]
+
+
+@pytest.mark.parametrize("steps", [1, -1, (0, 4, 9), (0, -1)])
+def test_windows_outside_their_axis_are_refused(steps: Any) -> None:
+    world, one = opened()
+    world.take(one, new(WINDOWS, windows()))
+    entry = Loop(Segment(WINDOWS, 100, (X, ROWS), (1,), (0, 0), ()), 9, OPS, (Kept.LAST,), starts=((0, steps),))
+    effects = world.take(one, entry)
+    assert "bad_binding" in {failure.case.name for failure in effects.failures}
