@@ -1,0 +1,171 @@
+"""Through a real server: a loop gives the bits of its ops one by one, however it is written, cut, sliced or joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import fusewire as fw
+from tests.contract.service import Service, serving
+
+COUNTS = (1, 2, 3, 17, 200)
+_WITHIN_S = 60.0
+
+Array = npt.NDArray[Any]
+
+
+class Data(NamedTuple):
+    weights: fw.Array
+    shift: fw.Array
+    rows: fw.Array
+    start: fw.Array
+
+
+def data_of(session: fw.Session, seed: int) -> Data:
+    random = np.random.default_rng(seed)
+    shapes = ((24, 24), (24,), (256, 24), (3, 24))
+    return Data(*[session.array((random.standard_normal(shape) / 4).astype(np.float32)) for shape in shapes])
+
+
+def body(data: Data, state: fw.Array, momentum: fw.Array) -> tuple[fw.Array, fw.Array]:
+    """Two carried values, of which each takes the other."""
+    pushed = fw.tanh(state @ data.weights + data.shift)
+    return pushed - momentum * 0.5, momentum * 0.9 + pushed.sum(axis=0)
+
+
+def written_inline(data: Data, count: int) -> fw.Array:
+    state, momentum = data.start, data.shift
+    for _ in range(count):
+        state, momentum = body(data, state, momentum)
+    return fw.concat([state, momentum.reshape((1, 24))])
+
+
+def read_in_each_iteration(data: Data, count: int) -> fw.Array:
+    state, momentum = data.start, data.shift
+    for _ in range(count):
+        state, momentum = body(data, state, momentum)
+        float(momentum[0])
+    return fw.concat([state, momentum.reshape((1, 24))])
+
+
+def written_as_fori_loop(data: Data, count: int) -> fw.Array:
+    carry = (data.start, data.shift)
+    state, momentum = fw.fori_loop(count, lambda _, each: body(data, *each), carry)
+    return fw.concat([state, momentum.reshape((1, 24))])
+
+
+def written_as_function(data: Data, count: int) -> fw.Array:
+    step = fw.function(lambda state, momentum: body(data, state, momentum))
+    state, momentum = data.start, data.shift
+    for _ in range(count):
+        state, momentum = step(state, momentum)
+    return fw.concat([state, momentum.reshape((1, 24))])
+
+
+@pytest.fixture(scope="module")
+def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that gives a submission so little time that it slices loops."""
+    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "0.0002"}
+    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
+        yield service
+
+
+@pytest.mark.parametrize("written", [written_inline, written_as_fori_loop, written_as_function])
+@pytest.mark.parametrize("count", COUNTS)
+def test_however_a_loop_is_written_it_gives_the_bits_of_its_iterations_one_by_one(
+    service: Service, hasty: Service, count: int, written: Callable[[Data, int], fw.Array]
+) -> None:
+    for server in (service, hasty):
+        with server.connect() as session:
+            data = data_of(session, count)
+            expected = read_in_each_iteration(data, count).numpy()
+            for _ in range(2):  # op by op perhaps, and then by its plan
+                assert written(data, count).numpy().tobytes() == expected.tobytes()
+                server.wait_until_planned()
+
+
+def test_loops_of_other_counts_and_data_give_in_company_what_they_give_alone(hasty: Service) -> None:
+    counts = (300, 7, 150, 1, 64, 300, 23)
+    together = Barrier(len(counts))
+
+    def run(seed: int, count: int) -> tuple[bytes, bytes]:
+        with hasty.connect() as session:
+            data = data_of(session, seed)
+            alone = read_in_each_iteration(data, count).numpy(timeout=_WITHIN_S)
+            together.wait(_WITHIN_S)
+            return alone.tobytes(), written_as_fori_loop(data, count).numpy(timeout=_WITHIN_S).tobytes()
+
+    with ThreadPoolExecutor(len(counts)) as pool:
+        results = list(pool.map(run, range(len(counts)), counts))
+    assert all(alone == in_company for alone, in_company in results)
+
+
+@pytest.mark.parametrize("every", [1, 3, 50])
+def test_results_that_are_kept_of_some_iterations_are_those_of_these_iterations(hasty: Service, every: int) -> None:
+    def run(data: Data, *, reads: bool) -> list[bytes]:
+        state, momentum, kept = data.start, data.shift, []
+        for step in range(120):
+            state, momentum = body(data, state, momentum)
+            if reads:
+                state.numpy()
+            if step % every == 0:
+                kept.append(state)
+        return [each.numpy().tobytes() for each in kept]
+
+    with hasty.connect() as session:
+        data = data_of(session, 5)
+        assert run(data, reads=False) == run(data, reads=True)
+
+
+def test_scalars_windows_and_uploads_may_change_in_each_iteration(hasty: Service) -> None:
+    noise = np.random.default_rng(1).standard_normal((200, 3, 24)).astype(np.float32)
+
+    def run(session: fw.Session, data: Data, *, reads: bool) -> bytes:
+        state = data.start
+        for step in range(200):
+            state = fw.tanh(state @ data.weights + data.rows[step : step + 3] * 0.99**step) + session.array(noise[step])
+            if reads:
+                state.numpy()
+        return state.numpy().tobytes()
+
+    with hasty.connect() as session:
+        data = data_of(session, 6)
+        assert run(session, data, reads=False) == run(session, data, reads=True)
+
+
+def test_a_cancelled_loop_ends_between_its_iterations_and_leaves_nothing(hasty: Service) -> None:
+    with hasty.connect() as session:
+        data = data_of(session, 7)
+        endless = written_as_fori_loop(data, 1 << 30)
+        awaited = endless.future()
+        _wait_until_begun(hasty)
+        session.cancel()
+        with pytest.raises(fw.Cancelled):
+            awaited.result(_WITHIN_S)
+        assert written_inline(data, 3).numpy().shape == (4, 24)
+    hasty.wait_until_empty()
+
+
+def test_a_session_that_ends_within_a_loop_leaves_nothing(hasty: Service) -> None:
+    with hasty.connect() as session:
+        written_as_fori_loop(data_of(session, 8), 1 << 30).future()
+        _wait_until_begun(hasty)
+    hasty.wait_until_empty()
+
+
+def test_a_long_loop_leaves_time_to_other_sessions(hasty: Service) -> None:
+    with hasty.connect() as busy, hasty.connect() as other:
+        written_as_fori_loop(data_of(busy, 9), 1 << 30).future()
+        _wait_until_begun(hasty)
+        assert written_inline(data_of(other, 10), 50).numpy(timeout=_WITHIN_S).shape == (4, 24)
+        busy.cancel()
+
+
+def _wait_until_begun(service: Service) -> None:
+    service.wait_until(lambda: any(told["in_flight_ops"] for told in service.sessions()), "a loop that runs")
