@@ -12,9 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
-
-CHUNK = 16384  # FW_CHUNK of the prelude
-LANES = 32  # FW_LANES of the prelude
+from fusewire_kernels.ops.order import CHUNK, LANES
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
@@ -116,9 +114,9 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.POINTS:
         return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
     if schedule is Schedule.ROWS:
-        is_one_chunk = sizes[rank] <= CHUNK
+        warps = min(-(-sizes[rank] // CHUNK), LANES)
         points_a_block = _ROW_THREADS // LANES
-        return _grid(-(-outer // points_a_block), _ROW_THREADS) if is_one_chunk else _grid(outer, _BLOCK_THREADS)
+        return _grid(outer, warps * LANES) if warps > 1 else _grid(-(-outer // points_a_block), _ROW_THREADS)
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     rows, columns = sizes[rank : rank + 2]

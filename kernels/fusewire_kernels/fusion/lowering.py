@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels.codegen.kernel import (
+    LONG_ROW,
     Argument,
     ArgumentKind,
     Kernel,
@@ -263,7 +264,8 @@ class _KernelWriter:
         stores = tuple([self._store(source, target) for source, target in self._nest.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
         has_inner = self._nest.walk is not None
-        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
+        has_long_rows = self._nest.walk is not None and self._nest.walk.extent > LONG_ROW
+        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores, has_long_rows)
         arguments = [*self._inputs, *self._outputs]
         moved = tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments])
         return Lowered(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fusewire_kernels.codegen.generate import generate
 from fusewire_kernels.codegen.geometry import TILES, Grid, Layout, Schedule, Tile, grid, layout, layout_of
 from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.ops.order import CHUNK, LANES
 from tests.kernels.codegen.kernels_of_note import NOTED
 
 MOST_THREADS = 1024
@@ -25,8 +26,8 @@ def test_a_text_without_a_layout_is_refused() -> None:
 
 
 def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
-    assert "#define FW_CHUNK 16384\n" in prelude("cuda")
-    assert "#define FW_LANES 32\n" in prelude("cuda")
+    assert f"#define FW_CHUNK {CHUNK}\n" in prelude("cuda")
+    assert f"#define FW_LANES {LANES}\n" in prelude("cuda")
 
 
 @given(
@@ -49,10 +50,11 @@ def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:
     assert grid(points, (4096, 4096), 1)[1:] == (2048, 256)
 
 
-def test_a_row_beyond_one_chunk_gets_a_whole_block() -> None:
+def test_a_row_beyond_one_chunk_gets_a_block_with_a_warp_for_each_chunk() -> None:
     rows = Layout(Schedule.ROWS, 1)
-    assert grid(rows, (100, 16384), 1)[1:] == (13, 256)
-    assert grid(rows, (100, 16385), 1)[1:] == (100, 1024)
+    assert grid(rows, (100, CHUNK), 1)[1:] == (13, 256)
+    assert grid(rows, (100, CHUNK + 1), 1)[1:] == (100, 64)
+    assert grid(rows, (100, 33 * CHUNK), 1)[1:] == (100, 1024)
 
 
 @pytest.mark.parametrize(

@@ -92,12 +92,19 @@ def test_reductions_along_other_axes_begin_a_group() -> None:
     assert _groups(writer.program(rows, columns)) == [["tanh", "sum"], ["sum"]]
 
 
-def test_a_long_reduction_to_one_value_leaves_work_at_every_point_to_others() -> None:
+def test_work_at_every_point_joins_the_first_step_of_a_long_reduction() -> None:
     writer = Writer()
     y = writer.tanh(writer.input(512, 256))
     total = writer.sqrt(writer.sum(y, axes=(0, 1), keepdims=False))
     program = writer.program(writer.divide(y, total))
-    assert _groups(program) == [["tanh"], ["sum", "sqrt"], ["divide"]]
+    assert _groups(program) == [["tanh", "sum"], ["sum", "sqrt"], ["divide"]]
+
+
+def test_a_long_search_for_one_position_leaves_work_at_every_point_to_others() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(512, 256))
+    program = writer.program(writer.argmax(y, axes=(0, 1), keepdims=False))
+    assert _groups(program) == [["tanh"], ["argmax"]]
     assert "a reduction of so many elements to so few results has a kernel to itself" in _reasons(program)
 
 
