@@ -44,10 +44,47 @@ def test_branches_that_meet_are_one_group() -> None:
     assert _groups(writer.program(writer.add(writer.tanh(x), writer.exp(y)))) == [["tanh", "exp", "add"]]
 
 
-def test_values_that_share_only_an_input_stay_apart() -> None:
+def test_values_that_read_an_input_at_the_same_points_are_one_group() -> None:
     writer = Writer()
-    x = writer.input(3)
-    assert len(_groups(writer.program(writer.tanh(x), writer.exp(x)))) == 2
+    x = writer.input(3, 4)
+    results = (writer.softmax(x, axes=(1,)), writer.argmax(x, axes=(1,), keepdims=False), writer.tanh(x))
+    assert _groups(writer.program(*results)) == [["max", "subtract", "exp", "sum", "divide", "argmax", "tanh"]]
+
+
+def test_values_that_read_an_input_at_other_points_stay_apart() -> None:
+    writer = Writer()
+    x = writer.input(3, 4)
+    turned = writer.exp(writer.transpose(x, permutation=(1, 0)))
+    assert _groups(writer.program(turned, writer.tanh(x))) == [["exp"], ["tanh"]]
+
+
+def test_values_that_share_only_an_input_that_repeats_stay_apart() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(3, 4), writer.input(3, 4), writer.input(4)
+    assert _groups(writer.program(writer.add(x, bias), writer.add(y, bias))) == [["add"], ["add"]]
+
+
+def test_a_value_of_rows_stays_apart_from_a_group_that_reads_its_operand_for_each_row() -> None:
+    writer = Writer()
+    x, rows = writer.input(3, 4), writer.input(3, 1)
+    program = writer.program(writer.multiply(x, rows), writer.exp(rows))
+    assert _groups(program) == [["multiply"], ["exp"]]
+
+
+def test_a_value_that_reads_what_several_stores_fill_joins_none_of_them() -> None:
+    writer = Writer()
+    x, value = writer.input(2, 3), writer.input(2, 3)
+    assigned = writer.assign_slice(x, value, axes=(1,), lengths=(3,), steps=(1,), dropped=())
+    program = writer.program(assigned, writer.tanh(assigned))
+    assert _groups(program)[-1] == ["tanh"]
+
+
+def test_a_value_does_not_join_a_reader_that_its_other_operand_waits_for() -> None:
+    writer = Writer()
+    x = writer.input(3, 3)
+    product = writer.matmul(writer.tanh(x), x)
+    program = writer.program(writer.add(writer.transpose(product, permutation=(1, 0)), x))
+    assert _groups(program) == [["tanh"], ["matmul", "add"]]
 
 
 def test_a_smaller_producer_is_computed_once_and_read() -> None:
