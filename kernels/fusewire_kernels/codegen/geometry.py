@@ -29,6 +29,7 @@ class Schedule(Enum):
 
     POINTS = "points"
     ROWS = "rows"
+    REGISTER_ROWS = "register_rows"
     COLUMNS = "columns"
     PRODUCT = "product"
 
@@ -75,8 +76,13 @@ THREADS_ACROSS = 16
 TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
+# The entry points of a kernel that keeps its rows in registers, if they are not too long for them.
+SHORT_ROWS, LONG_ROWS = "short", "long"
+LONGEST_SHORT_ROW = 16 * CHUNK
+
+
 class Grid(NamedTuple):
-    """The x dimension of a launch. The name of the function ends with `entry`: the size of a tile, or nothing."""
+    """The x dimension of a launch. The name of the function ends with `entry`: a tile, a length of rows, or nothing."""
 
     entry: str
     blocks: int
@@ -84,7 +90,7 @@ class Grid(NamedTuple):
 
 
 def layout(kernel: Kernel) -> Layout:
-    """Returns the layout of a kernel's CUDA text."""
+    """Returns the layout of a kernel's CUDA text, unless it keeps rows in registers."""
     if isinstance(kernel, ProductKernel):
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
     if not kernel.has_inner:
@@ -92,9 +98,9 @@ def layout(kernel: Kernel) -> Layout:
     return Layout(Schedule.COLUMNS if kernel.runs_along_columns else Schedule.ROWS, kernel.rank)
 
 
-def head_line(kernel: Kernel) -> str:
+def head_line(layout: Layout) -> str:
     """Returns the first line of a kernel's CUDA text."""
-    schedule, rank = layout(kernel)
+    schedule, rank = layout
     return f"{_HEAD}{schedule.value} {rank}\n"
 
 
@@ -114,13 +120,21 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.POINTS:
         return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
     if schedule is Schedule.ROWS:
-        warps = min(-(-sizes[rank] // CHUNK), LANES)
-        points_a_block = _ROW_THREADS // LANES
-        return _grid(outer, warps * LANES) if warps > 1 else _grid(-(-outer // points_a_block), _ROW_THREADS)
+        return _grid_of_rows(outer, sizes[rank], "")
+    if schedule is Schedule.REGISTER_ROWS:
+        return _grid_of_rows(outer, sizes[rank], SHORT_ROWS if sizes[rank] <= LONGEST_SHORT_ROW else LONG_ROWS)
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     rows, columns = sizes[rank : rank + 2]
     return _grid_of_product(outer, rows, columns, copies)
+
+
+def _grid_of_rows(rows: int, extent: int, entry: str) -> Grid:
+    warps = min(-(-extent // CHUNK), LANES)
+    rows_a_block = _ROW_THREADS // LANES
+    if warps > 1:
+        return _grid(rows, warps * LANES, entry)
+    return _grid(-(-rows // rows_a_block), _ROW_THREADS, entry)
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:

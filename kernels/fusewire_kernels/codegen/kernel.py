@@ -33,8 +33,6 @@ from typing import NamedTuple
 
 from fusewire_protos.dtypes import DType
 
-LONG_ROW = 1 << 14  # the elements of a row that fit the registers of a block of threads on CUDA
-
 
 class Stride(Enum):
     """The stride of an argument along one dimension: a constant in the kernel's text, or an argument at run time."""
@@ -103,17 +101,13 @@ class Store(NamedTuple):
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """A kernel of pointwise work, moves and inner reductions over one iteration space.
-
-    If `has_long_rows` is false, the inner dimension has at most `LONG_ROW` elements.
-    """
+    """A kernel of pointwise work, moves and inner reductions over one iteration space."""
 
     rank: int
     has_inner: bool
     inputs: tuple[Argument, ...]
     nodes: tuple[Node, ...]
     stores: tuple[Store, ...]
-    has_long_rows: bool = False
 
     @cached_property
     def key(self) -> str:

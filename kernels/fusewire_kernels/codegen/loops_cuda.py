@@ -25,7 +25,7 @@ from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
 from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
-from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows, register_rows
+from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import (
     LoopBody,
     analyse,
@@ -40,13 +40,12 @@ PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const int64_t *s
 _MOST_THREADS = 1024
 
 
-def cuda_loop_text(kernel: LoopKernel) -> str:
-    """Returns the CUDA kernel of a loop kernel."""
+def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = None) -> str:
+    """Returns the CUDA kernel of a loop kernel under a name. `rows` says how it keeps its rows in registers, if so."""
     body = analyse(kernel)
     lines = Lines()
-    rows = register_rows(body) if kernel.has_inner and not kernel.runs_along_columns else None
     bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
-    with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {kernel.key}({PARAMETERS})'):
+    with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
         lines.add(*instance_lines(len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)

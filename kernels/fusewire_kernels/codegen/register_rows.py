@@ -13,12 +13,12 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.bodies import HEAVY_WEIGHT, TYPES, weight
-from fusewire_kernels.codegen.kernel import LONG_ROW
+from fusewire_kernels.codegen.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.statements import LoopBody
 from fusewire_kernels.ops.order import CHUNK, LANES
 
 ELEMENTS = CHUNK // LANES  # elements of a row that a thread may have
-MOST_THREADS = LONG_ROW // ELEMENTS  # threads that share a row; each may have 128 registers
+MOST_THREADS = LONGEST_SHORT_ROW // ELEMENTS  # threads that share a row; each may have 128 registers
 _MOST_WORDS = 2  # registers for each element; with more, a device has too few threads at a time to hide its latency
 _MOST_WEIGHT = 60  # of all values of an element; a weight of 20 is about 1 KiB of machine code for each element
 _WIDE = ("double", "int64_t")
@@ -67,11 +67,11 @@ class RegisterRows(NamedTuple):
 def register_rows(body: LoopBody) -> RegisterRows | None:
     """Returns how a kernel keeps its rows in registers.
 
-    Returns None if the kernel should read its rows again: if they are long, if elements are gathered, or if there is
-    too much to keep or to write out.
+    Returns None if the kernel does not reduce rows, or if it should read its rows again: if elements are gathered, or
+    if there is too much to keep or to write out.
     """
     kernel = body.kernel
-    if kernel.has_long_rows or any(node.op == "gather" for node in kernel.nodes):
+    if not kernel.has_inner or kernel.runs_along_columns or any(node.op == "gather" for node in kernel.nodes):
         return None
     passes = _passes(body)
     rows = _with_arrays(body, passes)

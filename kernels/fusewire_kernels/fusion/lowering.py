@@ -12,7 +12,6 @@ from math import prod
 from typing import Any, NamedTuple
 
 from fusewire_kernels.codegen.kernel import (
-    LONG_ROW,
     Argument,
     ArgumentKind,
     Kernel,
@@ -264,8 +263,7 @@ class _KernelWriter:
         stores = tuple([self._store(source, target) for source, target in self._nest.stores])
         inputs = tuple([self._argument(argument) for argument in self._inputs])
         has_inner = self._nest.walk is not None
-        has_long_rows = self._nest.walk is not None and self._nest.walk.extent > LONG_ROW
-        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores, has_long_rows)
+        kernel = LoopKernel(len(self._outer), has_inner, inputs, tuple(self._nodes), stores)
         arguments = [*self._inputs, *self._outputs]
         moved = tuple([_distinct_elements(argument.shape, argument.strides) for argument in arguments])
         return Lowered(

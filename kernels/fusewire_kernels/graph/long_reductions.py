@@ -15,7 +15,7 @@ from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.order import CHUNK
 from fusewire_protos.shapes import Shape
 
-_LONG = 1 << 14  # elements that one worker reduces in about the time of a second launch
+LONG = 1 << 16  # elements; one block of threads takes longer for them than a second launch takes
 _FEW = 16  # results
 _IN_TWO_STEPS = frozenset(("sum", "prod", "min", "max", "any", "all"))  # the others give positions, not elements
 
@@ -39,7 +39,7 @@ def chunks(name: str, layout: Layout, axes: Shape) -> Chunks | None:
     """
     extent = prod(layout.shape[axis] for axis in axes)
     results = prod(layout.shape) // max(extent, 1)
-    if name not in _IN_TWO_STEPS or extent <= _LONG or results >= _FEW:
+    if name not in _IN_TWO_STEPS or extent <= LONG or results >= _FEW:
         return None
     long_axes = [axis for axis in axes if layout.shape[axis] > 1]
     first, last = long_axes[0], long_axes[-1]

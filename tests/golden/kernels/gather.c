@@ -1,4 +1,4 @@
-void fw_5e3975ae49dd8be674e4(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_201d9bc80a69c56c8563(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);

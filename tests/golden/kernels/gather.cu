@@ -1,5 +1,5 @@
 // schedule: points 2
-extern "C" __global__ void __launch_bounds__(1024) fw_5e3975ae49dd8be674e4(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(1024) fw_201d9bc80a69c56c8563(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

@@ -1,5 +1,5 @@
 // schedule: points 2
-extern "C" __global__ void __launch_bounds__(1024) fw_97cd992156a4c78bdb04(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(1024) fw_2dd8e214d587278fe234(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)4;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

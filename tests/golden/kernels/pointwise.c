@@ -1,4 +1,4 @@
-void fw_b62ee7a5f6c4d0c17190(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_25181ec2d78343a5447a(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

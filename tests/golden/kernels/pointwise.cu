@@ -1,5 +1,5 @@
 // schedule: points 2
-extern "C" __global__ void __launch_bounds__(1024) fw_b62ee7a5f6c4d0c17190(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(1024) fw_25181ec2d78343a5447a(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)5;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

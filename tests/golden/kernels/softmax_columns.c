@@ -1,4 +1,4 @@
-void fw_5ce451b5ab6a7ed07dc9(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_26da41ad46b3ebb50a54(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

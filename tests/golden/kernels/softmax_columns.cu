@@ -1,5 +1,5 @@
 // schedule: columns 1
-extern "C" __global__ void __launch_bounds__(1024) fw_5ce451b5ab6a7ed07dc9(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(1024) fw_26da41ad46b3ebb50a54(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

@@ -1,4 +1,4 @@
-void fw_da131c48dacc1259a7ef(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_cc9fea0bbf4e0cfe538c(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

@@ -1,5 +1,5 @@
-// schedule: rows 1
-extern "C" __global__ void __launch_bounds__(512, 2) fw_da131c48dacc1259a7ef(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+// schedule: register_rows 1
+extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_short(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

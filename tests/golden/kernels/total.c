@@ -1,4 +1,4 @@
-void fw_261b87ebd06e0d2b0b41(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
+void fw_3549e768ce47a9dfc09d(const int64_t *sizes, const fw_operand *operands, const int64_t *slots) {
     const int64_t n0 = sizes[0];
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);
     const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);

@@ -1,5 +1,5 @@
-// schedule: rows 0
-extern "C" __global__ void __launch_bounds__(512, 2) fw_261b87ebd06e0d2b0b41(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+// schedule: register_rows 0
+extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_short(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];

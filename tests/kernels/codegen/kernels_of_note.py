@@ -50,7 +50,7 @@ def _long_pointwise() -> LoopKernel:
     return LoopKernel(2, False, (_array(f32, S, U), _array(f32, Z, U)), nodes, stores)
 
 
-def _softmax(*strides: Stride, has_long_rows: bool = False) -> LoopKernel:
+def _softmax(*strides: Stride) -> LoopKernel:
     """Softmax along the inner dimension, and where it is greatest."""
     nodes = (
         node("reduce", (0,), f32, detail="max"),
@@ -61,7 +61,7 @@ def _softmax(*strides: Stride, has_long_rows: bool = False) -> LoopKernel:
         node("reduce", (0,), i64, operand_dtype=f32, detail="argmax"),
     )
     stores = (Store(5, _array(f32, *strides)), Store(6, _array(i64, U, Z)))
-    return LoopKernel(1, True, (_array(f32, *strides),), nodes, stores, has_long_rows)
+    return LoopKernel(1, True, (_array(f32, *strides),), nodes, stores)
 
 
 def _gather() -> LoopKernel:
@@ -91,7 +91,6 @@ NOTED: dict[str, Kernel] = {
     "pointwise": _pointwise(),
     "long_pointwise": _long_pointwise(),
     "softmax_rows": _softmax(S, U),
-    "softmax_long_rows": _softmax(S, U, has_long_rows=True),
     "softmax_columns": _softmax(U, S),
     "gather": _gather(),
     "total": _total(),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fusewire_kernels.codegen.generate import generate
+from fusewire_kernels.codegen.geometry import LONGEST_SHORT_ROW
 from fusewire_kernels.codegen.kernel import (
-    LONG_ROW,
     Argument,
     ArgumentKind,
     Kernel,
@@ -12,7 +13,6 @@ from fusewire_kernels.codegen.kernel import (
     Store,
     Stride,
 )
-from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
 from fusewire_kernels.codegen.register_rows import ELEMENTS, MOST_THREADS, Pass, RegisterRows, register_rows
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_protos import dtypes
@@ -42,7 +42,7 @@ def _rows(kernel: Kernel) -> RegisterRows | None:
 
 
 def test_the_elements_of_the_longest_row_have_a_thread() -> None:
-    assert MOST_THREADS * ELEMENTS == LONG_ROW
+    assert MOST_THREADS * ELEMENTS == LONGEST_SHORT_ROW
 
 
 def test_softmax_loads_its_row_once_and_keeps_the_exponential_in_its_place() -> None:
@@ -92,12 +92,11 @@ def test_a_double_takes_two_registers() -> None:
     assert rows.words == 2
 
 
-def test_too_many_inputs_too_much_work_and_long_rows_are_read_again() -> None:
+def test_rows_with_too_many_inputs_or_too_much_work_are_read_again() -> None:
     added = [node("add", (0, 1), f32), node("add", (3, 2), f32), node("reduce", (4,), f32, detail="sum")]
     assert _rows(_kernel(3, [*added, node("divide", (4, 5), f32)], 6)) is None
     tanhs = [node("reduce", (0,), f32, detail="sum"), *[node("tanh", (number,), f32) for number in (0, 2, 3, 4)]]
     assert _rows(_kernel(1, tanhs, 5)) is None
-    assert _rows(NOTED["softmax_long_rows"]) is None
 
 
 def test_rows_of_which_elements_are_gathered_are_read_again() -> None:
@@ -108,6 +107,11 @@ def test_rows_of_which_elements_are_gathered_are_read_again() -> None:
 
 
 def test_a_row_in_registers_is_read_in_one_place_of_the_text() -> None:
-    kernel = NOTED["softmax_rows"]
-    assert isinstance(kernel, LoopKernel)
-    assert cuda_loop_text(kernel).count("__ldg") == 1
+    short, long = generate(NOTED["softmax_rows"], "cuda")
+    assert short.text.count("__ldg(") == 1
+    assert "__ldg(" not in long.text
+
+
+def test_columns_and_points_have_no_rows() -> None:
+    assert _rows(NOTED["softmax_columns"]) is None
+    assert _rows(NOTED["pointwise"]) is None

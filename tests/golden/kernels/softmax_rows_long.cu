@@ -1,5 +1,5 @@
-// schedule: rows 1
-extern "C" __global__ void __launch_bounds__(1024) fw_74d03f866b1a795c5bd2(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+// schedule: register_rows 1
+extern "C" __global__ void __launch_bounds__(1024) fw_cc9fea0bbf4e0cfe538c_long(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];
