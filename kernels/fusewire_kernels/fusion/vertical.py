@@ -59,7 +59,7 @@ _NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values be
 _TWO_PRODUCTS = "a kernel computes at most one product"
 _BESIDE_PRODUCT = (POINTWISE, STORE)
 _OTHER_POINTS = "the two are computed at different points"
-_CROWDED = "a reduction of so many elements to so few results has a kernel to itself"
+_CROWDED = "a search for few positions among so many elements has a kernel to itself"
 _REPEATED = "their kernel would repeat too much work for each reduction"
 _CIRCLE = "the consumer needs a third kernel, which waits for the producer"
 

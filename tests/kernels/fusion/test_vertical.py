@@ -142,7 +142,7 @@ def test_a_long_search_for_one_position_leaves_work_at_every_point_to_others() -
     y = writer.tanh(writer.input(512, 256))
     program = writer.program(writer.argmax(y, axes=(0, 1), keepdims=False))
     assert _groups(program) == [["tanh"], ["argmax"]]
-    assert "a reduction of so many elements to so few results has a kernel to itself" in _reasons(program)
+    assert "a search for few positions among so many elements has a kernel to itself" in _reasons(program)
 
 
 def test_a_reduction_of_a_reduction_begins_a_group() -> None:
