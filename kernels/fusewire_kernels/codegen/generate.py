@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fusewire_kernels.codegen.geometry import LONG_ROWS, SHORT_ROWS, TILES, Layout, Schedule, head_line, layout
+from fusewire_kernels.codegen.geometry import (
+    LONG_ROWS,
+    SHORT_ROWS,
+    TILES,
+    WHOLE_ROWS,
+    Layout,
+    Schedule,
+    head_line,
+    layout,
+)
 from fusewire_kernels.codegen.kernel import Kernel, LoopKernel, ProductKernel
 from fusewire_kernels.codegen.loops import loop_text
 from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
@@ -20,8 +29,8 @@ def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
     """Returns the sources of a kernel in `dialect`. A source has to be compiled after the prelude of the dialect.
 
     In CUDA a product has a source for each size of tile, because they compile sooner side by side. A kernel that keeps
-    its rows in registers has one more source, for long rows. Any other kernel has one source. Raises ValueError for an
-    unknown dialect.
+    its rows in registers has a source for each class of lengths of rows. Any other kernel has one source. Raises
+    ValueError for an unknown dialect.
     """
     match dialect:
         case "c":
@@ -42,8 +51,9 @@ def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
     if rows is None:
         return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_loop_text(kernel, kernel.key)),)
     head = head_line(Layout(Schedule.REGISTER_ROWS, kernel.rank))
-    short, long = f"{kernel.key}_{SHORT_ROWS}", f"{kernel.key}_{LONG_ROWS}"
+    whole, short, long = (f"{kernel.key}_{entry}" for entry in (WHOLE_ROWS, SHORT_ROWS, LONG_ROWS))
     return (
+        KernelSource(whole, head + cuda_loop_text(kernel, whole, rows._replace(are_whole=True))),
         KernelSource(short, head + cuda_loop_text(kernel, short, rows)),
         KernelSource(long, head + cuda_loop_text(kernel, long)),
     )

@@ -76,8 +76,9 @@ THREADS_ACROSS = 16
 TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
-# The entry points of a kernel that keeps its rows in registers, if they are not too long for them.
-SHORT_ROWS, LONG_ROWS = "short", "long"
+# The entry points of a kernel that keeps its rows in registers, if they are not too long for them. Rows of whole chunks
+# need no test whether a thread has an element, which would be one instruction in seven.
+WHOLE_ROWS, SHORT_ROWS, LONG_ROWS = "whole", "short", "long"
 LONGEST_SHORT_ROW = 16 * CHUNK
 
 
@@ -122,11 +123,17 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.ROWS:
         return _grid_of_rows(outer, sizes[rank], "")
     if schedule is Schedule.REGISTER_ROWS:
-        return _grid_of_rows(outer, sizes[rank], SHORT_ROWS if sizes[rank] <= LONGEST_SHORT_ROW else LONG_ROWS)
+        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(sizes[rank]))
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     rows, columns = sizes[rank : rank + 2]
     return _grid_of_product(outer, rows, columns, copies)
+
+
+def _entry_of_rows(extent: int) -> str:
+    if extent > LONGEST_SHORT_ROW:
+        return LONG_ROWS
+    return WHOLE_ROWS if extent > 0 and extent % CHUNK == 0 else SHORT_ROWS
 
 
 def _grid_of_rows(rows: int, extent: int, entry: str) -> Grid:

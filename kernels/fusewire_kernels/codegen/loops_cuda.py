@@ -201,7 +201,8 @@ class _Rows(_Reducing):
 class _RegisterRows(_Rows):
     """Each warp of a row has one chunk, and each thread keeps its elements of the chunk in registers.
 
-    In the generated text, `count` is the number of the thread's elements, and `k0[step]` keeps a value of one of them.
+    In the generated text, `count` is the number of the thread's elements; in rows of whole chunks each thread has
+    `FW_STEPS`, the most. `k0[step]` keeps a value of an element.
     The compiler writes the loops over the elements out, because registers have no index. `p0` and `q0` are the places
     of the thread's first element in the input `a0` and in the output `o0`.
     """
@@ -213,8 +214,9 @@ class _RegisterRows(_Rows):
     def _write_point(self) -> None:
         lines, body, position = self._lines, self._body, f"i{self._inner}"
         lines.add("const int64_t first = warp * FW_CHUNK + lane;", f"const int64_t {position} = first;")
-        left = f"({self._extent} - first - 1) / FW_LANES + 1"
-        lines.add(f"const int count = first < {self._extent} ? fw_lesser({left}, FW_STEPS) : 0;")
+        if not self._rows.are_whole:
+            left = f"({self._extent} - first - 1) / FW_LANES + 1"
+            lines.add(f"const int count = first < {self._extent} ? fw_lesser({left}, FW_STEPS) : 0;")
         for value, argument in enumerate(body.kernel.inputs):
             if body.is_inner(value):
                 lines.add(f"const {TYPES[argument.dtype].stored} *p{value} = &{body.input_place(value)};")
@@ -276,7 +278,9 @@ class _RegisterRows(_Rows):
     def _steps(self) -> Iterator[None]:
         self._lines.add("#pragma unroll")
         with self._lines.block("for (int step = 0; step < FW_STEPS; step++)"):
-            self._lines.add("if (step >= count) break;", f"const int64_t i{self._inner} = first + step * FW_LANES;")
+            if not self._rows.are_whole:
+                self._lines.add("if (step >= count) break;")
+            self._lines.add(f"const int64_t i{self._inner} = first + step * FW_LANES;")
             yield
 
     def _node(self, value: int) -> Node:

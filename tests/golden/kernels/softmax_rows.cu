@@ -1,5 +1,5 @@
 // schedule: register_rows 1
-extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_short(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_whole(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];
@@ -19,7 +19,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_sho
         const int64_t i0 = point;
         const int64_t first = warp * FW_CHUNK + lane;
         const int64_t i1 = first;
-        const int count = first < n1 ? fw_lesser((n1 - first - 1) / FW_LANES + 1, FW_STEPS) : 0;
         const float *p0 = &a0[i0 * a0s0 + i1];
         float *q0 = &o0[i0 * o0s0 + i1];
         float k0[FW_STEPS];
@@ -27,14 +26,12 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_sho
         fw_partial_argmax_f32 r6 = fw_start_argmax_f32();
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i1 = first + step * FW_LANES;
             const float v0 = __ldg(&p0[step * FW_LANES]);
             k0[step] = v0;
         }
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i1 = first + step * FW_LANES;
             const float v0 = k0[step];
             fw_take_max_f32(&r1, v0);
@@ -49,7 +46,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_sho
         fw_partial_sum_f32 r4 = fw_start_sum_f32();
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i1 = first + step * FW_LANES;
             const float v0 = k0[step];
             const float v2 = v0 - v1;
@@ -62,7 +58,6 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_sho
         const float v4 = r4.value;
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i1 = first + step * FW_LANES;
             const float v3 = k0[step];
             const float v5 = v3 / v4;

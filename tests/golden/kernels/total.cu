@@ -1,5 +1,5 @@
 // schedule: register_rows 0
-extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_short(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_whole(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];
@@ -15,21 +15,18 @@ extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_sho
     for (int64_t point = blockIdx.x * groups + threadIdx.x / (FW_LANES * warps); point < points; point += gridDim.x * groups) {
         const int64_t first = warp * FW_CHUNK + lane;
         const int64_t i0 = first;
-        const int count = first < n0 ? fw_lesser((n0 - first - 1) / FW_LANES + 1, FW_STEPS) : 0;
         const uint16_t *p0 = &a0[i0];
         const float v1 = fw_load_f16(*a1);
         float k0[FW_STEPS];
         fw_partial_sum_f32 r3 = fw_start_sum_f32();
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i0 = first + step * FW_LANES;
             const float v0 = fw_load_f16(__ldg(&p0[step * FW_LANES]));
             k0[step] = v0;
         }
         #pragma unroll
         for (int step = 0; step < FW_STEPS; step++) {
-            if (step >= count) break;
             const int64_t i0 = first + step * FW_LANES;
             const float v0 = k0[step];
             const float v2 = fw_round_f16(fw_square_f32(v0));

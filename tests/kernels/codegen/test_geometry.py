@@ -71,7 +71,8 @@ def test_a_row_beyond_one_chunk_gets_a_block_with_a_warp_for_each_chunk() -> Non
 
 def test_rows_are_kept_in_registers_unless_they_are_long() -> None:
     rows = Layout(Schedule.REGISTER_ROWS, 1)
-    assert grid(rows, (100, LONGEST_SHORT_ROW), 1) == ("_short", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW), 1) == ("_whole", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW - 1), 1) == ("_short", 100, MOST_THREADS // 2)
     assert grid(rows, (100, LONGEST_SHORT_ROW + 1), 1) == ("_long", 100, 17 * LANES)
 
 

@@ -107,9 +107,14 @@ def test_rows_of_which_elements_are_gathered_are_read_again() -> None:
 
 
 def test_a_row_in_registers_is_read_in_one_place_of_the_text() -> None:
-    short, long = generate(NOTED["softmax_rows"], "cuda")
-    assert short.text.count("__ldg(") == 1
-    assert "__ldg(" not in long.text
+    whole, short, long = generate(NOTED["softmax_rows"], "cuda")
+    assert [source.text.count("__ldg(") for source in (whole, short, long)] == [1, 1, 0]
+
+
+def test_rows_of_whole_chunks_are_not_tested_for_their_end() -> None:
+    whole, short, _ = generate(NOTED["softmax_rows"], "cuda")
+    assert "count" not in whole.text
+    assert "if (step >= count) break;" in short.text
 
 
 def test_columns_and_points_have_no_rows() -> None:

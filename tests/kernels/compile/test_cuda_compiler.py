@@ -45,10 +45,10 @@ def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: 
 @pytest.mark.parametrize("name", ["softmax_rows", "total"])
 def test_what_a_thread_keeps_of_a_row_fits_its_registers(name: str, compiler: CudaCompiler) -> None:
     """With 64 registers, 1,024 threads run at a time."""
-    short, _ = generate(NOTED[name], "cuda")
-    found = demand(Path(compiler.compile([short]).paths[0]).read_bytes())
-    assert found.registers <= 64
-    assert found.local_bytes == 0
+    for source in generate(NOTED[name], "cuda")[:2]:
+        found = demand(Path(compiler.compile([source]).paths[0]).read_bytes())
+        assert found.registers <= 64
+        assert found.local_bytes == 0
 
 
 def test_many_kernels_are_compiled_side_by_side(compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch) -> None:
