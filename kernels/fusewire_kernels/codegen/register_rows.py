@@ -20,7 +20,7 @@ from fusewire_kernels.ops.order import CHUNK, LANES
 ELEMENTS = CHUNK // LANES  # elements of a row that a thread may have
 MOST_THREADS = LONGEST_SHORT_ROW // ELEMENTS  # threads that share a row; each may have 128 registers
 _MOST_WORDS = 2  # registers for each element; with more, a device has too few threads at a time to hide its latency
-_MOST_WEIGHT = 60  # of all values of an element; a weight of 20 is about 1 KiB of machine code for each element
+_MOST_WEIGHT = 60  # of all values of an element; this much becomes about 60 KiB of machine code
 _WIDE = ("double", "int64_t")
 
 
