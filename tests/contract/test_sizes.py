@@ -1,7 +1,7 @@
 """Which kernels a known program needs with other sizes: none for other sizes from 2 up, with one exception.
 
 A size of 1 where there were more is a broadcast, for which a kernel of its own may be compiled. And a long reduction
-to little has a kernel to itself, while a short one is fused with what comes before it.
+to little is done in two steps, while a short one is done in one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from fusewire_kernels.build import design
-from fusewire_kernels.fusion.needs import LONG_WALK
+from fusewire_kernels.graph.long_reductions import LONG
 from fusewire_protos import dtypes
 from fusewire_protos.program import Program
 from tests.kernels.programs import Writer
@@ -269,7 +269,8 @@ def test_a_layer_of_a_batch_of_one_is_the_epilogue_of_a_product_as_well() -> Non
     assert _kernels(_layer(1)) == _kernels(_layer(2))
 
 
-def test_a_sum_of_everything_needs_another_kernel_once_it_is_long() -> None:
-    longest_fused = LONG_WALK // _WIDTH
-    assert _kernels(_summed(longest_fused)) == _kernels(_summed(2))
-    assert len(_kernels(_summed(longest_fused + 1))) == 2
+def test_a_sum_of_everything_needs_other_kernels_once_it_is_long() -> None:
+    longest_at_once = LONG // _WIDTH
+    assert _kernels(_summed(longest_at_once)) == _kernels(_summed(2))
+    assert _kernels(_summed(longest_at_once + 1)) != _kernels(_summed(2))
+    assert _kernels(_summed(_LONG)) == _kernels(_summed(2 * _LONG))

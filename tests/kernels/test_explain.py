@@ -22,7 +22,8 @@ def test_each_launch_names_its_ops_and_each_refusal_its_reason() -> None:
 def test_a_launch_says_why_it_is_apart_from_one_that_reads_its_input_too() -> None:
     writer = Writer()
     x = writer.input(3, 4)
-    program = writer.program(writer.tanh(x), writer.exp(x), writer.exp(writer.slice(x, (1,), (3,))))
+    turned = writer.transpose(x, permutation=(1, 0))
+    program = writer.program(writer.tanh(x), writer.exp(turned), writer.exp(writer.slice(x, (1,), (3,))))
     lines = plan_without_text(design(program)).explanation
     apart = "separate from launch 0, which reads input 0 too: only groups of one kernel become one launch"
     assert f"launch 1 {apart}" in lines

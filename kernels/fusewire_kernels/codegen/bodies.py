@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 
-_WEIGHT_OF_FUNCTION = 20
+HEAVY_WEIGHT = 20  # of a function such as tanh
 _WEIGHT_OF_ROUNDING = 6
 
 
@@ -64,7 +64,7 @@ def _function(op: str, operands: int) -> str:
 
 
 def _of_floats(op: str, operands: int = 1) -> Body:
-    return Body(_function(op, operands), weight=_WEIGHT_OF_FUNCTION)
+    return Body(_function(op, operands), weight=HEAVY_WEIGHT)
 
 
 def _of_numbers(
@@ -92,9 +92,9 @@ BODIES: dict[str, Body] = {
     "subtract": _of_numbers("subtract", 2, floating="{0} - {1}"),
     "multiply": _of_all("multiply", 2, floating="{0} * {1}"),
     "divide": Body("{0} / {1}"),
-    "floor_divide": _of_numbers("floor_divide", 2, weight=_WEIGHT_OF_FUNCTION),
-    "remainder": _of_numbers("remainder", 2, weight=_WEIGHT_OF_FUNCTION),
-    "power": _of_numbers("power", 2, weight=_WEIGHT_OF_FUNCTION),
+    "floor_divide": _of_numbers("floor_divide", 2, weight=HEAVY_WEIGHT),
+    "remainder": _of_numbers("remainder", 2, weight=HEAVY_WEIGHT),
+    "power": _of_numbers("power", 2, weight=HEAVY_WEIGHT),
     "minimum": _of_all("minimum", 2, only_selects=True),
     "maximum": _of_all("maximum", 2, only_selects=True),
     "atan2": _of_floats("atan2", 2),

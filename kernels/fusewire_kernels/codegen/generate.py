@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from fusewire_kernels.codegen.geometry import TILES, head_line
-from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
+from fusewire_kernels.codegen.geometry import (
+    LONG_ROWS,
+    SHORT_ROWS,
+    TILES,
+    WHOLE_ROWS,
+    Layout,
+    Schedule,
+    head_line,
+    layout,
+)
+from fusewire_kernels.codegen.kernel import Kernel, LoopKernel, ProductKernel
 from fusewire_kernels.codegen.loops import loop_text
 from fusewire_kernels.codegen.loops_cuda import cuda_loop_text
 from fusewire_kernels.codegen.product import product_text
 from fusewire_kernels.codegen.product_cuda import cuda_product_text
+from fusewire_kernels.codegen.register_rows import register_rows
+from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.plan.plan import KernelSource
 
 
@@ -17,18 +28,32 @@ from fusewire_kernels.plan.plan import KernelSource
 def generate(kernel: Kernel, dialect: str) -> tuple[KernelSource, ...]:
     """Returns the sources of a kernel in `dialect`. A source has to be compiled after the prelude of the dialect.
 
-    A product has a source for each size of tile in CUDA, because they compile sooner side by side. Any other kernel has
-    one source. Raises ValueError for an unknown dialect.
+    In CUDA a product has a source for each size of tile, because they compile sooner side by side. A kernel that keeps
+    its rows in registers has a source for each class of lengths of rows. Any other kernel has one source. Raises
+    ValueError for an unknown dialect.
     """
     match dialect:
         case "c":
             text = product_text(kernel) if isinstance(kernel, ProductKernel) else loop_text(kernel)
             return (KernelSource(kernel.key, text),)
         case "cuda":
-            head = head_line(kernel)
-            if not isinstance(kernel, ProductKernel):
-                return (KernelSource(kernel.key, head + cuda_loop_text(kernel)),)
-            return tuple(
-                KernelSource(f"{kernel.key}_{tile.entry}", head + cuda_product_text(kernel, tile)) for tile in TILES
-            )
+            return _cuda_product(kernel) if isinstance(kernel, ProductKernel) else _cuda_loops(kernel)
     raise ValueError(f"no generator for dialect {dialect!r}; there are c and cuda")
+
+
+def _cuda_product(kernel: ProductKernel) -> tuple[KernelSource, ...]:
+    head = head_line(layout(kernel))
+    return tuple(KernelSource(f"{kernel.key}_{tile.entry}", head + cuda_product_text(kernel, tile)) for tile in TILES)
+
+
+def _cuda_loops(kernel: LoopKernel) -> tuple[KernelSource, ...]:
+    rows = register_rows(analyse(kernel))
+    if rows is None:
+        return (KernelSource(kernel.key, head_line(layout(kernel)) + cuda_loop_text(kernel, kernel.key)),)
+    head = head_line(Layout(Schedule.REGISTER_ROWS, kernel.rank))
+    whole, short, long = (f"{kernel.key}_{entry}" for entry in (WHOLE_ROWS, SHORT_ROWS, LONG_ROWS))
+    return (
+        KernelSource(whole, head + cuda_loop_text(kernel, whole, rows._replace(are_whole=True))),
+        KernelSource(short, head + cuda_loop_text(kernel, short, rows)),
+        KernelSource(long, head + cuda_loop_text(kernel, long)),
+    )

@@ -12,9 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.kernel import Kernel, ProductKernel
-
-CHUNK = 16384  # FW_CHUNK of the prelude
-LANES = 32  # FW_LANES of the prelude
+from fusewire_kernels.ops.order import CHUNK, LANES
 
 _HEAD = "// schedule: "
 _POINT_THREADS = 256
@@ -31,6 +29,7 @@ class Schedule(Enum):
 
     POINTS = "points"
     ROWS = "rows"
+    REGISTER_ROWS = "register_rows"
     COLUMNS = "columns"
     PRODUCT = "product"
 
@@ -77,8 +76,14 @@ THREADS_ACROSS = 16
 TILES = (Tile(1, 128, 16, 1), Tile(2, 64, 8, 64), Tile(4, 32, 4, 96), Tile(8, 16, 4, 96))
 
 
+# The entry points of a kernel that keeps its rows in registers, if they are not too long for them. Rows of whole chunks
+# need no test whether a thread has an element, which would be one instruction in seven.
+WHOLE_ROWS, SHORT_ROWS, LONG_ROWS = "whole", "short", "long"
+LONGEST_SHORT_ROW = 16 * CHUNK
+
+
 class Grid(NamedTuple):
-    """The x dimension of a launch. The name of the function ends with `entry`: the size of a tile, or nothing."""
+    """The x dimension of a launch. The name of the function ends with `entry`: a tile, a length of rows, or nothing."""
 
     entry: str
     blocks: int
@@ -86,7 +91,7 @@ class Grid(NamedTuple):
 
 
 def layout(kernel: Kernel) -> Layout:
-    """Returns the layout of a kernel's CUDA text."""
+    """Returns the layout of a kernel's CUDA text, unless it keeps rows in registers."""
     if isinstance(kernel, ProductKernel):
         return Layout(Schedule.PRODUCT, kernel.batch_rank)
     if not kernel.has_inner:
@@ -94,9 +99,9 @@ def layout(kernel: Kernel) -> Layout:
     return Layout(Schedule.COLUMNS if kernel.runs_along_columns else Schedule.ROWS, kernel.rank)
 
 
-def head_line(kernel: Kernel) -> str:
+def head_line(layout: Layout) -> str:
     """Returns the first line of a kernel's CUDA text."""
-    schedule, rank = layout(kernel)
+    schedule, rank = layout
     return f"{_HEAD}{schedule.value} {rank}\n"
 
 
@@ -116,13 +121,27 @@ def grid(layout: Layout, sizes: Sequence[int], copies: int) -> Grid:
     if schedule is Schedule.POINTS:
         return _grid(min(-(-outer // _POINT_THREADS), _MOST_POINT_BLOCKS), _POINT_THREADS)
     if schedule is Schedule.ROWS:
-        is_one_chunk = sizes[rank] <= CHUNK
-        points_a_block = _ROW_THREADS // LANES
-        return _grid(-(-outer // points_a_block), _ROW_THREADS) if is_one_chunk else _grid(outer, _BLOCK_THREADS)
+        return _grid_of_rows(outer, sizes[rank], "")
+    if schedule is Schedule.REGISTER_ROWS:
+        return _grid_of_rows(outer, sizes[rank], _entry_of_rows(sizes[rank]))
     if schedule is Schedule.COLUMNS:
         return _grid(prod(sizes[: rank - 1]) * -(-sizes[rank - 1] // LANES), _BLOCK_THREADS)
     rows, columns = sizes[rank : rank + 2]
     return _grid_of_product(outer, rows, columns, copies)
+
+
+def _entry_of_rows(extent: int) -> str:
+    if extent > LONGEST_SHORT_ROW:
+        return LONG_ROWS
+    return WHOLE_ROWS if extent > 0 and extent % CHUNK == 0 else SHORT_ROWS
+
+
+def _grid_of_rows(rows: int, extent: int, entry: str) -> Grid:
+    warps = min(-(-extent // CHUNK), LANES)
+    rows_a_block = _ROW_THREADS // LANES
+    if warps > 1:
+        return _grid(rows, warps * LANES, entry)
+    return _grid(-(-rows // rows_a_block), _ROW_THREADS, entry)
 
 
 def _grid_of_product(batches: int, rows: int, columns: int, copies: int) -> Grid:

@@ -4,13 +4,13 @@
 have any number of blocks.
 
 The statements and the order of summation are those of the C dialect. An outer point is a point of the outer dimensions.
-A chunk is up to 16,384 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
+A chunk is up to 1,024 neighbouring elements along the inner dimension, and a lane is one of 32 partial results of a
 chunk. The work is spread over threads in one of three ways:
 
 - Pointwise: a thread takes every n-th point, where n is the number of threads.
-- Rows: if the inner dimension has one chunk, one warp takes each outer point, and each thread of the warp computes one
-  lane. If the inner dimension has several chunks, a block of 32 warps takes each outer point, and warp w takes the
-  chunks w, w + 32, ….
+- Rows: an outer point, with its row of inner elements, takes a warp for each chunk, at most 32. Warp w takes the chunks
+  w, w + 32, …, and each thread of the warp computes one lane. The warps of a row are a block. If a row has one chunk, a
+  block takes 8 rows at a time. The threads keep their elements in registers where `register_rows` says so.
 - Columns: a block of 32 by 32 threads takes 32 outer points that are neighbours in memory.
 
 Several threads work on the same outer point. Each of these threads computes the point's outer values, and one of the
@@ -20,10 +20,12 @@ threads stores the outer values.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from fusewire_kernels.codegen.bodies import TYPES
-from fusewire_kernels.codegen.kernel import LoopKernel
+from fusewire_kernels.codegen.kernel import Argument, LoopKernel, Node, Stride
+from fusewire_kernels.codegen.register_rows import MOST_THREADS, Pass, RegisterRows
 from fusewire_kernels.codegen.statements import (
     LoopBody,
     analyse,
@@ -38,16 +40,19 @@ PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const int64_t *s
 _MOST_THREADS = 1024
 
 
-def cuda_loop_text(kernel: LoopKernel) -> str:
-    """Returns the CUDA kernel of a loop kernel."""
+def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = None) -> str:
+    """Returns the CUDA kernel of a loop kernel under a name. `rows` says how it keeps its rows in registers, if so."""
     body = analyse(kernel)
     lines = Lines()
-    with lines.block(f'extern "C" __global__ void __launch_bounds__({_MOST_THREADS}) {kernel.key}({PARAMETERS})'):
+    bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
+    with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
         lines.add(*instance_lines(len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)
         elif kernel.runs_along_columns:
             _Columns(lines, body).write()
+        elif rows is not None:
+            _RegisterRows(lines, body, rows).write()
         else:
             _Rows(lines, body).write()
     return lines.text()
@@ -158,7 +163,7 @@ class _Reducing(ABC):
 
 
 class _Rows(_Reducing):
-    """A warp takes an outer point. If the inner dimension has several chunks, a block of 32 warps does."""
+    """The warps of a row take the chunks in turn. Each pass through a row reads it again."""
 
     own = "own"
     stride = "warps * FW_LANES"
@@ -166,7 +171,7 @@ class _Rows(_Reducing):
     def write(self) -> None:
         lines, rank = self._lines, self._body.kernel.rank
         lines.add("FW_SHARED(shared, FW_LANES);")
-        lines.add(f"const int warps = {self._extent} > FW_CHUNK ? FW_LANES : 1;")
+        lines.add(f"const int warps = fw_warps_of_row({self._extent});")
         lines.add("const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;")
         lines.add("const int own = warp * FW_LANES + lane;")
         lines.add("const int64_t groups = blockDim.x / (FW_LANES * warps);")
@@ -186,11 +191,112 @@ class _Rows(_Reducing):
             with lines.block(f"for ({begin})"):
                 self._write_taking(value)
                 lines.add(f"fw_merge_{name}(&u, fw_tree_in_warp_{name}(r));")
-            lines.add(f"if (warps > 1) u = fw_tree_of_warps_{name}(u, shared);")
+            lines.add(f"if (warps > 1) u = fw_tree_of_warps_{name}(u, warps, shared);")
             is_mine = f"{extent} <= FW_SEGMENT || lane == segment / FW_SEGMENT % FW_LANES"
             lines.add(f"if ({is_mine}) fw_merge_{name}(&r{value}, u);")
         lines.add(f"if ({extent} > FW_SEGMENT) r{value} = fw_tree_in_warp_{name}(r{value});")
         self._write_result(value)
+
+
+class _RegisterRows(_Rows):
+    """Each warp of a row has one chunk, and each thread keeps its elements of the chunk in registers.
+
+    In the generated text, `count` is the number of the thread's elements; in rows of whole chunks each thread has
+    `FW_STEPS`, the most. `k0[step]` keeps a value of an element.
+    The compiler writes the loops over the elements out, because registers have no index. `p0` and `q0` are the places
+    of the thread's first element in the input `a0` and in the output `o0`.
+    """
+
+    def __init__(self, lines: Lines, body: LoopBody, rows: RegisterRows) -> None:
+        super().__init__(lines, body)
+        self._rows = rows
+
+    def _write_point(self) -> None:
+        lines, body, position = self._lines, self._body, f"i{self._inner}"
+        lines.add("const int64_t first = warp * FW_CHUNK + lane;", f"const int64_t {position} = first;")
+        if not self._rows.are_whole:
+            left = f"({self._extent} - first - 1) / FW_LANES + 1"
+            lines.add(f"const int count = first < {self._extent} ? fw_lesser({left}, FW_STEPS) : 0;")
+        for value, argument in enumerate(body.kernel.inputs):
+            if body.is_inner(value):
+                lines.add(f"const {TYPES[argument.dtype].stored} *p{value} = &{body.input_place(value)};")
+        for output in body.inner_stores:
+            stored = TYPES[body.kernel.stores[output].argument.dtype].stored
+            lines.add(f"{stored} *q{output} = &{body.output_place(output)};")
+        self._write_outer_values(stage=0)
+        lines.add(*(f"{array} k{number}[FW_STEPS];" for number, array in enumerate(self._rows.arrays)))
+        *phases, last = self._rows.passes
+        for phase, each in enumerate(phases):
+            self._write_phase(each, body.reductions(phase))
+            self._write_outer_values(stage=phase + 1)
+        if last.targets:
+            self._write_pass(last, [self._storing(output) for output in body.inner_stores])
+        self._write_outer_stores()
+
+    def _write_phase(self, each: Pass, reductions: list[int]) -> None:
+        lines = self._lines
+        takings = []
+        for value, operand in zip(reductions, each.targets, strict=True):
+            name = self._name(value)
+            lines.add(f"fw_partial_{name} r{value} = fw_start_{name}();")
+            element = f"v{operand}, i{self._inner}" if is_positional(self._node(value)) else f"v{operand}"
+            takings.append(f"fw_take_{name}(&r{value}, {element});")
+        self._write_pass(each, takings)
+        for value in reductions:
+            name = self._name(value)
+            lines.add(f"r{value} = fw_tree_in_warp_{name}(r{value});")
+            lines.add(f"if (warps > 1) r{value} = fw_tree_of_warps_{name}(r{value}, warps, shared);")
+            self._write_result(value)
+
+    def _write_pass(self, each: Pass, uses: list[str]) -> None:
+        """Writes a pass; `uses` are the statements that use its targets."""
+        lines, body = self._lines, self._body
+        if each.loaded:
+            with self._steps():
+                for value in each.loaded:
+                    lines.add(self._declaration(value), f"{self._register(value)} = v{value};")
+        with self._steps():
+            for value in each.held:
+                lines.add(f"const {TYPES[body.dtype(value)].value} v{value} = {self._register(value)};")
+            lines.add(*map(self._declaration, each.made))
+            lines.add(*(f"{self._register(value)} = v{value};" for value in each.kept), *uses)
+
+    def _register(self, value: int) -> str:
+        return f"k{self._rows.array_of[value]}[step]"
+
+    def _declaration(self, value: int) -> str:
+        if self._body.node(value) is not None:
+            return self._body.declaration(value)
+        step = _step_of(self._body.kernel.inputs[value], f"a{value}s{self._inner}")
+        return self._body.declaration(value, f"__ldg(&p{value}[{step}])")
+
+    def _storing(self, output: int) -> str:
+        step = _step_of(self._body.kernel.stores[output].argument, f"o{output}s{self._inner}")
+        return self._body.storing(output, f"q{output}[{step}]")
+
+    @contextmanager
+    def _steps(self) -> Iterator[None]:
+        self._lines.add("#pragma unroll")
+        with self._lines.block("for (int step = 0; step < FW_STEPS; step++)"):
+            if not self._rows.are_whole:
+                self._lines.add("if (step >= count) break;")
+            self._lines.add(f"const int64_t i{self._inner} = first + step * FW_LANES;")
+            yield
+
+    def _node(self, value: int) -> Node:
+        node = self._body.node(value)
+        assert node is not None
+        return node
+
+
+def _step_of(argument: Argument, stride: str) -> str:
+    """Returns the offset of a thread's element from its first. `stride` names the argument's stride along the row."""
+    match argument.strides[-1]:
+        case Stride.UNIT:
+            return "step * FW_LANES"
+        case Stride.ANY:
+            return f"step * FW_LANES * {stride}"
+    return "0"
 
 
 class _Columns(_Reducing):

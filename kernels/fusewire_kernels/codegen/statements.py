@@ -118,22 +118,30 @@ class LoopBody:
     def declaration(self, value: int, read: str = "{}") -> str:
         """Returns the statement that computes a value that is not a reduction.
 
-        `read` is the expression that reads an input, with `{}` for its place in memory.
+        `read` is the expression that reads an input, with `{}` for the input's place in memory if it uses the place.
         """
         return f"const {TYPES[self.dtype(value)].value} v{value} = {self._right_side(value, read)};"
 
-    def storing(self, output: int) -> str:
-        """Returns the statement that writes an output."""
+    def storing(self, output: int, place: str | None = None) -> str:
+        """Returns the statement that writes an output, at its place or at another expression of it."""
         store = self.kernel.stores[output]
-        place = _place(f"o{output}", store.argument)
-        return f"{place} = {storable(self._settled(store.value), store.argument.dtype)};"
+        value = storable(self._settled(store.value), store.argument.dtype)
+        return f"{place or self.output_place(output)} = {value};"
+
+    def input_place(self, value: int) -> str:
+        """Returns the element of an array input at the current position."""
+        return _place(f"a{value}", self.kernel.inputs[value])
+
+    def output_place(self, output: int) -> str:
+        """Returns the element of an output at the current position."""
+        return _place(f"o{output}", self.kernel.stores[output].argument)
 
     def _right_side(self, value: int, read: str) -> str:
         node = self.node(value)
         if node is None:
             argument = self.kernel.inputs[value]
             is_scalar = argument.kind is ArgumentKind.SCALAR
-            location = f"*a{value}" if is_scalar else _place(f"a{value}", argument)
+            location = f"*a{value}" if is_scalar else self.input_place(value)
             return loaded(read.format(location), argument.dtype)
         operands = tuple(f"v{operand}" for operand in node.operands)
         if node.op == "index":

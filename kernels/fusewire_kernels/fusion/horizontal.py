@@ -1,8 +1,9 @@
 """Fuses horizontally: equal groups that do not wait for one another become the instances of one launch.
 
-Each group has a level. The level is 1 if the group waits for no group. Otherwise the level is one more than the highest
-level of a group that it waits for. Groups of one level do not wait for one another, so the groups of one level with the
-same kernel and sizes share a launch. Launches run level by level.
+Each group has a level. Groups of one level do not wait for one another, so the groups of one level with the same kernel
+and sizes share a launch. Launches run level by level. Levels are counted from the first groups, which wait for none, or
+from the last groups, for which none waits. Chains of equal groups that begin together meet in the first case, and
+chains that end together meet in the second. The case with fewer launches is taken.
 """
 
 from __future__ import annotations
@@ -21,17 +22,30 @@ class GroupedLaunch(NamedTuple):
 
 
 def schedule(fusion: Fusion, instances: list[Instance]) -> list[GroupedLaunch]:
-    """Returns the launches of all groups, as few as the levels allow, in the order in which the launches run."""
+    """Returns the launches of all groups, in the order in which the launches run."""
+    from_first = _launches(_levels_from_first(fusion), instances)
+    from_last = _launches(_levels_from_last(fusion), instances)
+    fewest = min(from_first, from_last, key=len)  # the first of two that are equally few
+    return [GroupedLaunch(instances[groups[0]].lowered, tuple(groups)) for groups in fewest]
+
+
+def _launches(levels: list[int], instances: list[Instance]) -> list[list[int]]:
     members: dict[tuple[int, str, tuple[int, ...]], list[int]] = {}
-    levels = _levels(fusion)
     for group, (lowered, _, _) in enumerate(instances):
         members.setdefault((levels[group], lowered.kernel.key, lowered.sizes), []).append(group)
-    ordered = sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
-    return [GroupedLaunch(instances[groups[0]].lowered, tuple(groups)) for groups in ordered]
+    return sorted(members.values(), key=lambda groups: (levels[groups[0]], groups[0]))
 
 
-def _levels(fusion: Fusion) -> list[int]:
+def _levels_from_first(fusion: Fusion) -> list[int]:
     levels: list[int] = []
     for waits_for in fusion.waits_for:
         levels.append(1 + max([levels[other] for other in waits_for], default=0))
+    return levels
+
+
+def _levels_from_last(fusion: Fusion) -> list[int]:
+    levels = [0] * len(fusion.groups)
+    for group in range(len(levels) - 1, -1, -1):
+        for other in fusion.waits_for[group]:
+            levels[other] = min(levels[other], levels[group] - 1)
     return levels

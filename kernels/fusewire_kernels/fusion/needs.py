@@ -105,7 +105,8 @@ def _uneven(walk: Walk | None, *accesses: AbstractSet[Access]) -> str | None:
 def is_crowded(walk: Walk | None, elements: int) -> bool:
     """Returns whether a kernel with few and long walks would use only a small part of the device.
 
-    The reason is that one worker computes one walk. Pointwise work in such a kernel would be slow.
+    The reason is that one worker computes one walk. Pointwise work in such a kernel would be slow. Only searches for
+    positions have such walks: other reductions of this length are done in two steps.
     """
     return walk is not None and walk.extent > LONG_WALK and elements < FEW_WALKS * walk.extent
 

@@ -8,7 +8,7 @@ dimension that gives most pieces. A product is divided along its first dimension
 A piece is at least one step of the dimension. So a piece takes longer than intended if one step takes long, as in a
 reduction of few long rows or in a product of wide matrices. Three kinds of division are impossible:
 
-- A kernel without outer dimensions is not divided. An example is a reduction of all elements.
+- A kernel without outer dimensions is not divided. An example is `argmax` of all elements.
 - A reduction to columns is not divided if the kernel computes all the columns side by side.
 - A kernel that computes with positions along a dimension is not divided along that dimension.
 """

@@ -3,8 +3,9 @@
 Values are added to groups greedily, in program order. A value joins the group of one of its operands under three
 conditions: the value can use that operand at the same point of the group's space, everything else that the value needs
 is done before the group begins, and the space still has loops (see `placement`). If the operands of a value come from
-several groups that can be merged, these groups are merged. A value that can join no group begins a new group, and reads
-its operands from memory.
+several groups that can be merged, these groups are merged. A value whose operands are all in memory joins a group that
+reads one of them at the same points, so that the operand is read once for both. A value that can join no group begins a
+new group, and reads its operands from memory.
 
 A group computes at most one product. Only pointwise values at the points of its result may join it: the kernel computes
 them when a block of the product is finished. A group reduces along at most one walk, so its kernel has one inner
@@ -58,7 +59,7 @@ _NOT_BESIDE_PRODUCT = "the kernel of a product computes only pointwise values be
 _TWO_PRODUCTS = "a kernel computes at most one product"
 _BESIDE_PRODUCT = (POINTWISE, STORE)
 _OTHER_POINTS = "the two are computed at different points"
-_CROWDED = "a reduction of so many elements to so few results has a kernel to itself"
+_CROWDED = "a search for few positions among so many elements has a kernel to itself"
 _REPEATED = "their kernel would repeat too much work for each reduction"
 _CIRCLE = "the consumer needs a third kernel, which waits for the producer"
 
@@ -79,6 +80,13 @@ class _OperandGroups(NamedTuple):
     blocked: dict[int, str]
 
 
+class _Reader(NamedTuple):
+    """A group that reads an operand from memory, and where in the group's space the elements of the operand lie."""
+
+    group: int
+    placement: Placement
+
+
 class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self._graph, self._values = graph, graph.values
@@ -87,6 +95,7 @@ class _Fuser:
         self._nodes_inside: list[int] = [0] * len(graph.values)  # of each inlined value; 0 if the value is not inlined
         self._outer_uses = list(graph.uses)  # of each value: uses outside its own group
         self._writers: dict[int, list[int]] = {}
+        self._readers: dict[Operand, _Reader] = {}  # by operand: the last group that reads all of it from memory
         self._refusals: list[Refusal] = []
 
     def run(self) -> Fusion:
@@ -165,7 +174,7 @@ class _Fuser:
 
     def _assign_group(self, number: int, value: Value) -> None:
         operand_groups = self._operand_groups(value)
-        group = self._join_one(number, value, operand_groups) if operand_groups.joinable else None
+        group = self._join_one(number, value, operand_groups)
         if group is None:
             group = self._begin(number, value)
         elif len(operand_groups.joinable) > 1:
@@ -178,6 +187,8 @@ class _Fuser:
 
     def _join_one(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
         """Adds the value to the latest group that can take it, and returns that group; None if no group can."""
+        if not operand_groups.joinable:
+            return self._join_reader(number, value, operand_groups)
         for candidate in sorted(operand_groups.joinable, reverse=True):
             group = self._groups[candidate]
             if group.is_product and value.form not in _BESIDE_PRODUCT:
@@ -192,6 +203,26 @@ class _Fuser:
                 self._enter(group, number, value, placement, needs)
                 return group
             self._refuse(number, group, needs)
+        return None
+
+    def _join_reader(self, number: int, value: Value, operand_groups: _OperandGroups) -> Group | None:
+        """Adds the value to a group that reads one of its operands at the same points; None if there is no such group.
+
+        An operand that repeats does not count: it is small, and values with nothing else in common may read it.
+        """
+        if value.form not in (POINTWISE, REDUCTION):
+            return None
+        for operand in value.operands:
+            reader = self._readers.get(operand)
+            if reader is None or _repeats(operand.layout):
+                continue
+            group = self._groups[self._groups.root[reader.group]]
+            if group.is_product or prod(value.domain) != group.elements or group.number in operand_groups.blocked:
+                continue
+            needs = self._needs_in(group, number, reader.placement, operand_groups)
+            if isinstance(needs, Needs):
+                self._enter(group, number, value, reader.placement, needs)
+                return group
         return None
 
     def _needs_in(self, group: Group, number: int, placement: Placement, operand_groups: _OperandGroups) -> Needs | str:
@@ -236,6 +267,9 @@ class _Fuser:
 
     def _enter(self, group: Group, number: int, value: Value, placement: Placement, needs: Needs) -> None:
         add_needs(group, needs)
+        for operand, place in needs.accesses:
+            if operand != value.target:
+                self._readers[operand] = _Reader(group.number, place)
         group.exposed += self._outer_uses[number] > 0
         self._take_uses(group, self._read_of(group, value))
         self._groups.add(group, Member(number, placement))
@@ -395,6 +429,12 @@ class _Fuser:
             tuple(waits_for),
             tuple(self._refusals),
         )
+
+
+@lru_cache(1 << 14)
+def _repeats(layout: Layout) -> bool:
+    """Whether a view shows an element more than once."""
+    return any(stride == 0 and dim != 1 for dim, stride in zip(layout.shape, layout.strides, strict=True))
 
 
 @lru_cache(1 << 14)

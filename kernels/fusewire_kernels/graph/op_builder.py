@@ -4,7 +4,8 @@ pointwise      a POINTWISE value, its operands cast as the catalogue says and br
                among its attributes are CONSTANT operands behind these
 composite      its expansion
 reduction      a REDUCTION that keeps its axes at length 1; operands whose reduced axes are not one strided
-               dimension are first copied, so the order of elements is row-major whatever the view
+               dimension are first copied, so the order of elements is row-major whatever the view; a long reduction
+               is a REDUCTION of the results of others (see `long_reductions`)
 product        a PRODUCT over [batch…, rows, inner] and [batch…, inner, columns]
 view           no value: a layout over another value's buffer, copied only where no strides express it
 concat, assign_slice, copies   an ASSEMBLY, a buffer without a computation, and STORE values that fill its regions
@@ -19,6 +20,7 @@ from math import prod
 
 from fusewire_kernels.graph import views
 from fusewire_kernels.graph.graph import ASSEMBLY, GATHER, PRODUCT, REDUCTION, Gathered, Operand, Value
+from fusewire_kernels.graph.long_reductions import Chunks, chunks
 from fusewire_kernels.graph.value_builder import ValueBuilder
 from fusewire_kernels.graph.views import Layout
 from fusewire_kernels.ops.composites import expand
@@ -82,9 +84,30 @@ class OpBuilder(ValueBuilder):
             kept = tuple([axis for axis in range(len(shape)) if axis not in axes])
             operand = self.copy(Operand(operand.value, views.transpose(operand.layout, kept + axes)))
             axes = tuple(range(len(kept), len(shape)))
-        kept_shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
-        value = Value(REDUCTION, result, kept_shape, self.origin, (operand,), op.op.name, wanted[0], axes=axes)
-        return self.viewed(self.add(value), spec.shape)
+        return self.viewed(self._reduced(op.op.name, operand, axes, result), spec.shape)
+
+    def _reduced(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
+        """An operand reduced along axes that are one strided dimension, in two steps if they are long."""
+        parts = chunks(name, operand.layout, axes)
+        if parts is None:
+            return self._reduced_in_one_step(name, operand, axes, dtype)
+        return self._reduced(name, self._results_of_chunks(name, operand.value, parts), (parts.axis,), dtype)
+
+    def _results_of_chunks(self, name: str, value: int, parts: Chunks) -> Operand:
+        """The result of each chunk of a reduction, not yet rounded. The axis `parts.axis` counts the chunks."""
+        operands = [Operand(value, part) for part in (parts.whole, parts.rest) if part is not None]
+        unrounded = self.values[value].dtype.accumulator
+        results = []
+        for operand in operands:
+            reduced = self._reduced_in_one_step(name, operand, (parts.axis + 1,), unrounded)
+            shape = reduced.layout.shape
+            results.append(self.viewed(reduced, (*shape[: parts.axis + 1], *shape[parts.axis + 2 :])))
+        return results[0] if len(results) == 1 else self._joined(results, parts.axis, unrounded)
+
+    def _reduced_in_one_step(self, name: str, operand: Operand, axes: Shape, dtype: DType) -> Operand:
+        shape = shapes.reduce(operand.layout.shape, axes, keepdims=True)
+        given = self.values[operand.value].dtype
+        return self.add(Value(REDUCTION, dtype, shape, self.origin, (operand,), name, given, axes=axes))
 
     def product(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
         wanted, result = self._dtype_signature(op, operands)
@@ -106,15 +129,20 @@ class OpBuilder(ValueBuilder):
         return Operand(operands[0].value, views.region(operands[0].layout, part, self.first_start))
 
     def concat(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:
-        axis: int = op.attributes[0]
-        result = self.assembly(spec.dtype, spec.shape)
+        result = self._joined([self.cast(operand, spec.dtype) for operand in operands], op.attributes[0], spec.dtype)
+        self._owner[result.value] = self._program.first_result + self.origin
+        return result
+
+    def _joined(self, operands: list[Operand], axis: int, dtype: DType) -> Operand:
+        """Operands of one dtype, one behind another along an axis, in a new buffer."""
+        shape = operands[0].layout.shape
+        length = sum([operand.layout.shape[axis] for operand in operands])
+        result = self.assembly(dtype, (*shape[:axis], length, *shape[axis + 1 :]))
         position = 0
         for operand in operands:
-            shape = operand.layout.shape
-            region = views.region_along_axis(result.layout, axis, position, shape)
-            self.store(self.cast(operand, spec.dtype), result.value, region)
-            position += shape[axis]
-        self._owner[result.value] = self._program.first_result + self.origin
+            region = views.region_along_axis(result.layout, axis, position, operand.layout.shape)
+            self.store(operand, result.value, region)
+            position += operand.layout.shape[axis]
         return result
 
     def assign_slice(self, op: ProgramOp, operands: list[Operand], spec: Spec) -> Operand:

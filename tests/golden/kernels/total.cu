@@ -1,5 +1,5 @@
-// schedule: rows 0
-extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+// schedule: register_rows 0
+extern "C" __global__ void __launch_bounds__(512, 2) fw_3549e768ce47a9dfc09d_whole(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
     operands += blockIdx.y * (int64_t)3;
     slots += blockIdx.z * columns;
     const int64_t n0 = sizes[0];
@@ -7,31 +7,33 @@ extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d(const
     const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);
     uint16_t *o0 = (uint16_t *)(slots[operands[2].column] + operands[2].byte_offset);
     FW_SHARED(shared, FW_LANES);
-    const int warps = n0 > FW_CHUNK ? FW_LANES : 1;
+    const int warps = fw_warps_of_row(n0);
     const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
     const int own = warp * FW_LANES + lane;
     const int64_t groups = blockDim.x / (FW_LANES * warps);
     const int64_t points = (int64_t)1;
     for (int64_t point = blockIdx.x * groups + threadIdx.x / (FW_LANES * warps); point < points; point += gridDim.x * groups) {
+        const int64_t first = warp * FW_CHUNK + lane;
+        const int64_t i0 = first;
+        const uint16_t *p0 = &a0[i0];
         const float v1 = fw_load_f16(*a1);
+        float k0[FW_STEPS];
         fw_partial_sum_f32 r3 = fw_start_sum_f32();
-        for (int64_t segment = 0; segment == 0 || segment < n0; segment += FW_SEGMENT) {
-            fw_partial_sum_f32 u = fw_start_sum_f32();
-            const int64_t segment_end = fw_lesser(segment + FW_SEGMENT, n0);
-            for (int64_t begin = segment + warp * FW_CHUNK; begin < segment_end; begin += warps * FW_CHUNK) {
-                fw_partial_sum_f32 r = fw_start_sum_f32();
-                const int64_t end = fw_lesser(begin + FW_CHUNK, n0);
-                for (int64_t i0 = begin + lane; i0 < end; i0 += FW_LANES) {
-                    const float v0 = fw_load_f16(a0[i0]);
-                    const float v2 = fw_round_f16(fw_square_f32(v0));
-                    fw_take_sum_f32(&r, v2);
-                }
-                fw_merge_sum_f32(&u, fw_tree_in_warp_sum_f32(r));
-            }
-            if (warps > 1) u = fw_tree_of_warps_sum_f32(u, shared);
-            if (n0 <= FW_SEGMENT || lane == segment / FW_SEGMENT % FW_LANES) fw_merge_sum_f32(&r3, u);
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            const int64_t i0 = first + step * FW_LANES;
+            const float v0 = fw_load_f16(__ldg(&p0[step * FW_LANES]));
+            k0[step] = v0;
         }
-        if (n0 > FW_SEGMENT) r3 = fw_tree_in_warp_sum_f32(r3);
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            const int64_t i0 = first + step * FW_LANES;
+            const float v0 = k0[step];
+            const float v2 = fw_round_f16(fw_square_f32(v0));
+            fw_take_sum_f32(&r3, v2);
+        }
+        r3 = fw_tree_in_warp_sum_f32(r3);
+        if (warps > 1) r3 = fw_tree_of_warps_sum_f32(r3, warps, shared);
         const float v3 = fw_round_f16(r3.value);
         const float v4 = fw_round_f16(v3 / v1);
         if (own == 0) {

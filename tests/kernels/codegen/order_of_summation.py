@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_kernels.ops.order import CHUNK, LANES
+
 Array = npt.NDArray[Any]
 
-LANES = 32
 
-
-def reduced(values: Array, combine: Callable[[Array, Array], Array], identity: Any, chunk: int = 16384) -> Array:
+def reduced(values: Array, combine: Callable[[Array, Array], Array], identity: Any, chunk: int = CHUNK) -> Array:
     """The elements along the last axis combined in the one order: lanes, tree, then the chunks likewise."""
     extent = values.shape[-1]
     parts = [_of_chunk(values[..., begin : begin + chunk], combine, identity) for begin in range(0, extent, chunk)]

@@ -7,8 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.geometry import TILES, Grid, Layout, Schedule, Tile, grid, layout, layout_of
+from fusewire_kernels.codegen.geometry import (
+    LONGEST_SHORT_ROW,
+    TILES,
+    Grid,
+    Layout,
+    Schedule,
+    Tile,
+    grid,
+    layout,
+    layout_of,
+)
 from fusewire_kernels.codegen.preludes import prelude
+from fusewire_kernels.ops.order import CHUNK, LANES
 from tests.kernels.codegen.kernels_of_note import NOTED
 
 MOST_THREADS = 1024
@@ -16,7 +27,9 @@ MOST_THREADS = 1024
 
 @pytest.mark.parametrize("name", NOTED)
 def test_the_first_line_of_a_text_names_its_layout(name: str) -> None:
-    assert layout_of(generate(NOTED[name], "cuda")[0].text) == layout(NOTED[name])
+    named, plain = layout_of(generate(NOTED[name], "cuda")[0].text), layout(NOTED[name])
+    assert named.rank == plain.rank
+    assert named.schedule in (plain.schedule, Schedule.REGISTER_ROWS)
 
 
 def test_a_text_without_a_layout_is_refused() -> None:
@@ -25,8 +38,8 @@ def test_a_text_without_a_layout_is_refused() -> None:
 
 
 def test_chunk_and_lanes_are_those_of_the_prelude() -> None:
-    assert "#define FW_CHUNK 16384\n" in prelude("cuda")
-    assert "#define FW_LANES 32\n" in prelude("cuda")
+    assert f"#define FW_CHUNK {CHUNK}\n" in prelude("cuda")
+    assert f"#define FW_LANES {LANES}\n" in prelude("cuda")
 
 
 @given(
@@ -40,7 +53,7 @@ def test_a_grid_has_blocks_and_no_more_threads_than_a_device_takes(
     entry, blocks, threads = grid(Layout(schedule, len(outer)), (*outer, 100, 200, 300), copies)
     assert 1 <= blocks <= 65536
     assert 32 <= threads <= MOST_THREADS
-    assert bool(entry) == (schedule is Schedule.PRODUCT)
+    assert bool(entry) == (schedule in (Schedule.PRODUCT, Schedule.REGISTER_ROWS))
 
 
 def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:
@@ -49,10 +62,18 @@ def test_each_of_many_points_has_a_thread_until_the_device_is_full() -> None:
     assert grid(points, (4096, 4096), 1)[1:] == (2048, 256)
 
 
-def test_a_row_beyond_one_chunk_gets_a_whole_block() -> None:
+def test_a_row_beyond_one_chunk_gets_a_block_with_a_warp_for_each_chunk() -> None:
     rows = Layout(Schedule.ROWS, 1)
-    assert grid(rows, (100, 16384), 1)[1:] == (13, 256)
-    assert grid(rows, (100, 16385), 1)[1:] == (100, 1024)
+    assert grid(rows, (100, CHUNK), 1)[1:] == (13, 256)
+    assert grid(rows, (100, CHUNK + 1), 1)[1:] == (100, 64)
+    assert grid(rows, (100, 33 * CHUNK), 1)[1:] == (100, 1024)
+
+
+def test_rows_are_kept_in_registers_unless_they_are_long() -> None:
+    rows = Layout(Schedule.REGISTER_ROWS, 1)
+    assert grid(rows, (100, LONGEST_SHORT_ROW), 1) == ("_whole", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW - 1), 1) == ("_short", 100, MOST_THREADS // 2)
+    assert grid(rows, (100, LONGEST_SHORT_ROW + 1), 1) == ("_long", 100, 17 * LANES)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from fusewire_kernels.codegen.preludes import prelude
 from fusewire_kernels.codegen.statements import analyse
 from fusewire_kernels.compile import c_compiler as compiling
 from fusewire_kernels.compile.c_compiler import Toolchain
+from fusewire_kernels.ops.order import CHUNK
 from fusewire_protos import dtypes
 from fusewire_protos.dtypes import DType
 from tests.kernels.codegen.order_of_summation import reduced
@@ -258,7 +259,7 @@ def test_a_nan_wins_a_minimum(toolchain: Toolchain) -> None:
 
 @pytest.mark.parametrize("by_columns", [False, True])
 def test_chunks_are_reduced_by_the_same_rule(by_columns: bool, toolchain: Toolchain) -> None:
-    x = _values(f32, 2, 3 * 16384 + 5)
+    x = _values(f32, 2, 3 * CHUNK + 5)
     problems = [_reduction(name, x, by_columns=by_columns) for name in ("sum", "argmax")]
     run(problems, toolchain)
     assert_same_bytes(problems[0].outputs[0], reduced(x, np.add, 0)[:, None])

@@ -15,6 +15,7 @@ from fusewire_kernels.compile.cuda_compiler import CudaCompiler
 from fusewire_kernels.plan.plan import KernelSource
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, ServerFault
+from tests.kernels.codegen.cubin import demand
 from tests.kernels.codegen.kernels_of_note import NOTED
 
 
@@ -39,6 +40,15 @@ def test_each_noted_kernel_is_in_the_file_that_is_said_to_hold_it(architecture: 
     assert compiled.fresh == len(sources)
     for source, path in zip(sources, compiled.paths, strict=True):
         assert source.key.encode() in Path(path).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["softmax_rows", "total"])
+def test_what_a_thread_keeps_of_a_row_fits_its_registers(name: str, compiler: CudaCompiler) -> None:
+    """With 64 registers, 1,024 threads run at a time."""
+    for source in generate(NOTED[name], "cuda")[:2]:
+        found = demand(Path(compiler.compile([source]).paths[0]).read_bytes())
+        assert found.registers <= 64
+        assert found.local_bytes == 0
 
 
 def test_many_kernels_are_compiled_side_by_side(compiler: CudaCompiler, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,3 +30,23 @@ def test_equal_groups_that_wait_for_one_another_are_launched_in_turn() -> None:
     writer = Writer()
     x, w = writer.input(3, 3), writer.input(3, 3)
     assert len(_launches(writer.program(writer.matmul(writer.matmul(x, w), w)))) == 2
+
+
+def test_chains_of_equal_products_that_end_together_share_launches() -> None:
+    writer = Writer()
+    x, weights = writer.input(4, 4), [writer.input(4, 4) for _ in range(4)]
+    late = writer.sum(writer.tanh(x), axes=(1,), keepdims=True)
+    heads = [x, writer.multiply(x, late)]
+    ends = [
+        writer.matmul(writer.matmul(head, first), second)
+        for head, first, second in zip(heads, weights[:2], weights[2:], strict=True)
+    ]
+    assert [len(launch.groups) for launch in _launches(writer.program(*ends))] == [1, 2, 2]
+
+
+def test_chains_that_begin_together_share_launches_though_one_is_longer() -> None:
+    writer = Writer()
+    x, weights = writer.input(4, 4), [writer.input(4, 4) for _ in range(4)]
+    ends = [writer.matmul(writer.matmul(x, weight), weight) for weight in weights]
+    last = writer.sum(ends[0], axes=(1,), keepdims=False)
+    assert [len(launch.groups) for launch in _launches(writer.program(last, *ends[1:]))] == [4, 4, 1]

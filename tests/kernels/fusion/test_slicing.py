@@ -18,6 +18,7 @@ from fusewire_kernels.compile.c_compiler import Toolchain, compile_kernels
 from fusewire_kernels.devices.base import Block
 from fusewire_kernels.devices.cpu import CpuDevice
 from fusewire_kernels.fusion import slicing as divide
+from fusewire_kernels.ops.order import CHUNK
 from fusewire_kernels.ops.reference import twin
 from fusewire_kernels.plan.plan import Division, Launch, OperandRef, Plan
 from fusewire_kernels.plan.slots import SlotLayout
@@ -163,8 +164,15 @@ def _sum(*shape: int, axis: int) -> Program:
 
 
 def test_a_reduction_of_few_long_rows_is_divided_by_row() -> None:
-    division = _division(_sum(8, 1 << 20, axis=1))
+    division = _division(_sum(16, 1 << 20, axis=1))
     assert division == Division(0, 1, (4 << 20, 4))
+
+
+def test_a_reduction_of_everything_is_divided_by_chunk() -> None:
+    first, last = plan_without_text(design(_sum(1 << 23, axis=0))).launches
+    assert first.division is not None
+    assert first.division.moves_bytes == (4 * CHUNK, 4)
+    assert last.division is None
 
 
 def test_a_reduction_of_columns_is_divided_by_whole_vectors_of_them() -> None:

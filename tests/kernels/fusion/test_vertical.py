@@ -44,10 +44,47 @@ def test_branches_that_meet_are_one_group() -> None:
     assert _groups(writer.program(writer.add(writer.tanh(x), writer.exp(y)))) == [["tanh", "exp", "add"]]
 
 
-def test_values_that_share_only_an_input_stay_apart() -> None:
+def test_values_that_read_an_input_at_the_same_points_are_one_group() -> None:
     writer = Writer()
-    x = writer.input(3)
-    assert len(_groups(writer.program(writer.tanh(x), writer.exp(x)))) == 2
+    x = writer.input(3, 4)
+    results = (writer.softmax(x, axes=(1,)), writer.argmax(x, axes=(1,), keepdims=False), writer.tanh(x))
+    assert _groups(writer.program(*results)) == [["max", "subtract", "exp", "sum", "divide", "argmax", "tanh"]]
+
+
+def test_values_that_read_an_input_at_other_points_stay_apart() -> None:
+    writer = Writer()
+    x = writer.input(3, 4)
+    turned = writer.exp(writer.transpose(x, permutation=(1, 0)))
+    assert _groups(writer.program(turned, writer.tanh(x))) == [["exp"], ["tanh"]]
+
+
+def test_values_that_share_only_an_input_that_repeats_stay_apart() -> None:
+    writer = Writer()
+    x, y, bias = writer.input(3, 4), writer.input(3, 4), writer.input(4)
+    assert _groups(writer.program(writer.add(x, bias), writer.add(y, bias))) == [["add"], ["add"]]
+
+
+def test_a_value_of_rows_stays_apart_from_a_group_that_reads_its_operand_for_each_row() -> None:
+    writer = Writer()
+    x, rows = writer.input(3, 4), writer.input(3, 1)
+    program = writer.program(writer.multiply(x, rows), writer.exp(rows))
+    assert _groups(program) == [["multiply"], ["exp"]]
+
+
+def test_a_value_that_reads_what_several_stores_fill_joins_none_of_them() -> None:
+    writer = Writer()
+    x, value = writer.input(2, 3), writer.input(2, 3)
+    assigned = writer.assign_slice(x, value, axes=(1,), lengths=(3,), steps=(1,), dropped=())
+    program = writer.program(assigned, writer.tanh(assigned))
+    assert _groups(program)[-1] == ["tanh"]
+
+
+def test_a_value_does_not_join_a_reader_that_its_other_operand_waits_for() -> None:
+    writer = Writer()
+    x = writer.input(3, 3)
+    product = writer.matmul(writer.tanh(x), x)
+    program = writer.program(writer.add(writer.transpose(product, permutation=(1, 0)), x))
+    assert _groups(program) == [["tanh"], ["matmul", "add"]]
 
 
 def test_a_smaller_producer_is_computed_once_and_read() -> None:
@@ -92,13 +129,20 @@ def test_reductions_along_other_axes_begin_a_group() -> None:
     assert _groups(writer.program(rows, columns)) == [["tanh", "sum"], ["sum"]]
 
 
-def test_a_long_reduction_to_one_value_leaves_work_at_every_point_to_others() -> None:
+def test_work_at_every_point_joins_the_first_step_of_a_long_reduction() -> None:
     writer = Writer()
     y = writer.tanh(writer.input(512, 256))
     total = writer.sqrt(writer.sum(y, axes=(0, 1), keepdims=False))
     program = writer.program(writer.divide(y, total))
-    assert _groups(program) == [["tanh"], ["sum", "sqrt"], ["divide"]]
-    assert "a reduction of so many elements to so few results has a kernel to itself" in _reasons(program)
+    assert _groups(program) == [["tanh", "sum"], ["sum", "sqrt"], ["divide"]]
+
+
+def test_a_long_search_for_one_position_leaves_work_at_every_point_to_others() -> None:
+    writer = Writer()
+    y = writer.tanh(writer.input(512, 256))
+    program = writer.program(writer.argmax(y, axes=(0, 1), keepdims=False))
+    assert _groups(program) == [["tanh"], ["argmax"]]
+    assert "a search for few positions among so many elements has a kernel to itself" in _reasons(program)
 
 
 def test_a_reduction_of_a_reduction_begins_a_group() -> None:

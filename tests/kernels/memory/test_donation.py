@@ -69,8 +69,9 @@ def test_an_input_that_is_reduced_may_not_be_overwritten_by_the_same_launch() ->
 
 def test_an_input_that_another_instance_of_the_launch_reads_may_not_be_overwritten() -> None:
     writer = Writer()
-    x, y = writer.input(3), writer.input(3)
-    program = writer.program(writer.add(x, y), writer.add(y, x))
+    x, y = writer.input(3, 3), writer.input(3, 3)
+    turned = [writer.transpose(each, permutation=(1, 0)) for each in (x, y)]
+    program = writer.program(writer.add(x, turned[1]), writer.add(y, turned[0]))
     assert _donations(program) == set()
 
 

@@ -12,6 +12,7 @@
 
 #define fw_fma_f32(a, b, c) __builtin_fmaf((a), (b), (c))
 #define fw_fma_f64(a, b, c) __builtin_fma((a), (b), (c))
+#define fw_divide_fraction_f32(a, b) ((a) / (b))
 #define fw_sqrt_f32(x) __builtin_sqrtf(x)
 #define fw_sqrt_f64(x) __builtin_sqrt(x)
 #define fw_rint_f32(x) __builtin_rintf(x)

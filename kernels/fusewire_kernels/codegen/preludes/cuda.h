@@ -71,6 +71,17 @@ FW_FN double fw_from_bits_f64(uint64_t bits) {
     return __longlong_as_double((int64_t)bits);
 }
 
+/* a / b for 0 <= a <= b and 1 <= b < 2^64, rounded as by `/`. These are the steps that `/` takes too, but `/` first tests
+ * whether a scaled division is needed, and this branch costs as much as the division. Here it never is: where a is so
+ * small that a step could underflow, b is 1 or 2, and the quotient of the steps is the rounded half or whole of a. */
+FW_FN float fw_divide_fraction_f32(float a, float b) {
+    float reciprocal;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(b));
+    reciprocal = fw_fma_f32(reciprocal, fw_fma_f32(-b, reciprocal, 1.0f), reciprocal);
+    const float quotient = a * reciprocal;
+    return fw_fma_f32(reciprocal, fw_fma_f32(-b, quotient, a), quotient);
+}
+
 /* Where an operand lives: slots[column] + byte_offset, or the slot's own bits for a scalar. */
 typedef struct {
     int64_t column;

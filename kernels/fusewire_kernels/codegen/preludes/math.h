@@ -193,7 +193,7 @@ FW_FN float fw_tanh_f32(float x) {
     float magnitude = fw_abs_f32(x);
     magnitude = magnitude > 10.0f ? 10.0f : magnitude;
     float t = fw_expm1_unsigned_zero_f32(2.0f * magnitude);
-    return fw_copysign_f32(t / (t + 2.0f), x);
+    return fw_copysign_f32(fw_divide_fraction_f32(t, t + 2.0f), x);
 }
 
 /* ---- logarithms, float32 ---- */
@@ -300,7 +300,7 @@ FW_FN float fw_log10_f32(float x) {
 /* With e = e^-|x| nothing overflows: 1 / (1 + e) above zero, e / (1 + e) below. */
 FW_FN float fw_sigmoid_f32(float x) {
     float e = fw_exp_f32(-fw_abs_f32(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return fw_divide_fraction_f32(x < 0.0f ? e : 1.0f, 1.0f + e);
 }
 
 /* x * sigmoid(x), and its limit -0 at -infinity. Below zero x joins the mantissa before e^x underflows. */

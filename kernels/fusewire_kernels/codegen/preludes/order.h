@@ -2,12 +2,13 @@
  *
  * A length is cut into chunks of FW_CHUNK elements. In a chunk, lane l of FW_LANES takes elements l, l + FW_LANES, ...
  * from the identity on; then the lanes are combined by a tree, lane l with lane l + offset for offsets 16, 8, 4, 2, 1.
- * The results of the chunks are reduced by the same rule. Three levels hold FW_CHUNK^3 = 2^42 elements.
+ * The results of the chunks are reduced by the same rule, in chunks of FW_CHUNK results. The third level, which takes
+ * the results of those, is one chunk of any length.
  */
 
 #define FW_LANES 32
 #ifndef FW_CHUNK
-#define FW_CHUNK 16384
+#define FW_CHUNK 1024
 #endif
 
 #define FW_COMBINATION(X, T, identity, combined) \

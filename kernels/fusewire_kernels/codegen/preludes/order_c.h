@@ -8,8 +8,10 @@
 /* Neighbouring outer points that a kernel with strided reductions handles at once. */
 #define FW_COLUMNS 64
 
+/* Not unrolled: written out, the steps of a maximum become one comparison after another instead of vectors. */
 #define FW_TREE_STEP(X, offset) \
-    _Pragma("GCC ivdep") for (int64_t i = 0; i < offset * width; i++) fw_merge_##X(r, i, r, i + offset * width);
+    _Pragma("GCC ivdep") _Pragma("GCC unroll 1") \
+    for (int64_t i = 0; i < offset * width; i++) fw_merge_##X(r, i, r, i + offset * width);
 
 #define FW_REDUCTION(X) \
     FW_FN void fw_open_##X(fw_lanes_##X r, int64_t width) { \

@@ -2,6 +2,7 @@
  * and lane s of a warp keeps the results of segments s, s + FW_LANES, ... of FW_CHUNK chunks each.
  */
 
+#define FW_STEPS (FW_CHUNK / FW_LANES) /* elements of a chunk that a thread takes */
 #define FW_SEGMENT ((int64_t)FW_CHUNK * FW_CHUNK)
 #define FW_WHOLE_WARP 0xffffffffu
 
@@ -24,22 +25,28 @@ FW_FN int64_t fw_lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* How many warps a row takes: one for each chunk, but a block has room for FW_LANES. */
+FW_FN int fw_warps_of_row(int64_t extent) {
+    return extent <= FW_CHUNK ? 1 : (int)fw_lesser((extent + FW_CHUNK - 1) / FW_CHUNK, FW_LANES);
+}
+
 /* Memory of a block for so many partial results of any kind, one reduction after another. */
 #define FW_SHARED(name, partials) __shared__ int64_t name[2 * (partials)]
 
 /* tree_in_warp: the threads' values as lanes; every thread gets the result.
- * tree_of_warps: one value a warp, the same in its threads; every thread of the block gets the result.
+ * tree_of_warps: one value a warp, the same in its threads; every thread of the block of `warps` warps gets the result.
  * tree_of_columns: thread (lane, column) of a block of 32 by 32; every thread gets its column's result. */
 #define FW_REDUCTION(X) \
     FW_FN fw_partial_##X fw_tree_in_warp_##X(fw_partial_##X r) { \
         for (int offset = FW_LANES / 2; offset > 0; offset /= 2) fw_merge_##X(&r, fw_shifted_##X(r, offset)); \
         return fw_first_##X(r); \
     } \
-    FW_FN fw_partial_##X fw_tree_of_warps_##X(fw_partial_##X r, int64_t *memory) { \
+    FW_FN fw_partial_##X fw_tree_of_warps_##X(fw_partial_##X r, int warps, int64_t *memory) { \
         fw_partial_##X *shared = (fw_partial_##X *)memory; \
+        const int lane = threadIdx.x % FW_LANES; \
         shared[threadIdx.x / FW_LANES] = r; \
         __syncthreads(); \
-        r = fw_tree_in_warp_##X(shared[threadIdx.x % FW_LANES]); \
+        r = fw_tree_in_warp_##X(lane < warps ? shared[lane] : fw_start_##X()); \
         __syncthreads(); \
         return r; \
     } \

@@ -1,0 +1,75 @@
+// schedule: register_rows 1
+extern "C" __global__ void __launch_bounds__(512, 2) fw_cc9fea0bbf4e0cfe538c_short(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
+    operands += blockIdx.y * (int64_t)3;
+    slots += blockIdx.z * columns;
+    const int64_t n0 = sizes[0];
+    const int64_t n1 = sizes[1];
+    const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+    const int64_t a0s0 = sizes[2];
+    float *o0 = (float *)(slots[operands[1].column] + operands[1].byte_offset);
+    const int64_t o0s0 = sizes[3];
+    int64_t *o1 = (int64_t *)(slots[operands[2].column] + operands[2].byte_offset);
+    FW_SHARED(shared, FW_LANES);
+    const int warps = fw_warps_of_row(n1);
+    const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;
+    const int own = warp * FW_LANES + lane;
+    const int64_t groups = blockDim.x / (FW_LANES * warps);
+    const int64_t points = n0;
+    for (int64_t point = blockIdx.x * groups + threadIdx.x / (FW_LANES * warps); point < points; point += gridDim.x * groups) {
+        const int64_t i0 = point;
+        const int64_t first = warp * FW_CHUNK + lane;
+        const int64_t i1 = first;
+        const int count = first < n1 ? fw_lesser((n1 - first - 1) / FW_LANES + 1, FW_STEPS) : 0;
+        const float *p0 = &a0[i0 * a0s0 + i1];
+        float *q0 = &o0[i0 * o0s0 + i1];
+        float k0[FW_STEPS];
+        fw_partial_max_f32 r1 = fw_start_max_f32();
+        fw_partial_argmax_f32 r6 = fw_start_argmax_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = __ldg(&p0[step * FW_LANES]);
+            k0[step] = v0;
+        }
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = k0[step];
+            fw_take_max_f32(&r1, v0);
+            fw_take_argmax_f32(&r6, v0, i1);
+        }
+        r1 = fw_tree_in_warp_max_f32(r1);
+        if (warps > 1) r1 = fw_tree_of_warps_max_f32(r1, warps, shared);
+        const float v1 = r1.value;
+        r6 = fw_tree_in_warp_argmax_f32(r6);
+        if (warps > 1) r6 = fw_tree_of_warps_argmax_f32(r6, warps, shared);
+        const int64_t v6 = r6.position;
+        fw_partial_sum_f32 r4 = fw_start_sum_f32();
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v0 = k0[step];
+            const float v2 = v0 - v1;
+            const float v3 = fw_exp_f32(v2);
+            k0[step] = v3;
+            fw_take_sum_f32(&r4, v3);
+        }
+        r4 = fw_tree_in_warp_sum_f32(r4);
+        if (warps > 1) r4 = fw_tree_of_warps_sum_f32(r4, warps, shared);
+        const float v4 = r4.value;
+        #pragma unroll
+        for (int step = 0; step < FW_STEPS; step++) {
+            if (step >= count) break;
+            const int64_t i1 = first + step * FW_LANES;
+            const float v3 = k0[step];
+            const float v5 = v3 / v4;
+            q0[step * FW_LANES] = fw_canonical_f32(v5);
+        }
+        if (own == 0) {
+            o1[i0] = v6;
+        }
+    }
+}
