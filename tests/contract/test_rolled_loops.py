@@ -60,6 +60,14 @@ def written_as_fori_loop(data: Data, count: int) -> fw.Array:
     return fw.concat([state, momentum.reshape((1, 24))])
 
 
+def begin_endless(service: Service, session: fw.Session, seed: int) -> fw.Array:
+    """Begins a loop that would run for days. It takes all credit, so that nothing that follows is sent."""
+    data = data_of(session, seed)
+    state, _ = fw.fori_loop(1 << 30, lambda _, each: body(data, *each), (data.start, data.shift))
+    service.wait_until(lambda: any(told["in_flight_ops"] for told in service.sessions()), "a loop that runs")
+    return state
+
+
 def written_as_function(data: Data, count: int) -> fw.Array:
     step = fw.function(lambda state, momentum: body(data, state, momentum))
     state, momentum = data.start, data.shift
@@ -141,31 +149,22 @@ def test_scalars_windows_and_uploads_may_change_in_each_iteration(hasty: Service
 
 def test_a_cancelled_loop_ends_between_its_iterations_and_leaves_nothing(hasty: Service) -> None:
     with hasty.connect() as session:
-        data = data_of(session, 7)
-        endless = written_as_fori_loop(data, 1 << 30)
-        awaited = endless.future()
-        _wait_until_begun(hasty)
+        awaited = begin_endless(hasty, session, 7).future()
         session.cancel()
         with pytest.raises(fw.Cancelled):
             awaited.result(_WITHIN_S)
-        assert written_inline(data, 3).numpy().shape == (4, 24)
+        assert written_inline(data_of(session, 7), 3).numpy().shape == (4, 24)
     hasty.wait_until_empty()
 
 
 def test_a_session_that_ends_within_a_loop_leaves_nothing(hasty: Service) -> None:
     with hasty.connect() as session:
-        written_as_fori_loop(data_of(session, 8), 1 << 30).future()
-        _wait_until_begun(hasty)
+        begin_endless(hasty, session, 8)
     hasty.wait_until_empty()
 
 
 def test_a_long_loop_leaves_time_to_other_sessions(hasty: Service) -> None:
     with hasty.connect() as busy, hasty.connect() as other:
-        written_as_fori_loop(data_of(busy, 9), 1 << 30).future()
-        _wait_until_begun(hasty)
+        begin_endless(hasty, busy, 9)
         assert written_inline(data_of(other, 10), 50).numpy(timeout=_WITHIN_S).shape == (4, 24)
         busy.cancel()
-
-
-def _wait_until_begun(service: Service) -> None:
-    service.wait_until(lambda: any(told["in_flight_ops"] for told in service.sessions()), "a loop that runs")
