@@ -19,7 +19,8 @@ from fusewire._api.array import Array
 from fusewire._api.op_attributes import PARAMETER_KINDS, attributes_of, parameters_of
 from fusewire._api.operands import apply_to_any, asarray
 from fusewire._api.operations import Axis
-from fusewire._recording.record_op import apply_to_one, unary
+from fusewire._recording.implementation import unary
+from fusewire._recording.record_op import apply_of_one, apply_to_one
 from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
@@ -47,7 +48,7 @@ def _named(function: _Function, op: Op) -> _Function:
 
 
 def _of_one(op: Op) -> _Function:
-    record: Callable[[Array], Array] = unary(op)
+    record: Callable[[Array], Array] = unary(op, apply_of_one(op))
 
     def function(x: Any, /) -> Array:
         return record(x if isinstance(x, Array) else asarray(x))

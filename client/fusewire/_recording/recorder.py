@@ -2,8 +2,8 @@
 
 Which thread may use which field:
 
-    tape                          the owning thread appends and replaces, without a lock; any thread reads
-    buried                        finalisers of any thread append; the holder of the lock removes
+    the tape                      the owning thread appends, without a lock, and trims under the lock; any thread reads
+    the deaths                    finalisers of any thread append; the holder of the lock removes
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
@@ -14,13 +14,10 @@ The lock is never held while waiting for credit or for a value.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import Future
 from threading import RLock
-from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,22 +33,19 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
+from fusewire._recording.implementation import ThreadTape
 from fusewire._recording.loop_runs import kept_of, run_ends
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
-from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
+from fusewire._recording.tape import Integers, places_of_signatures, split
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _KNOWN_PATTERNS = 256
 _MOST_SPREAD_BYTES = 1 << 20  # of a segment's results that are stored only so that its program is a known one
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-# The functions that append to a tape, and the module that they are in.
-_RECORDING = frozenset(("record_binary", "record_unary", "record"))
-_RECORDING_MODULE = "fusewire._recording.record_op"
-_PACKAGE = "fusewire."
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
@@ -110,7 +104,7 @@ class _Unsent(NamedTuple):
     end: int  # the number of the op behind the last record
 
 
-class Recorder:
+class Recorder(ThreadTape):
     """Records for the thread with the identifier `thread`. `index` is 1 or more, and unique in the session."""
 
     __slots__ = (
@@ -125,31 +119,23 @@ class Recorder:
         "_unsent",
         "_waiting_since_ns",
         "array_bytes",
-        "buried",
-        "bury",
-        "checkpoint",
         "first",
         "lock",
         "owner",
         "pinned",
         "sent",
-        "tape",
-        "thread",
     )
 
     def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
+        first = index * HANDLES_PER_RECORDER + 1
+        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
+        super().__init__(thread, first, 0 if is_debugging else first)
         self.owner = owner
         self.array_bytes = owner.limits.array_bytes  # how large an array may be
-        self.thread = thread
         self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
-        self.first = index * HANDLES_PER_RECORDER + 1
+        self.first = first
         self.sent = self.first  # all ops with smaller numbers are in segments
-        self.tape = Tape(self.first - 1, [], 0, [])
-        self.buried: list[int] = []
-        self.bury: Callable[[int], None] = self.buried.append
         self.pinned: PinnedHandles = {}  # the deaths of these handles are not reported yet
-        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
-        self.checkpoint = 0 if is_debugging else self.first
         self._mark = self.first
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
@@ -176,10 +162,12 @@ class Recorder:
             self._waiting_since_ns = time.monotonic_ns()
             self.owner.note_unsent()
         is_refused = number >= self._next_look and not self.owner.flush_settled(self)
+        is_drafting = self.lock._is_owned()  # type: ignore[attr-defined]  # then this code has interrupted the thread
         with self.lock:
-            self._trim()
+            if not is_drafting:
+                self._trim()
             # If nothing could be sent, looks again at twice as many unsent ops. A look at each op takes quadratic time.
-            self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
+            self._set_marks(least_look_ops=2 * (self.next_number - self.sent) if is_refused else 0)
 
     def keep(self, pins: list[HandlePin], number: int) -> None:
         """Keeps pins of other recorders' handles until op `number` is sent."""
@@ -200,15 +188,15 @@ class Recorder:
 
     @property
     def ops_recorded(self) -> int:
-        return self.tape.end - self.first
+        return self.next_number - self.first
 
     @property
     def has_unsent(self) -> bool:
-        return self.tape.end > self.sent
+        return self.next_number > self.sent
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.tape.end
+        return self.sent <= handle < self.next_number
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -226,23 +214,23 @@ class Recorder:
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
-        if not self._cutter.may_cut(self.tape.end - self.sent, reach):
+        if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
-        deaths = len(self.buried)  # read before the tape, so that the tape shows the last use of each dead handle
-        tape, (unsent, end) = self.tape, self._hear()
+        deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
+        unsent, end = self._hear()
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
-            return Past(tape.between(end - ops, end), end - ops)
+            return Past(split(self.between(end - ops, end)), end - ops)
 
         piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back)
         if piece is None:
             return None
-        self._take_buried(deaths)
-        draft = self._draw(self._fitting(piece, unsent, places), tape, unsent, places)
+        self._take_deaths(deaths)
+        draft = self._draw(self._fitting(piece, unsent, places), unsent, places)
         shorter = self._ending_with_a_run(draft)
         if shorter is not None:
-            draft = self._draw(shorter, tape, unsent, places)
+            draft = self._draw(shorter, unsent, places)
         return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
 
     def commit(self, draft: Draft) -> None:
@@ -261,7 +249,7 @@ class Recorder:
 
     def take_frees(self) -> list[int]:
         """Returns the dead handles that no unsent op takes. From now on they count as reported."""
-        self._take_buried(len(self.buried))
+        self._take_deaths(self.deaths)
         if not len(self._dead):
             return []
         liveness = liveness_of(self.sent, 0, (), self._dead, self._hear().records)
@@ -290,11 +278,11 @@ class Recorder:
         """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
-    def _draw(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
+    def _draw(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
         here, later = _split(unsent, places, piece.ops)
         structure = self._structure(here, self.sent, unsent[places[: piece.ops]])
         liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
-        return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
+        return Draft(piece, self.sent, structure, liveness, self.values_of(here), later)
 
     def _ending_with_a_run(self, draft: Draft) -> Piece | None:
         """Returns a shorter piece if a run that ends within the draft's piece is to end the piece, else None."""
@@ -327,20 +315,19 @@ class Recorder:
             self._patterns.popitem(last=False)
         return structure
 
-    def _take_buried(self, deaths: int) -> None:
-        taken = self.buried[:deaths]
-        del self.buried[:deaths]
+    def _take_deaths(self, count: int) -> None:
+        dead = self.take_deaths(count)
         if self.pinned:
-            taken = self._without_pinned(taken)
-        if taken:
-            dead = np.array(taken, np.int64)
+            dead = self._without_pinned(dead)
+        if len(dead):
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
-    def _without_pinned(self, dead: list[int]) -> list[int]:
+    def _without_pinned(self, dead: Integers) -> Integers:
         """Returns the dead handles that are not pinned for an op of another thread. Puts the pinned handles back."""
-        pinned = set(self.pinned.copy().values())
-        self.buried.extend([handle for handle in dead if handle in pinned])
-        return [handle for handle in dead if handle not in pinned]
+        is_pinned = np.isin(dead, list(self.pinned.copy().values()))
+        for handle in dead[is_pinned].tolist():
+            self.bury(handle)
+        return dead[~is_pinned]
 
     def _drop_sent_pins(self) -> None:
         if self._kept:
@@ -349,26 +336,20 @@ class Recorder:
 
     def _hear(self) -> _Unsent:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        tape, (known, heard) = self.tape, self._unsent
-        end = tape.end
+        end, (known, heard) = self.next_number, self._unsent
         if end > heard:
-            new = flatten(tape.between(heard, end))
+            new = self.between(heard, end)
             self._unsent = _Unsent(np.concatenate((known, new)) if len(known) else new, end)
         return self._unsent
 
     def _trim(self) -> None:
-        """Drops sent records that no search for a loop needs. Called in the recording thread, which owns the tape."""
-        tape = self.tape
-        if len(tape.records) < _TRIMMED_AT_RECORDS or _is_interrupting():
-            return
-        count, sent_records = len(tape.records), self.sent - tape.origin - 1
-        trimmed = tape.without(min(count - HISTORY_OPS, sent_records), unsent=self.sent)
-        if len(tape.records) == count:  # else a signal handler has recorded meanwhile
-            self.tape = trimmed
+        """Drops sent records that no search for a loop needs. Called in the recording thread."""
+        if self.records_kept >= _TRIMMED_AT_RECORDS:
+            self.trim(min(self.next_number - HISTORY_OPS, self.sent), self.sent)
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Sets the op at which `on_checkpoint` acts next: the first op of a segment, or one that settles a piece."""
-        sent, end, least_ops = self.sent, self.tape.end, self._least_ops
+        sent, end, least_ops = self.sent, self.next_number, self._least_ops
         boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
         look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
         self._next_look = sent + max(look_ops, least_look_ops) - 1
@@ -402,27 +383,3 @@ def _spread(draft: Draft, signatures: Integers) -> Liveness:
     bytes_of_few = sum(signature_of(signatures[place]).result.spec.size_bytes for place in kept.of_few) * piece.runs
     places = kept.of_most if bytes_of_few > _MOST_SPREAD_BYTES else (*kept.of_most, *kept.of_few)
     return spread_over_parts(liveness, draft.first, places, range(0, piece.ops, run_ops))
-
-
-def _is_interrupting() -> bool:
-    """Returns whether this code has interrupted this thread in recording another op, which still uses the tape.
-
-    A finaliser or a signal handler that records ops interrupts so.
-    """
-    users = 0
-    callee = sys._getframe(1)
-    while (frame := callee.f_back) is not None and users < 2:
-        users += _is_recording(frame) and not _is_slow_path(callee)
-        callee = frame
-    return users > 1
-
-
-def _is_recording(frame: FrameType) -> bool:
-    # The module is compared too, because users may have functions named `record`.
-    return frame.f_code.co_name in _RECORDING and frame.f_globals.get("__name__") == _RECORDING_MODULE
-
-
-def _is_slow_path(callee: FrameType) -> bool:
-    """Returns whether `callee` records the op in place of its caller, which then no longer uses the tape."""
-    module = str(callee.f_globals.get("__name__"))
-    return module.startswith(_PACKAGE) and callee.f_code.co_name != "on_checkpoint"
