@@ -182,6 +182,12 @@ cdef class ThreadTape:
         del self.values[:least_value - self.first_value]
         self.first_value = least_value
 
+    def pass_over(self, int64_t ops):
+        self.first += self.starts.count + ops
+        self.integers.count = self.starts.count = 0
+        self.first_value += len(self.values)
+        self.values = []
+
     cdef inline Py_ssize_t place_of(self, int64_t number) noexcept:
         cdef Py_ssize_t record = number - self.first
         return self.starts.items[record] if record < self.starts.count else self.integers.count

@@ -88,6 +88,11 @@ class ThreadTape:
         if len(tape.records) == count:  # else a signal handler has recorded meanwhile
             self._tape = trimmed
 
+    def pass_over(self, ops: int) -> None:
+        """Drops all records and values. The number of the next op grows by `ops`. Called in the owning thread."""
+        tape = self._tape
+        self._tape = Tape(tape.end + ops - 1, [], tape.value_origin + len(tape.values), [])
+
     def append(self, record: Record) -> int:
         """Adds a record, and returns the number of its op."""
         tape = self._tape

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fusewire._errors import ArgumentError, QuotaExceeded
-from fusewire._recording.implementation import Recorded, record
+from fusewire._recording.implementation import Recorded, adopt, record
 from fusewire._recording.op_rules import PYTHON_SCALARS, canonical_of
 from fusewire._recording.pinned_handles import HandlePin
 from fusewire._recording.recorder import Recorder
@@ -23,7 +23,7 @@ from fusewire_protos.catalogue import Attributes, Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.frames import Scalar
 
-__all__ = ["PYTHON_SCALARS", "Recorded", "apply", "apply_of_one", "apply_to_one", "create"]
+__all__ = ["PYTHON_SCALARS", "R", "Recorded", "adopt", "apply", "apply_of_one", "apply_to_one", "create"]
 
 R = TypeVar("R", bound=Recorded)
 Operand = Recorded | Scalar | np.generic
