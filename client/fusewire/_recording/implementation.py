@@ -1,4 +1,4 @@
-"""Chooses what records ops: the extension `compiled_recorder` where it was built, and `python_recorder` elsewhere.
+"""Chooses what records ops: the compiled extensions where they were built, and modules in Python elsewhere.
 
 The environment variable FUSEWIRE_RECORDER forces one of them: `compiled` or `python`.
 """
@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire._errors import ConfigurationError
-from fusewire._recording import python_recorder
+from fusewire._recording import loop_repeats, python_recorder
 
 __all__ = [
     "RECORDER",
@@ -20,6 +20,7 @@ __all__ = [
     "adopt",
     "adopt_without_handle",
     "binary_operator",
+    "count_repeats",
     "light",
     "prefix_operator",
     "record",
@@ -27,32 +28,45 @@ __all__ = [
 ]
 
 VARIABLE = "FUSEWIRE_RECORDER"
-_COMPILED_MODULE = "fusewire._recording.compiled_recorder"
 
 
-def chosen(wanted: str) -> ModuleType:
-    """Returns the module that records ops. `wanted` is "compiled", "python", or "" for compiled if there is one.
+class Modules(NamedTuple):
+    """The modules that record ops."""
 
-    Raises ConfigurationError if `wanted` is something else, or if the compiled recorder is wanted and was not built.
+    name: str
+    recorder: ModuleType
+    repeats: ModuleType
+
+
+_PYTHON = Modules("Python", python_recorder, loop_repeats)
+
+
+def chosen(wanted: str) -> Modules:
+    """Returns the modules that record ops. `wanted` is "compiled", "python", or "" for compiled if there are any.
+
+    Raises ConfigurationError if `wanted` is something else, or if the compiled modules are wanted and were not built.
     """
     if wanted == "python":
-        return python_recorder
+        return _PYTHON
     if wanted not in ("", "compiled"):
         raise ConfigurationError(f"{VARIABLE}={wanted}: known are compiled and python")
     try:
-        return import_module(_COMPILED_MODULE)
+        return Modules("compiled", _compiled("recorder"), _compiled("loop_repeats"))
     except ImportError as reason:
         if not wanted:
-            return python_recorder
-        raise ConfigurationError(
-            f"{VARIABLE}=compiled: this installation has no compiled recorder ({reason})"
-        ) from None
+            return _PYTHON
+        raise ConfigurationError(f"{VARIABLE}=compiled: this installation has no compiled recorder: {reason}") from None
 
 
-_module = chosen(os.environ.get(VARIABLE, ""))
-RECORDER = "Python" if _module is python_recorder else "compiled"
+def _compiled(name: str) -> ModuleType:
+    return import_module(f"fusewire._recording.compiled_{name}")
+
+
+_modules = chosen(os.environ.get(VARIABLE, ""))
+RECORDER = _modules.name
 
 if TYPE_CHECKING:
+    from fusewire._recording.loop_repeats import count_repeats
     from fusewire._recording.python_recorder import (
         Recorded,
         ThreadTape,
@@ -65,7 +79,8 @@ if TYPE_CHECKING:
         unary,
     )
 else:
-    Recorded, ThreadTape = _module.Recorded, _module.ThreadTape
-    adopt, adopt_without_handle, record = _module.adopt, _module.adopt_without_handle, _module.record
-    binary_operator, prefix_operator, unary = _module.binary_operator, _module.prefix_operator, _module.unary
-    light = _module.light
+    count_repeats = _modules.repeats.count_repeats
+    Recorded, ThreadTape, light = _modules.recorder.Recorded, _modules.recorder.ThreadTape, _modules.recorder.light
+    adopt, adopt_without_handle = _modules.recorder.adopt, _modules.recorder.adopt_without_handle
+    binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator
+    record, unary = _modules.recorder.record, _modules.recorder.unary
