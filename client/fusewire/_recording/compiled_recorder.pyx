@@ -38,7 +38,7 @@ cdef extern from "Python.h":
 
     ctypedef struct PyTypeObject:
         PyNumberMethods* tp_as_number
-        Py_ssize_t tp_basicsize
+        Py_ssize_t tp_basicsize, tp_weaklistoffset
         unsigned long tp_flags
         void* tp_traverse
         void* tp_clear
@@ -50,11 +50,14 @@ cdef extern from "Python.h":
     PyTypeObject* Py_TYPE(object value)
     PyTypeObject* Py_TYPE_of "Py_TYPE"(PyObject* value)
     void Py_DECREF_pointer "Py_DECREF"(PyTypeObject* value)
+    void Py_DECREF_object "Py_DECREF"(PyObject* value)
+    void _Py_NewReference(PyObject* value)
+    void PyObject_ClearWeakRefs(PyObject* value)
     void PyType_Modified(type kind)
     PyObject* PyObject_Init(PyObject* memory, PyTypeObject* kind)
     PyObject* PyErr_NoMemory()
     void* PyObject_Malloc(size_t size)
-    void PyObject_Free(void* memory)
+    void PyObject_Free(void* memory) noexcept
     unsigned long PyThread_get_thread_ident()
 
 
@@ -66,19 +69,20 @@ cdef struct Numbers:
     Py_ssize_t room
 
 
-cdef int grow(Numbers* numbers, Py_ssize_t more) except -1:
+cdef bint has_grown(Numbers* numbers, Py_ssize_t more=1) noexcept:
+    """Makes room for more items. Returns False if there is no memory."""
     cdef Py_ssize_t room = max(2 * numbers.room, numbers.count + more, 1024)
     cdef int64_t* items = <int64_t*>realloc(numbers.items, room * sizeof(int64_t))
     if items == NULL:
-        raise MemoryError()
+        return False
     numbers.items = items
     numbers.room = room
-    return 0
+    return True
 
 
 cdef inline int make_room(Numbers* numbers, Py_ssize_t more) except -1:
-    if numbers.count + more > numbers.room:
-        grow(numbers, more)
+    if numbers.count + more > numbers.room and not has_grown(numbers, more):
+        raise MemoryError()
     return 0
 
 
@@ -230,14 +234,8 @@ cdef class Recorded:
     cdef object __weakref__
 
     def __dealloc__(self):
-        cdef ThreadTape tape = self._recorder
-        if tape is None or self._handle == 0:
-            return
-        try:
-            make_room(&tape.dead, 1)
-        except MemoryError:
-            return  # the server keeps the value until the session ends
-        tape.bury_in_room(self._handle)
+        if self._recorder is not None:
+            bury_in(self._recorder, self._handle)
 
     def __add__(left, right): return record_operator(ADD, RADD, left, right)
     def __sub__(left, right): return record_operator(SUBTRACT, RSUBTRACT, left, right)
@@ -269,7 +267,7 @@ cdef class Recorded:
 cdef enum:
     MOST_FREE = 256
 
-cdef PyObject* FREE[MOST_FREE]  # the memory of dead objects of class LIGHT
+cdef PyObject* FREE[MOST_FREE]  # dead objects of class LIGHT
 cdef Py_ssize_t free_count = 0
 cdef PyTypeObject* LIGHT = NULL
 
@@ -288,7 +286,7 @@ def light(type kind):
     take_operators(made.tp_as_number, (<PyTypeObject*>Recorded).tp_as_number)
     made.tp_flags &= ~Py_TPFLAGS_HAVE_GC
     made.tp_traverse, made.tp_clear = NULL, NULL
-    made.tp_alloc, made.tp_free, made.tp_dealloc = allocate_light, free_light, deallocate
+    made.tp_alloc, made.tp_free, made.tp_dealloc = allocate_light, PyObject_Free, deallocate
     PyType_Modified(kind)
     LIGHT = made
     return kind
@@ -311,36 +309,53 @@ cdef void take_operators(PyNumberMethods* own, PyNumberMethods* base) noexcept:
 
 
 cdef PyObject* allocate_light(PyTypeObject* kind, Py_ssize_t _items) noexcept:
-    global free_count
-    cdef PyObject* made
-    if free_count:
-        free_count -= 1
-        made = FREE[free_count]
-    else:
-        made = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
-        if made == NULL:
-            return PyErr_NoMemory()
+    cdef PyObject* made = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
+    if made == NULL:
+        return PyErr_NoMemory()
     memset(made, 0, kind.tp_basicsize)
     return PyObject_Init(made, kind)
 
 
-cdef void free_light(void* memory) noexcept:
-    global free_count
-    if free_count < MOST_FREE:
-        FREE[free_count] = <PyObject*>memory
-        free_count += 1
-    else:
-        PyObject_Free(memory)
-
-
 cdef void deallocate(PyObject* dead) noexcept:
     """Is the destructor of LIGHT. A subclass made in Python calls it too, and expects it to release the subclass."""
+    global free_count
     cdef PyTypeObject* kind = Py_TYPE_of(dead)
-    (<PyTypeObject*>Recorded).tp_dealloc(dead)
-    Py_DECREF_pointer(kind)
+    if kind != LIGHT or free_count == MOST_FREE:
+        (<PyTypeObject*>Recorded).tp_dealloc(dead)
+        Py_DECREF_pointer(kind)
+        return
+    if (<PyObject**>(<char*>dead + kind.tp_weaklistoffset))[0] != NULL:
+        PyObject_ClearWeakRefs(dead)
+    if <PyObject*>(<Recorded>dead)._recorder != <PyObject*>None:
+        bury_in((<Recorded>dead)._recorder, (<Recorded>dead)._handle)
+    (<Recorded>dead)._handle = 0
+    (<Recorded>dead)._spec = None
+    (<Recorded>dead)._recorder = None
+    if free_count == MOST_FREE:  # what died with the recorder has taken the last place
+        PyObject_Free(dead)
+        Py_DECREF_pointer(kind)
+        return
+    FREE[free_count] = dead
+    free_count += 1
+
+
+cdef inline void bury_in(ThreadTape tape, int64_t handle) noexcept:
+    """Notes the death of a handle; 0 is none. Without memory for the note, the value lives as long as its session."""
+    if handle != 0 and (tape.dead.count < tape.dead.room or has_grown(&tape.dead)):
+        tape.bury_in_room(handle)
 
 
 cdef inline Recorded new_array(PyTypeObject* kind):
+    global free_count
+    cdef PyObject* made
+    cdef Recorded result
+    if kind == LIGHT and free_count:
+        free_count -= 1
+        made = FREE[free_count]
+        _Py_NewReference(made)
+        result = <Recorded>made
+        Py_DECREF_object(made)  # of the two references, `result` is one
+        return result
     # Array.__new__ refuses every call, so the constructor of the base class is called.
     return <Recorded>(<PyTypeObject*>Recorded).tp_new(<type>kind, <PyObject*>NO_ARGUMENTS, NULL)
 
@@ -431,8 +446,8 @@ cdef class UnaryOp:
     def __cinit__(self):
         self.known = {}
 
-    def __call__(self, x):
-        if not isinstance(x, Recorded):
+    def record(self, x):
+        if Py_TYPE(x) != LIGHT and not isinstance(x, Recorded):
             raise TypeError(f"{self.op.name} of {type(x).__name__}, which is not recorded")
         return record_unary(self, <Recorded>x)
 
@@ -616,4 +631,4 @@ def unary(op, slow_path, attributes=()):
     """See `python_recorder.unary`."""
     cdef UnaryOp made = UnaryOp()
     made.op, made.slow_path, made.attributes = op, slow_path, attributes
-    return made
+    return made.record  # Python calls a method with less effort than an object

@@ -93,12 +93,6 @@ class ThreadTape:
         tape = self._tape
         self._tape = Tape(tape.end + ops - 1, [], tape.value_origin + len(tape.values), [])
 
-    def append(self, record: Record) -> int:
-        """Adds a record, and returns the number of its op."""
-        tape = self._tape
-        tape.records.append(record)  # no finaliser or signal handler can run between this and `len(records)`
-        return tape.origin + len(tape.records)
-
     def keep_value(self, value: Scalar) -> int:
         """Adds a value, and returns the operand that refers to it."""
         tape = self._tape
@@ -164,41 +158,44 @@ def binary_operator(
     cannot hold, or anything else than an array, bool, int or float. For `checked` see `learn_beside`.
     """
     known: dict[tuple[ArraySpec, ArraySpec], Learnt] = {}
-    record_beside = _operator_beside_scalar(op, slow_path, checked, is_reflected=is_reflected)
+    record_beside = _operator_beside_others(op, slow_path, checked, is_reflected=is_reflected)
 
     def record_binary(self: R, other: Any) -> R:
         recorder = self._recorder
         if recorder.thread != get_ident():
             return slow_path(self, other)
-        if type(other) in PYTHON_SCALARS:
+        if type(other) is not type(self):
             return record_beside(self, other)
-        if type(other) is not type(self) or other._recorder is not recorder:
+        if other._recorder is not recorder:
             return slow_path(self, other)
         specs = (self._spec, other._spec)
-        learnt = known.get(specs) or known.setdefault(specs, learn(op, specs))
-        return _record(type(self), recorder, (learnt.signature, self._handle, other._handle), learnt.result)
+        signature, result = known.get(specs) or known.setdefault(specs, learn(op, specs))
+        return _record(type(self), recorder, (signature, self._handle, other._handle), result)
 
     return record_binary
 
 
-def _operator_beside_scalar(
+def _operator_beside_others(
     op: Op, slow_path: Callable[[R, Any], R], checked: Checked | None, *, is_reflected: bool
-) -> Callable[[R, Scalar], R]:
-    """Returns the function that records `op` of an array of this thread and a Python scalar."""
+) -> Callable[[R, Any], R]:
+    """Returns the function that records `op` of an array of this thread and anything but an array of its class."""
     known: dict[tuple[ArraySpec, type], LearntBeside] = {}
 
-    def record_beside(self: R, scalar: Scalar) -> R:
-        key = (self._spec, type(scalar))
+    def record_beside(self: R, other: Any) -> R:
+        if type(other) not in PYTHON_SCALARS:
+            return slow_path(self, other)
+        key = (self._spec, type(other))
         learnt = known.get(key)
         if learnt is None:
             learnt = known.setdefault(key, learn_beside(op, *key, checked, is_reflected=is_reflected))
+        signature, result, canonical = learnt
         try:
-            value = learnt.canonical(scalar)
+            value = canonical(other)
         except OverflowError:
             value = None
         if value is None:
-            return slow_path(self, scalar)
-        return _record(type(self), self._recorder, (learnt.signature, self._handle), learnt.result, (value,))
+            return slow_path(self, other)
+        return _record(type(self), self._recorder, (signature, self._handle), result, (value,))
 
     return record_beside
 
@@ -211,8 +208,8 @@ def unary(op: Op, slow_path: Callable[[R], R], attributes: Attributes = ()) -> C
         recorder = x._recorder
         if recorder.thread != get_ident():
             return slow_path(x)
-        learnt = known.get(x._spec) or known.setdefault(x._spec, learn(op, (x._spec,), attributes))
-        return _record(type(x), recorder, (learnt.signature, x._handle), learnt.result)
+        signature, result = known.get(x._spec) or known.setdefault(x._spec, learn(op, (x._spec,), attributes))
+        return _record(type(x), recorder, (signature, x._handle), result)
 
     return record_unary
 
@@ -226,8 +223,9 @@ def _record(kind: type[R], recorder: Recorder, record: Record, spec: ArraySpec, 
     """Adds a record, which ends with `values`, to the tape. Returns an object for the op's result."""
     if values:
         record = (*record, *[recorder.keep_value(value) for value in values])
-    result = object.__new__(kind)
-    result._handle = number = recorder.append(record)
+    tape, result = recorder._tape, object.__new__(kind)
+    tape.records.append(record)  # no finaliser or signal handler can run between this and `len(records)`
+    result._handle = number = tape.origin + len(tape.records)
     result._spec = spec
     result._recorder = recorder
     if number >= recorder.checkpoint:
