@@ -446,11 +446,6 @@ cdef class UnaryOp:
     def __cinit__(self):
         self.known = {}
 
-    def record(self, x):
-        if Py_TYPE(x) != LIGHT and not isinstance(x, Recorded):
-            raise TypeError(f"{self.op.name} of {type(x).__name__}, which is not recorded")
-        return record_unary(self, <Recorded>x)
-
 
 cdef inline Known* slot_of(Known* table, PyObject* left, PyObject* right) noexcept:
     cdef uintptr_t mixed = (<uintptr_t>left >> 4) * 31 + (<uintptr_t>right >> 4)
@@ -631,4 +626,10 @@ def unary(op, slow_path, attributes=()):
     """See `python_recorder.unary`."""
     cdef UnaryOp made = UnaryOp()
     made.op, made.slow_path, made.attributes = op, slow_path, attributes
-    return made.record  # Python calls a method with less effort than an object
+
+    def record_one(x, /):
+        if Py_TYPE(x) == LIGHT or isinstance(x, Recorded):
+            return record_unary(made, <Recorded>x)
+        return made.slow_path(x)
+
+    return record_one

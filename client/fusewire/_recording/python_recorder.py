@@ -93,12 +93,6 @@ class ThreadTape:
         tape = self._tape
         self._tape = Tape(tape.end + ops - 1, [], tape.value_origin + len(tape.values), [])
 
-    def keep_value(self, value: Scalar) -> int:
-        """Adds a value, and returns the operand that refers to it."""
-        tape = self._tape
-        tape.values.append(value)
-        return -tape.value_origin - len(tape.values)
-
 
 class Recorded:
     """A value of a session, named by its handle. When the object is deleted, its recorder is told that the handle died.
@@ -114,7 +108,7 @@ class Recorded:
 
     def __del__(self) -> None:
         try:  # noqa: SIM105  # `suppress` runs Python code, in which a signal handler may raise
-            self._recorder.bury(self._handle)
+            self._recorder._buried.append(self._handle)
         except AttributeError:
             pass  # a signal handler raised before the fields were set
 
@@ -200,18 +194,23 @@ def _operator_beside_others(
     return record_beside
 
 
-def unary(op: Op, slow_path: Callable[[R], R], attributes: Attributes = ()) -> Callable[[R], R]:
-    """Returns the function that records `op` of one array. It calls `slow_path` for an array of another thread."""
+def unary(op: Op, slow_path: Callable[[Any], R], attributes: Attributes = ()) -> Callable[[Any], R]:
+    """Returns the function that records `op` of one array.
+
+    It calls `slow_path` for an array of another thread, and for what is no array.
+    """
     known: dict[ArraySpec, Learnt] = {}
 
-    def record_unary(x: R) -> R:
+    def record_one(x: Any, /) -> Any:
+        if not isinstance(x, Recorded):
+            return slow_path(x)
         recorder = x._recorder
         if recorder.thread != get_ident():
             return slow_path(x)
         signature, result = known.get(x._spec) or known.setdefault(x._spec, learn(op, (x._spec,), attributes))
         return _record(type(x), recorder, (signature, x._handle), result)
 
-    return record_unary
+    return record_one
 
 
 def prefix_operator(op: Op, slow_path: Callable[[R], R]) -> Callable[[R], R]:
@@ -221,9 +220,10 @@ def prefix_operator(op: Op, slow_path: Callable[[R], R]) -> Callable[[R], R]:
 
 def _record(kind: type[R], recorder: Recorder, record: Record, spec: ArraySpec, values: Sequence[Scalar] = ()) -> R:
     """Adds a record, which ends with `values`, to the tape. Returns an object for the op's result."""
-    if values:
-        record = (*record, *[recorder.keep_value(value) for value in values])
     tape, result = recorder._tape, object.__new__(kind)
+    for value in values:
+        tape.values.append(value)
+        record = (*record, -tape.value_origin - len(tape.values))
     tape.records.append(record)  # no finaliser or signal handler can run between this and `len(records)`
     result._handle = number = tape.origin + len(tape.records)
     result._spec = spec
