@@ -281,8 +281,10 @@ def light(type kind):
     """
     global LIGHT
     cdef PyTypeObject* made = <PyTypeObject*>kind
-    if LIGHT != NULL or made.tp_basicsize != (<PyTypeObject*>Recorded).tp_basicsize:
-        raise TypeError(f"{kind} has fields of its own, or is not the only class of arrays")
+    if made.tp_basicsize != (<PyTypeObject*>Recorded).tp_basicsize:
+        raise TypeError(f"{kind} has fields of its own")
+    if LIGHT != NULL:  # the module of the class was imported anew
+        return kind
     take_operators(made.tp_as_number, (<PyTypeObject*>Recorded).tp_as_number)
     made.tp_flags &= ~Py_TPFLAGS_HAVE_GC
     made.tp_traverse, made.tp_clear = NULL, NULL
