@@ -61,7 +61,9 @@ from fusewire._api.functions import (
     zeros,
     zeros_like,
 )
+from fusewire._api.loops import fori_loop
 from fusewire._api.operands import asarray
+from fusewire._api.recorded_function import function
 from fusewire._connect import __version__, connect, default_session, replay
 from fusewire._errors import (
     ArgumentError,
@@ -150,8 +152,10 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "fori_loop",
     "full",
     "full_like",
+    "function",
     "inf",
     "int32",
     "int64",

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from types import TracebackType
@@ -25,7 +25,8 @@ from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
 from fusewire._recording.implementation import Recorded, adopt_without_handle
-from fusewire._recording.recorder import Recorder
+from fusewire._recording.pinned_handles import HandlePin
+from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders
 from fusewire._stream import tensor_bytes
@@ -211,6 +212,17 @@ class Session:
 
     def flush_settled(self, recorder: Recorder) -> bool:
         return self._sender.flush(recorder, Reach.SETTLED, Trigger.COUNT, may_wait=True) is None
+
+    def flush_all(self, recorder: Recorder) -> None:
+        self._sender.flush(recorder, Reach.EVERYTHING, Trigger.BODY, may_wait=True)
+
+    def pin(self, handle: int) -> HandlePin:
+        recorder = self._thread_recorders.of(handle)
+        assert recorder is not None, "every handle has its recorder"
+        return recorder.pin(handle)
+
+    def send_body(self, recorder: Recorder, draft: Callable[[], Draft]) -> None:
+        self._sender.send_body(recorder, draft)
 
     def publish(self, recorder: Recorder, handle: int) -> None:
         if recorder.is_unsent(handle):

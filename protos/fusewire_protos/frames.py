@@ -8,6 +8,8 @@ The client numbers its values with 64-bit handles. A segment does not list the h
 segment with base b has handle b + j. If the scalars of a segment repeat, only the shortest period is sent; the starts
 are sent in the same way. So a segment of 64 loop bodies with the same factor sends the factor once.
 
+A loop is a segment whose program runs several times. Result j of iteration t has handle b + j + t · `handle_stride`.
+
 A frame may be long. `read_entries` and `read_programs` decode one item at a time, so that the server can serve other
 sessions between two items. An error in an item is raised when the item is decoded.
 """
@@ -35,6 +37,8 @@ MAX_HANDLE = 2**63 - 1
 HANDLES_PER_RECORDER = 2**40
 FIRST_UPLOAD = 2**39  # counted from a recorder's first handle: handles below this are results, others are uploads
 INLINE_BYTES = 32 << 10  # uploads and results up to this size travel in the frame itself
+MAX_ITERATIONS = 2**32  # of a loop
+MAX_STORED = 4096  # results that the client keeps of one loop
 MAX_ENTRIES = 1 << 15  # limits entries and new programs of a frame, because even small entries take time to apply
 MAX_FREED = 1 << 15  # handles that one entry frees
 SHORT_BYTES = 16 << 10  # entries of at most so many bytes together are decoded within a millisecond
@@ -53,6 +57,15 @@ class EntryKind(IntEnum):
     ABANDON = 4
     CANCEL = 5
     FORGET = 6
+    LOOP = 7
+
+
+class Kept(IntEnum):
+    """Names the iterations of a loop of which the client keeps a live result."""
+
+    NONE = 0
+    LAST = 1
+    EACH = 2
 
 
 class Segment(NamedTuple):
@@ -68,6 +81,32 @@ class Segment(NamedTuple):
     scalars: tuple[Scalar, ...]  # one shortest period
     starts: tuple[int, ...]  # one shortest period
     dying: tuple[int, ...]
+
+
+Steps = int | tuple[Any, ...]  # the difference from one iteration to the next, or the values, which repeat
+
+
+class Loop(NamedTuple):
+    """A use of a program in several iterations, each of which takes what the one before carries to it.
+
+    `first` holds the bindings of the first iteration, which are those of all iterations but for what is stepped.
+    `kept` has one element for each live result. The stepped bindings are given by their index. A stepped input has the
+    handles of its values; a stepped scalar or start may have a difference instead, if it is an integer. The indices in
+    `first.dying` count the inputs, and then the handles of all stepped inputs.
+    """
+
+    first: Segment
+    iterations: int
+    handle_stride: int  # from a result to the result of the next iteration; 0 if only last results are kept
+    kept: tuple[Kept, ...]
+    inputs: tuple[tuple[int, Steps], ...] = ()
+    scalars: tuple[tuple[int, Steps], ...] = ()
+    starts: tuple[tuple[int, Steps], ...] = ()
+
+    @property
+    def program(self) -> int:
+        """The number of the program."""
+        return self.first.program
 
 
 class Upload(NamedTuple):
@@ -111,7 +150,7 @@ class Forget(NamedTuple):
     program: int
 
 
-Entry = Segment | Upload | Free | Fetch | Abandon | Cancel | Forget
+Entry = Segment | Loop | Upload | Free | Fetch | Abandon | Cancel | Forget
 
 
 class NewProgram(NamedTuple):
@@ -223,6 +262,19 @@ def _encode_segment(entry: Segment) -> tuple[Any, ...]:
     return (EntryKind.SEGMENT, *entry)
 
 
+def _encode_loop(entry: Loop) -> tuple[Any, ...]:
+    first, iterations, handle_stride, kept, *stepped = entry
+    return (EntryKind.LOOP, *first, iterations, handle_stride, kept, *map(_flat_steps, stepped))
+
+
+def _flat_steps(stepped: Sequence[tuple[int, Steps]]) -> list[Any]:
+    """Returns for each stepped binding its index, the number of its values, and the values; or 0 and the difference."""
+    flat: list[Any] = []
+    for index, steps in stepped:
+        flat += (index, len(steps), *steps) if isinstance(steps, tuple) else (index, 0, steps)
+    return flat
+
+
 def _encode_upload(entry: Upload) -> tuple[Any, ...]:
     dtype, shape = entry.spec
     return (EntryKind.UPLOAD, entry.handle, dtype.code, shape, entry.tensor)
@@ -230,6 +282,7 @@ def _encode_upload(entry: Upload) -> tuple[Any, ...]:
 
 _ENCODERS: dict[type, Any] = {
     Segment: _encode_segment,
+    Loop: _encode_loop,
     Upload: _encode_upload,
     Free: lambda entry: (EntryKind.FREE, *entry),
     Fetch: lambda entry: (EntryKind.FETCH, *entry),
@@ -257,6 +310,42 @@ def _decode_segment(item: tuple[Any, ...]) -> Segment:
     return Segment(
         _number(program), _number(base), inputs, scalars, _numbers(starts, "starts"), _numbers(dying, "dying")
     )
+
+
+def _decode_loop(item: tuple[Any, ...]) -> Loop:
+    _, program, base, inputs, scalars, starts, dying, iterations, handle_stride, kept, *stepped = item
+    first = _decode_segment((EntryKind.SEGMENT, program, base, inputs, scalars, starts, dying))
+    if not 1 <= _number(iterations) <= MAX_ITERATIONS:
+        raise CaseError("undecodable_frame", f"a loop of {iterations} iterations; the most is {MAX_ITERATIONS}")
+    if any(not 0 <= each < len(Kept) for each in _numbers(kept, "kept results")):
+        raise CaseError("undecodable_frame", f"the kept results {shortened(kept)} are not in 0..{len(Kept) - 1}")
+    steps = [_steps(flat, what) for flat, what in zip(stepped, ("inputs", "scalars", "starts"), strict=True)]
+    return Loop(first, iterations, _number(handle_stride), tuple([Kept(each) for each in kept]), *steps)
+
+
+def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:
+    """Returns the stepped bindings of a flat list, which has the form that `_flat_steps` returns."""
+    _check_scalars(flat)
+    found: list[tuple[int, Steps]] = []
+    position = 0
+    while position < len(flat):
+        index, length = _head_of_steps(flat, position, what, least=found[-1][0] + 1 if found else 0)
+        values = flat[position + 2 : position + 2 + length]
+        if length == 0:
+            (difference,) = _numbers(flat[position + 2 : position + 3], what)
+            found.append((index, difference))
+        else:
+            found.append((index, values))
+        position += 2 + max(length, 1)
+    return tuple(found)
+
+
+def _head_of_steps(flat: Sequence[Any], position: int, what: str, *, least: int) -> tuple[int, int]:
+    """Returns index and number of values of the stepped binding at `position`, whose index is at least `least`."""
+    head = _numbers(flat[position : position + 2], what)
+    if len(head) < 2 or head[0] < least or head[1] < 0 or max(head[1], 1) > len(flat) - position - 2:
+        raise CaseError("undecodable_frame", f"the stepped {what} are not ascending indices, each with its values")
+    return head[0], head[1]
 
 
 def _decode_upload(item: tuple[Any, ...]) -> Upload:
@@ -291,6 +380,7 @@ _DECODERS: dict[int, tuple[EntryKind, int, Any]] = {
         (EntryKind.ABANDON, 2, lambda item: Abandon(_number(item[1]))),
         (EntryKind.CANCEL, 1, lambda item: Cancel()),
         (EntryKind.FORGET, 2, lambda item: Forget(_number(item[1]))),
+        (EntryKind.LOOP, 13, _decode_loop),
     )
 }
 

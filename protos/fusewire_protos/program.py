@@ -6,6 +6,10 @@ handles, scalars and slice starts are bindings (see `frames`).
 
 Operands are numbered: first the inputs, then the scalars, then the results of the ops in order.
 
+A program is the body of a loop if it has *carried* inputs. A carried input takes the value that another operand had in
+the iteration before: a live result, or another input, which may be carried too. So a value of several iterations before
+passes through several inputs. In the first iteration a carried input takes what the segment binds, as every input does.
+
 A loop repeats a few signatures. So a program holds each signature once, and its ops as arrays of numbers.
 """
 
@@ -30,6 +34,8 @@ from fusewire_protos.signatures import Signature
 
 Integers = npt.NDArray[np.int64]
 
+MOST_LAG = 8  # the most iterations over which a value is carried
+
 
 class ProgramOp(NamedTuple):
     """One op of a program; `operands` are operand numbers as defined above."""
@@ -37,6 +43,25 @@ class ProgramOp(NamedTuple):
     op: Op
     operands: tuple[int, ...]
     attributes: Attributes
+
+
+class Carried(NamedTuple):
+    """Says that input number `input` takes the value that operand number `source` had in the iteration before."""
+
+    input: int
+    source: int
+
+
+class Origin(NamedTuple):
+    """Where a carried input takes its value from.
+
+    In iteration t it takes what the segment binds to input number `initial[t]`, as long as there is one. Then it takes
+    the value of operand number `source`, a live result or an input that is not carried, of `len(initial)` iterations
+    before.
+    """
+
+    initial: tuple[int, ...]
+    source: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +79,7 @@ class Program:
     operand_numbers: Integers  # int64[operands of all ops]
     operand_ends: Integers  # int64[ops], the end of each op's operands in `operand_numbers`
     live: tuple[int, ...]
+    carried: tuple[Carried, ...] = ()  # by input, ascending
 
     @property
     def op_count(self) -> int:
@@ -94,6 +120,13 @@ class Program:
         return self.distinct[int(self.signature_numbers[op_index])].result
 
     @cached_property
+    def origins(self) -> dict[int, Origin]:
+        """The origin of each carried input, by the input's number."""
+        source_of = dict(self.carried)
+        chains = {number: _initial(number, source_of) for number in source_of}
+        return {number: Origin(tuple(chain_), source_of[chain_[-1]]) for number, chain_ in chains.items()}
+
+    @cached_property
     def starts(self) -> int:
         """The number of slice starts that a use of this program binds."""
         return self._sum(lambda signature: signature.starts, self.signature_numbers)
@@ -125,7 +158,13 @@ class Program:
         return sum([figure(signature) * count for signature, count in zip(self.distinct, uses, strict=True)])
 
 
-def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[ProgramOp], live: Sequence[int]) -> Program:
+def build(
+    inputs: Sequence[Spec],
+    scalars: Sequence[DType],
+    ops: Sequence[ProgramOp],
+    live: Sequence[int],
+    carried: Sequence[tuple[int, int]] = (),
+) -> Program:
     """A program of these parts. Raises CaseError if the parts do not fit together."""
     specs, found = _leaf_specs(inputs, scalars), []
     for index, op in enumerate(ops):
@@ -133,6 +172,7 @@ def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[Progra
         found.append(signature)
         specs.append(signature.result)
     _check_live(live, len(ops))
+    check_carried(carried, specs, len(inputs), len(ops), live)
     distinct, numbers = _told_apart(found)
     return Program(
         tuple(inputs),
@@ -142,7 +182,40 @@ def build(inputs: Sequence[Spec], scalars: Sequence[DType], ops: Sequence[Progra
         np.array([*chain.from_iterable([op.operands for op in ops])], np.int64),
         np.cumsum([len(op.operands) for op in ops], dtype=np.int64),
         tuple(live),
+        tuple([Carried(*pair) for pair in carried]),
     )
+
+
+def check_carried(
+    carried: Sequence[tuple[int, int]], specs: Sequence[Spec], inputs: int, results: int, live: Sequence[int]
+) -> None:
+    """Raises CaseError unless the pairs of input and source are those of a loop's body.
+
+    `specs` are the specs of all operands: of `inputs` inputs, of the scalars, and of `results` results.
+    """
+    first_result = len(specs) - results
+    source_of, computed = dict(carried), frozenset(live)
+    if len(source_of) < len(carried) or [*source_of] != sorted(source_of):
+        raise CaseError("bad_operand", f"the carried inputs {shortened([*source_of])} are not in ascending order")
+    for number, source in carried:
+        if number >= inputs or source >= len(specs) or inputs <= source < first_result:
+            raise CaseError("bad_operand", f"operand {source} cannot be carried to input {number}")
+        if source >= first_result and source - first_result not in computed:
+            raise CaseError("bad_operand", f"result {source - first_result} is carried to input {number}, but not live")
+        if specs[source] != specs[number]:
+            text = f"input {number} is {specs[number]}; operand {source}, which is carried to it, is {specs[source]}"
+            raise CaseError("bad_shape", text)
+    for number in source_of:
+        if len(_initial(number, source_of)) > MOST_LAG:
+            raise CaseError("bad_operand", f"input {number} takes a value of more than {MOST_LAG} iterations before")
+
+
+def _initial(number: int, source_of: dict[int, int]) -> list[int]:
+    """The inputs through which a value passes on its way to a carried input. At most one more than `MOST_LAG`."""
+    passed = [number]
+    while source_of[passed[-1]] in source_of and len(passed) <= MOST_LAG:
+        passed.append(source_of[passed[-1]])
+    return passed
 
 
 def _leaf_specs(inputs: Sequence[Spec], scalars: Sequence[DType]) -> list[Spec]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from fusewire_protos import catalogue, signatures
 from fusewire_protos.errors import CaseError, RequestError
-from fusewire_protos.program import Integers, Program
+from fusewire_protos.program import Carried, Integers, Program, check_carried
 from fusewire_protos.program_limits import ProgramLimits
-from fusewire_protos.program_parts import Parts, pack, parts_of
+from fusewire_protos.program_parts import Parts, carried_pairs, pack, parts_of
 from fusewire_protos.program_reading import op_of, read, spec_of
 from fusewire_protos.shapes import Spec
 from fusewire_protos.signatures import Signature
@@ -54,6 +54,7 @@ def encode(program: Program) -> bytes:
             program.signature_numbers,
             program.operand_numbers,
             program.live,
+            [*chain.from_iterable(program.carried)],
         )
     )
 
@@ -121,7 +122,7 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
         return None
     if not _are_as_claimed(parts, claims, _result_numbers(specs, found), ends - counts, counts):
         return None
-    return Program(
+    program = Program(
         tuple([specs[number] for number in parts.inputs]),
         tuple([specs[number].dtype for number in parts.scalars]),
         tuple(found),
@@ -129,7 +130,11 @@ def _quickly(items: Any, parts: Parts, raw: bytes) -> Program | None:
         parts.operands,
         ends,
         tuple(parts.live),
+        tuple([Carried(*pair) for pair in carried_pairs(parts)]),
     )
+    if program.carried:
+        check_carried(program.carried, program.specs, len(program.inputs), program.op_count, program.live)
+    return program
 
 
 class _Claims(NamedTuple):

@@ -2,17 +2,17 @@
 
 The bytes are msgpack with the shortest form of each integer, and without maps, strings or extensions:
 
-    [inputs, scalars, specs, signatures, ops, operands, live]
+    [inputs, scalars, specs, signatures, ops, operands, live, carried]
     inputs      the spec number of each input       scalars     the spec number of each scalar; such a spec has no dims
     specs       [[dtype code, dim, …], …]           signatures  [[op code, [spec number, …], attribute, …], …]
     ops         the signature number of each op     operands    operand numbers of all ops, concatenated
-    live        op indices, ascending
+    live        op indices, ascending               carried     an input, the operand that it takes, the next input, …
 
-Each spec and each signature is listed once. Specs are numbered in the order in which inputs, scalars and signatures
-mention them first; signatures in the order in which ops mention them first. `inputs`, `scalars`, `ops`, `operands` and
-`live` are arrays of little-endian integers, each a msgpack `bin`. An integer takes one byte if it indexes a list of at
-most 256 items, two bytes if the list has at most 65,536 items, and four bytes otherwise. So equal programs have equal
-bytes, and a program takes few bytes.
+A program without carried inputs has no `carried`. Each spec and each signature is listed once. Specs are numbered in
+the order in which inputs, scalars and signatures mention them first; signatures in the order in which ops mention them
+first. `inputs`, `scalars`, `ops`, `operands`, `live` and `carried` are arrays of little-endian integers, each a msgpack
+`bin`. An integer takes one byte if it indexes a list of at most 256 items, two bytes if the list has at most 65,536
+items, and four bytes otherwise. So equal programs have equal bytes, and a program takes few bytes.
 """
 
 from __future__ import annotations
@@ -41,36 +41,48 @@ class Parts(NamedTuple):
     ops: Integers  # int64
     operands: Integers  # int64
     live: Sequence[int]
+    carried: Sequence[int] = ()  # for each carried input its number, then the operand number that it takes
 
 
 def pack(parts: Parts) -> bytes:
     """The bytes of these parts. The bytes are canonical if the parts are numbered as above; this is not checked."""
-    inputs, scalars, specs, listed, ops, operands, live = parts
-    packed: bytes = msgpack.packb(
-        [
-            _packed(inputs, len(specs)),
-            _packed(scalars, len(specs)),
-            specs,
-            listed,
-            _packed(ops, len(listed)),
-            _packed(operands, len(inputs) + len(scalars) + len(ops)),
-            _packed(live, len(ops)),
-        ]
-    )
+    inputs, scalars, specs, listed, ops, operands, live, carried = parts
+    values = len(inputs) + len(scalars) + len(ops)
+    items = [
+        _packed(inputs, len(specs)),
+        _packed(scalars, len(specs)),
+        specs,
+        listed,
+        _packed(ops, len(listed)),
+        _packed(operands, values),
+        _packed(live, len(ops)),
+    ]
+    packed: bytes = msgpack.packb([*items, _packed(carried, values)] if len(carried) else items)
     return packed
 
 
 def parts_of(items: Any) -> Parts:
     """The parts in a value that `unpack` returned. Raises CaseError if it has another form."""
-    if type(items) is not tuple or tuple(map(type, items)) != _FORM:
-        raise CaseError("undecodable_frame", "a program is not a list of two arrays, two lists and three arrays")
-    inputs, scalars, specs, listed, ops, operands, live = items
+    if type(items) is not tuple or tuple(map(type, items)) not in {_FORM, (*_FORM, bytes)}:
+        raise CaseError(
+            "undecodable_frame", "a program is not a list of two arrays, two lists and three or four arrays"
+        )
+    inputs, scalars, specs, listed, ops, operands, live, *carried = items
     input_numbers, scalar_numbers = _unpacked(inputs, len(specs)).tolist(), _unpacked(scalars, len(specs)).tolist()
     op_numbers = _unpacked(ops, len(listed)).astype(np.int64)
     values = len(input_numbers) + len(scalar_numbers) + len(op_numbers)
     operand_numbers = _unpacked(operands, values).astype(np.int64)
     indices = _unpacked(live, len(op_numbers)).tolist()
-    return Parts(input_numbers, scalar_numbers, specs, listed, op_numbers, operand_numbers, indices)
+    pairs = [number for raw in carried for number in _unpacked(raw, values).tolist()]
+    return Parts(input_numbers, scalar_numbers, specs, listed, op_numbers, operand_numbers, indices, pairs)
+
+
+def carried_pairs(parts: Parts) -> list[tuple[int, int]]:
+    """The carried inputs, each with the operand number that it takes. Raises CaseError if a number is left over."""
+    numbers = parts.carried
+    if len(numbers) % 2:
+        raise CaseError("undecodable_frame", f"{len(numbers)} numbers of carried inputs are not pairs")
+    return [*zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def claimed_live(raw: bytes) -> list[int]:

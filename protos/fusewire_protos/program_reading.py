@@ -14,7 +14,7 @@ from fusewire_protos.catalogue import Op
 from fusewire_protos.dtypes import DType
 from fusewire_protos.errors import CaseError, DtypeError, ShapeError
 from fusewire_protos.program import Program, ProgramOp, build
-from fusewire_protos.program_parts import Parts
+from fusewire_protos.program_parts import Parts, carried_pairs
 from fusewire_protos.shapes import Spec
 
 _INTEGER = frozenset((int,))  # the exact type: bool is a subclass of int
@@ -27,7 +27,7 @@ def read(parts: Parts) -> Program:
     specs = [*map(spec_of, parts.specs)]
     inputs = [_listed(specs, number, f"input {index} has spec") for index, number in enumerate(parts.inputs)]
     ops, claimed = _claimed_ops(parts, specs)
-    program = build(inputs, _scalars(parts, specs), ops, parts.live)
+    program = build(inputs, _scalars(parts, specs), ops, parts.live, carried_pairs(parts))
     _check_claimed(program, claimed)
     return program
 

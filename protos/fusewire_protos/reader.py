@@ -18,7 +18,7 @@ from fusewire_protos.unpacking import unpack_bounded
 
 T = TypeVar("T")
 
-_MOST_FIELDS = 7
+_MOST_FIELDS = 13
 _SHORT_BYTES = 16 << 10  # any item of at most so many bytes is unpacked within a millisecond
 _ANY_LENGTH = 2**32 - 1
 _NOT_MSGPACK = (ValueError, msgpack.UnpackException)

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
+from fusewire_protos.frames import Kept, Loop, Segment
+from fusewire_protos.program import Program
 from tests.client.loops import (
     STEPS,
     H,
@@ -44,7 +46,7 @@ def test_inline_or_in_a_function_a_loop_is_the_same_programs_with_one_live_resul
         peer = connect(is_manual=True)
         last = loop(peer.session)
         peer.transport.run_once()
-        steady = {program for program in whole_bodies(peer) if len(program.ops) > 6}
+        steady = {program for program in whole_bodies(peer) if len(program.ops) == 6}
         assert steady
         assert {len(program.live) for program in steady} == {1}
         assert all(program.ops[0].op.name == "matmul" for program in steady)
@@ -92,10 +94,18 @@ def call_loop(
             kept.append(last)
     peer.transport.run_once()
     fragments = {new.number for new in peer.server.new_programs if new.is_fragment}
-    used = Counter(segment.program for segment in peer.server.segments)
-    stored = sum(len(peer.server.programs[number].live) * count for number, count in used.items())
+    uses = [entry for entry in peer.server.entries if isinstance(entry, Segment | Loop)]
+    used = Counter(use.program for use in uses)
+    stored = sum(stored_by(use, peer.server.programs[use.program]) for use in uses)
     whole = Counter({number: count for number, count in used.items() if number not in fragments})
     return Called(whole, stored, sum(array._handle in peer.server.values for array in kept))
+
+
+def stored_by(use: Segment | Loop, program: Program) -> int:
+    """How many results a segment or loop stores."""
+    if isinstance(use, Segment):
+        return len(program.live)
+    return sum({Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: use.iterations}[kept] for kept in use.kept)
 
 
 def decay(h: fw.Array, step: fw.Array) -> fw.Array:
@@ -111,7 +121,8 @@ def test_a_loop_of_equal_counts_called_again_and_again_is_few_programs_that_stor
     called = call_loop(decay, [count] * calls, [True] * calls, is_chained=is_chained)
     assert len(called.used) <= (4 if count < 100 else 5)
     assert called.held > 0.9 * calls
-    assert called.stored <= 2 * called.held
+    is_short = count < 10  # then a loop a call would cost more than the results that nobody holds
+    assert called.stored <= (1.1 * calls * count if is_short and is_chained else 2 * called.held + 5)
 
 
 @pytest.mark.parametrize("is_chained", [False, True])
@@ -126,7 +137,7 @@ def test_holding_every_so_many_results_of_a_loop_stores_few_more(interval: int, 
 @pytest.mark.parametrize("is_chained", [False, True])
 def test_holding_the_last_result_of_a_loop_stores_none_but_what_the_next_piece_takes(is_chained: bool) -> None:
     called = call_loop(decay, [20] * 500, [False] * 500, is_chained=is_chained)
-    assert called.stored <= called.used.total() * is_chained + 5
+    assert called.stored <= 2 * called.used.total() * is_chained + 5
     assert called.used.most_common(1)[0][1] > called.used.total() / 2
 
 
@@ -176,7 +187,7 @@ def test_whatever_the_counts_what_is_held_has_its_value_and_all_else_is_freed(
 
 @pytest.mark.parametrize("interval", [3, 10, 37])
 def test_keeping_a_result_now_and_then_at_most_doubles_the_programs(interval: int) -> None:
-    peer = connect(is_manual=True)
+    peer = connect(credit=UNBOUNDED, is_manual=True)
     h, w, b, r = operands(peer.session)
     kept = []
     for step in range(4 * STEPS):
@@ -197,7 +208,7 @@ def test_a_name_that_follows_one_body_behind_keeps_nothing_of_the_others() -> No
     for _ in range(400):
         before, x = x, x + step - before * 0.5
     peer.transport.run_once()
-    assert {len(program.live) for program in whole_bodies(peer)} == {2}
+    assert max(len(program.live) for program in whole_bodies(peer)) <= 2
 
 
 def test_large_results_kept_now_and_then_are_not_stored_for_every_body() -> None:

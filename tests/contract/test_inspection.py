@@ -42,7 +42,7 @@ def test_a_program_is_shown_with_its_size_tier_and_use(service: Service) -> None
     assert program["digest"] == _largest(service)["digest"]
     assert program["ops"] % len(_BODY) == 0
     assert (program["tier"], program["state"], program["refusal"]) == (1, "loaded", "")
-    assert 0 < program["submissions"] <= program["rows"] == program["hits"] <= _STEPS
+    assert 0 < program["hits"] <= program["submissions"] <= program["rows"] <= _STEPS
     assert min(program["planning_ns"], program["compiling_ns"]) > 0
 
 

@@ -1,11 +1,11 @@
-"""Decides where segments end, so that a loop always gives the same few programs.
+"""Decides where segments end, so that a loop always gives the same program.
 
 The cutter sees the recorded ops as a list of signature numbers, and takes one *piece* after another from the front of
-this list. While a loop goes on, a piece holds whole *bodies* of the loop, and the number of bodies is a power of two. A
-body begins before the op where the fewest values cross from earlier ops to later ops. So clients that enter the same
-loop in different ways cut the loop alike. Ops before the first body, behind the last body, or outside any loop become
-*fragments*. A body is a program that comes again, and a fragment is mostly run once. So while the device has work,
-segments are large, and ops outside a loop wait, because the loop that they belong to may be found meanwhile.
+this list. While a loop goes on, a piece holds whole *bodies* of the loop. A body begins before the op where the fewest
+values cross from earlier ops to later ops. So clients that enter the same loop in different ways cut the loop alike.
+Ops before the first body, behind the last body, or outside any loop become *fragments*. A body is a program that comes
+again, and a fragment is mostly run once. So while the device has work, segments are large, and ops outside a loop wait,
+because the loop that they belong to may be found meanwhile.
 
 If the user reads a value at the same op of each body, the cutter rotates the body so that it ends with this op. Then a
 read cuts no body in two. Where a read stands in the body depends only on the ops, and never on their timing.
@@ -14,10 +14,6 @@ A boundary is *settled* when one more body has been recorded behind it. By then 
 anew, so the set of dead results no longer changes. A body whose end is not settled may have other live results than
 the settled bodies, so it becomes a piece by itself.
 
-A piece also ends where a run of the loop ends (see `loop_runs`). Once all runs are known to have one length, a piece
-holds whole runs, and the number of runs is a power of two. Such a piece is settled when one more run has been recorded
-behind it. If a run was cut in two, the rest of the run is cut by bodies.
-
 The cutter remembers bodies, so it recognises a loop that comes again by the loop's first whole body. A loop that is too
 long for a segment is cut by its inner loops, if these make up most of the loop.
 """
@@ -25,9 +21,8 @@ long for a segment is cut by its inner loops, if these make up most of the loop.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from enum import Enum
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -35,11 +30,11 @@ import numpy as np
 from fusewire._recording.history import History
 from fusewire._recording.known_bodies import KnownBodies, place_of
 from fusewire._recording.loop_period import Period, choose_rotation, find_period, ops_in_loops
-from fusewire._recording.loop_runs import Runs
 from fusewire._recording.tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
-LARGEST_SEGMENT_OPS = 1024
+LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
+LARGEST_LOOP_OPS = 8192  # of all bodies of a piece
 FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32
@@ -62,15 +57,14 @@ class Piece(NamedTuple):
 
     ops: int
     bodies: int = 0  # the number of whole bodies; 0 in a fragment
-    run_bodies: int = 1  # bodies of each run, if the piece consists of whole runs; else 1
 
     @property
     def is_fragment(self) -> bool:
         return self.bodies == 0
 
-    @property
-    def runs(self) -> int:
-        return self.bodies // self.run_bodies
+    def shortened(self, bodies: int) -> Piece:
+        """Returns the first bodies of this piece."""
+        return Piece(self.ops // self.bodies * bodies, bodies)
 
 
 class Past(NamedTuple):
@@ -93,10 +87,6 @@ class Cutter:
         self._body: Integers | None = None
         self._lead_ops = 0  # while in a loop: unsent ops before the next body begins
         self._reads: list[int] = []  # while in a loop: for the last reads, ops from the read to the next body
-        self._runs = Runs()
-        self._run_bodies = 1  # bodies of a run, once all runs are known to be equal
-        self._rest_bodies = 0  # bodies from the next body to the next run; 0 if both begin together, or if unknown
-        self._cut_ops = 0  # ops cut since the loop began
         self._known = KnownBodies(KNOWN_BODIES)
         self._unsent: Integers = np.empty(0, np.int64)  # the unsent ops at the last call of `next_piece`
         self._sent = History.empty(HISTORY_OPS)  # the last sent ops, as many as a search for a loop needs
@@ -107,15 +97,14 @@ class Cutter:
         """Returns how many ops the next piece will have if the loop goes on, or None while there is no loop."""
         if self._body is None:
             return None
-        return self._lead_ops or self._next_bodies(len(self._body), least_ops) * len(self._body)
+        return self._lead_ops or _least_bodies(len(self._body), least_ops) * len(self._body)
 
     def ops_to_next_look(self, unsent_ops: int, least_ops: int) -> int:
         """Returns the number of unsent ops at which `next_piece` is to be called again."""
         boundary_ops = self.ops_to_boundary(least_ops)
         if self._body is None or boundary_ops is None:
             return next(ops for ops in _doubling(LEAST_SEGMENT_OPS) if ops > unsent_ops)
-        behind_ops = len(self._body) * (1 if self._lead_ops else self._settling_bodies())
-        return max(boundary_ops + behind_ops, unsent_ops) + 1
+        return max(boundary_ops + len(self._body), unsent_ops) + 1
 
     def may_cut(self, unsent_ops: int, reach: Reach) -> bool:
         """Returns False if `next_piece` would return None, or if there are too few unsent ops to search for a loop."""
@@ -145,38 +134,11 @@ class Cutter:
     def cut(self, piece: Piece) -> None:
         """Notes that `piece`, the last piece returned, has become a segment."""
         sent = self._sent.followed_by(self._unsent[: piece.ops])
-        lead_ops, rest_bodies = self._lead_ops - piece.ops, self._rest_bodies
+        lead_ops, barren_ops = self._lead_ops - piece.ops, self._barren_ops - piece.ops
         if self._body is not None and lead_ops < 0:
-            to_run_ops = lead_ops + rest_bodies * len(self._body)
-            if to_run_ops < 0:
-                to_run_ops %= self._run_bodies * len(self._body)
-            rest_bodies, lead_ops = divmod(to_run_ops, len(self._body))
-        barren_ops, cut_ops = self._barren_ops - piece.ops, self._cut_ops + piece.ops
+            lead_ops %= len(self._body)
         # All fields are assigned at the end, because a signal handler may raise between two statements.
-        self._sent, self._lead_ops, self._rest_bodies = sent, lead_ops, rest_bodies
-        self._barren_ops, self._cut_ops = barren_ops, cut_ops
-
-    def end_run(self, ends: Sequence[int], ends_in_runs: Sequence[int]) -> Piece | None:
-        """Returns a shorter piece if a run ends within the last piece returned, or None if that piece may stay whole.
-
-        `ends` are the ends of runs within the piece, in ops from the beginning of the piece. `ends_in_runs` are the
-        ends that shorten the piece even if it consists of whole runs.
-        """
-        assert self._body is not None
-        length = len(self._body)
-        within_body = next((end for end in ends if end % length), None)
-        if within_body is not None:
-            self._known.drop(self._body)
-            self._begin(np.roll(self._body, -within_body), within_body)
-            return Piece(within_body)
-        if self._run_bodies > 1 and not any((end // length - self._rest_bodies) % self._run_bodies for end in ends):
-            ends = ends_in_runs
-        elif ends:
-            self._note_run_ends(length, ends)
-        if not ends or (self._run_bodies == 1 and self._runs.are_short):
-            return None
-        self._rest_bodies = ends[0] // length
-        return self._largest_piece(length, self._rest_bodies)
+        self._sent, self._lead_ops, self._barren_ops = sent, lead_ops, barren_ops
 
     def note_end(self, reach: Reach) -> None:
         """Notes that all ops are cut. After two reads at one op of the body, rotates the body to end with this op."""
@@ -184,13 +146,16 @@ class Cutter:
             return
         lead = self._lead_ops
         self._reads = [*self._reads, lead][-_READS_THAT_TURN:]
-        if lead == 0:
-            self._note_run_ends(len(self._body), [0])
-            self._rest_bodies = 0
         if lead == 0 or self._reads != [lead] * _READS_THAT_TURN:
             return
         self._known.drop(self._body)
         self._begin(np.roll(self._body, lead), 0)
+
+    def turn(self, ops: int) -> None:
+        """Rotates the body to begin behind its first `ops` ops. The next body stands first among the unsent ops."""
+        assert self._body is not None
+        self._known.drop(self._body)
+        self._begin(np.roll(self._body, -ops), ops)
 
     def _piece_of_loop(self, body: Integers, unsent: Integers, reach: Reach, least_ops: int) -> Piece | None:
         length, lead = len(body), self._lead_ops
@@ -204,39 +169,12 @@ class Cutter:
         if lead:
             is_due = takes_all or len(unsent) > lead + length
             return Piece(min(lead, LARGEST_SEGMENT_OPS)) if is_due else None
-        settled = min(bodies, (len(unsent) - 1) // length - (self._settling_bodies() if runs_on else 1))
-        whole = self._run_bodies if bodies >= self._run_bodies else 1
-        ready = max(settled, bodies - 1, whole) if takes_all else settled
-        if ready < (self._next_bodies(length, least_ops) if runs_on and not takes_all else 1):
+        settled = min(bodies, (len(unsent) - 1) // length - 1)
+        ready = max(settled, bodies - 1, 1) if takes_all else settled
+        if ready < (_least_bodies(length, least_ops) if runs_on and not takes_all else 1):
             return None
-        return self._largest_piece(length, ready)
-
-    def _next_bodies(self, length: int, least_ops: int) -> int:
-        """Returns how many bodies the next piece will have if the loop goes on."""
-        rest, run_bodies = self._rest_bodies, self._run_bodies
-        if rest % run_bodies:
-            return _power_of_two_up_to(rest % run_bodies)
-        runs = _least_repeats(length * run_bodies, least_ops)
-        return run_bodies * (min(runs, _power_of_two_up_to(rest // run_bodies)) if rest else runs)
-
-    def _note_run_ends(self, length: int, ends: Iterable[int]) -> None:
-        """Notes the ends of runs, which are given in ops from the first unsent op."""
-        self._runs.note([self._cut_ops + end for end in ends])
-        run_ops = self._runs.equal_ops
-        self._run_bodies = 1 if run_ops is None or run_ops > LARGEST_SEGMENT_OPS else run_ops // length
-
-    def _settling_bodies(self) -> int:
-        """Returns how many bodies must be recorded behind the next piece to settle its last body or run."""
-        return 1 if self._rest_bodies % self._run_bodies else self._run_bodies
-
-    def _largest_piece(self, length: int, bodies: int) -> Piece:
-        """Returns the largest piece of at most `bodies` bodies: whole runs, or a part of the run that has begun."""
-        rest, run_bodies = self._rest_bodies, self._run_bodies
-        part = rest % run_bodies
-        size = 1 if part or bodies < run_bodies else run_bodies
-        most = min(bodies, part or rest or bodies)
-        repeats = min(_power_of_two_up_to(most // size), _largest_repeats(length * size))
-        return Piece(repeats * size * length, repeats * size, size)
+        ready = min(ready, max(LARGEST_LOOP_OPS // length, 1))
+        return Piece(ready * length, ready)
 
     def _is_broken(self, unsent: Integers) -> bool:
         if self._body is None:
@@ -297,23 +235,15 @@ class Cutter:
 
     def _begin(self, body: Integers, lead_ops: int) -> None:
         self._body, self._lead_ops, self._reads = body, lead_ops, []
-        self._runs, self._run_bodies, self._rest_bodies, self._cut_ops = Runs(), 1, 0, -lead_ops
         self._known.add(body)
 
 
-def within(piece: Piece, ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
-    """Returns as much of `piece` as one program may hold: fewer bodies, or else a part of one body, at least one op.
+def within(ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
+    """Returns the largest fragment that one program may hold, of at least one op.
 
     `ends` holds for each op of the piece the number of operands of all ops up to and including this op.
     """
-    fitting = max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1)
-    if fitting >= piece.ops:
-        return piece
-    bodies = fitting * piece.bodies // piece.ops
-    if bodies == 0:
-        return Piece(fitting)
-    repeats = _power_of_two_up_to(bodies)
-    return Piece(piece.ops // piece.bodies * repeats, repeats)
+    return Piece(max(min(int(np.searchsorted(ends, most_operands, side="right")), most_ops), 1))
 
 
 def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
@@ -354,23 +284,9 @@ def _is_rotation(known: bytes, body: bytes) -> bool:
     return len(known) == len(body) and place_of(known, body * 2) is not None
 
 
-@cache
-def _least_repeats(length: int, least_ops: int) -> int:
+def _least_bodies(length: int, least_ops: int) -> int:
     """Returns how many bodies of `length` ops make the smallest segment that is sent while the loop goes on."""
-    return min(_power_of_two_from(-(-least_ops // length)), _largest_repeats(length))
-
-
-@cache
-def _largest_repeats(length: int) -> int:
-    return _power_of_two_up_to(max(1, LARGEST_SEGMENT_OPS // length))
-
-
-def _power_of_two_up_to(count: int) -> int:
-    return 1 << (count.bit_length() - 1)
-
-
-def _power_of_two_from(count: int) -> int:
-    return 1 << (count - 1).bit_length()
+    return max(-(-least_ops // length), 1)
 
 
 def _doubling(start: int) -> Iterator[int]:

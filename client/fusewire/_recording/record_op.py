@@ -37,7 +37,7 @@ def apply(op: Op, operands: Sequence[Any], attributes: Attributes = (), starts: 
     specs = _operand_specs(op, operands)
     signature = intern_signature(op, specs, attributes)
     pins: list[HandlePin] = []
-    handles = [_admit(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
+    handles = [admit(operand, recorder, pins) for operand in operands if isinstance(operand, Recorded)]
     values = [
         canonical_of(spec)(_as_python(operand))
         for operand, spec in zip(operands, specs, strict=True)
@@ -114,7 +114,7 @@ def _as_python(operand: Scalar | np.generic) -> Any:
     return operand.item() if isinstance(operand, np.generic) else operand
 
 
-def _admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
+def admit(array: Recorded, recorder: Recorder, pins: list[HandlePin]) -> int:
     """Returns an operand's handle. If another thread made the operand, pins the handle and sends the operand's op."""
     while True:
         producer, handle = array._recorder, array._handle

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusewire._errors import QuotaExceeded, RequestError
 from fusewire._recording.cutter import (
     HISTORY_OPS,
     LARGEST_SEGMENT_OPS,
@@ -34,17 +36,19 @@ from fusewire._recording.cutter import (
     within,
 )
 from fusewire._recording.implementation import ThreadTape
-from fusewire._recording.loop_runs import kept_of, run_ends
+from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
-from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, spread_over_parts, structure_of
+from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, roll
+from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
+from fusewire._recording.stepped_values import steps_of
 from fusewire._recording.tape import Integers, places_of_signatures, split
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Kept, Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-_KNOWN_PATTERNS = 256
-_MOST_SPREAD_BYTES = 1 << 20  # of a segment's results that are stored only so that its program is a known one
+_NO_RECORDS: Integers = np.empty(0, np.int64)
+_KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
@@ -82,8 +86,34 @@ class Owner(Protocol):
     def flush_settled(self, recorder: Recorder) -> bool:
         """Sends settled pieces; may wait for credit. Returns False if there is none and the caller must not wait."""
 
+    def flush_all(self, recorder: Recorder) -> None:
+        """Sends all ops of a recorder; may wait for credit."""
+
+    def pin(self, handle: int) -> HandlePin:
+        """Pins a live handle, whichever thread minted it. Its death is not reported while the pin exists."""
+
+    def send_body(self, recorder: Recorder, draft: Callable[[], Draft]) -> None:
+        """Sends the segment or loop that `draft` makes under the recorder's lock; may wait for credit."""
+
     def publish(self, recorder: Recorder, handle: int) -> None:
         """Sends the op that makes `handle` if this op is unsent; may wait for credit."""
+
+
+class Rolled(NamedTuple):
+    """What makes a segment a loop.
+
+    Each pair of `carried` is an input, and the op whose result it is in the next iteration. Results of consecutive
+    iterations have handles that are `handle_stride` apart. `kept` has one element for each live result. `inputs` holds
+    the stepped inputs with their handles. `values` holds the values that change, by their position among those of an
+    iteration.
+    """
+
+    iterations: int
+    carried: tuple[tuple[int, int], ...]
+    handle_stride: int
+    kept: tuple[Kept, ...]
+    inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    values: tuple[tuple[int, Steps], ...] = ()
 
 
 class Draft(NamedTuple):
@@ -95,6 +125,30 @@ class Draft(NamedTuple):
     liveness: Liveness
     values: list[Scalar]
     later: Integers  # the records behind the piece
+    is_body: bool = False  # whether the piece is the body of a loop or function
+    is_again: bool = False  # whether the ops of the piece were recorded, and sent, before
+    rolled: Rolled | None = None  # of a loop
+
+
+class _Loop(NamedTuple):
+    """A known loop. `stored` are the results that its program may store: those carried, and those that were live.
+
+    If `is_settled`, they were live of a body behind which another was recorded.
+    """
+
+    body: RolledBody
+    stored: frozenset[int]
+    is_settled: bool
+
+    @classmethod
+    def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
+        """Returns the loop after some bodies of which the results `kept` are live."""
+        stored = frozenset((*kept, *[index for _, index in body.carried]))
+        if known is None or known.body is not body or (is_settled and not known.is_settled):
+            return cls(body, stored, is_settled)
+        if is_settled or not known.is_settled:
+            return cls(body, known.stored | stored, is_settled)
+        return known
 
 
 class _Unsent(NamedTuple):
@@ -110,8 +164,11 @@ class Recorder(ThreadTape):
     __slots__ = (
         "_cutter",
         "_dead",
+        "_is_in_body",
         "_kept",
+        "_loops",
         "_mark",
+        "_nameless",
         "_next_look",
         "_next_upload",
         "_patterns",
@@ -140,10 +197,14 @@ class Recorder(ThreadTape):
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
         self._cutter = Cutter()
+        self._is_in_body = False  # the recording thread writes it
+        # Live handles that the server does not know: of parameters, and of results that stay within a body.
+        self._nameless: set[int] = set()
         self._unsent = _Unsent(np.empty(0, np.int64), self.first)
         self._dead: Integers = np.empty(0, np.int64)  # handles known to be dead and not yet reported
         self._kept: dict[tuple[int, int], list[HandlePin]] = {}  # by the op that needs the pins, until it is sent
         self._patterns: OrderedDict[bytes, Pattern] = OrderedDict()  # by the signatures of pieces
+        self._loops: OrderedDict[bytes, _Loop] = OrderedDict()  # by the signatures of bodies
         self._source_lines = SourceLines()
         self._waiting_since_ns: int | None = None  # when the first unsent op was noticed
 
@@ -180,6 +241,116 @@ class Recorder(ThreadTape):
         self._next_upload += 1
         return self._next_upload - 1
 
+    # ---- the recording thread: bodies of loops and functions ----
+
+    @property
+    def is_in_body(self) -> bool:
+        """Returns whether the body of a loop or function is being recorded."""
+        return self._is_in_body
+
+    def begin_body(self) -> None:
+        """Begins to record a body. All earlier ops are sent. The ops of the body wait until `draft_body` takes them."""
+        self._is_in_body = True
+
+    def mint_parameter(self) -> int:
+        """Returns a new handle that stands for a value which is bound when the body is used."""
+        handle = self.mint_upload()
+        self._nameless.add(handle)
+        return handle
+
+    def drop_first_of_body(self) -> bool:
+        """Drops the first op of the body if no other op takes its result. Returns whether it did."""
+        with self.lock:
+            unsent = self._hear().records
+            first_ops = places_of_signatures(unsent)[:2].tolist()
+            if len(first_ops) < 2 or (unsent == self.sent).any():
+                return False
+            self._unsent = self._unsent._replace(records=unsent[first_ops[1] :])
+            self._nameless.add(self.sent)
+            self.sent += 1
+            return True
+
+    def end_body(self) -> None:
+        """Ends the body. Ops of the body that are not sent are given up: their results will never exist."""
+        with self.lock:
+            self._is_in_body = False
+            if self.has_unsent:
+                self._take_deaths(self.deaths)
+                is_given_up = (self._dead >= self.sent) & (self._dead < self.next_number)
+                self._nameless.update(
+                    {*range(self.sent, self.next_number)}.difference(self._dead[is_given_up].tolist())
+                )
+                self._dead = self._dead[~is_given_up]
+                self._pass_over(0)
+
+    def draft_body(self, results: Sequence[int]) -> Draft:
+        """Drafts the body that has been recorded; its parameters are among its inputs. Under the lock.
+
+        `results` are the handles of the results that stay.
+        """
+        deaths = self.deaths
+        unsent, end = self._hear()
+        self._take_deaths(deaths)
+        first, ops = self.sent, end - self.sent
+        self._check_fits(ops, len(unsent) - ops)
+        structure = structure_of(unsent, first, ops)
+        liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
+        live = tuple(sorted({handle - first for handle in results}))
+        self._nameless.update([first + index for index in liveness.live if index not in live])
+        values = self.values_of(unsent)
+        return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)
+
+    def draft_loop(
+        self, bound: Mapping[int, int], carried: Mapping[int, int], iterations: int, *, index_steps: bool
+    ) -> Draft:
+        """Drafts a loop whose body has been recorded. Under the lock.
+
+        For each parameter, `bound` holds the handle that it is in the first iteration, and `carried` the result that it
+        is in the next.
+        """
+        draft = self.draft_body([*carried.values()])
+        place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
+        pairs = [(place[each], result - draft.first) for each, result in carried.items() if each in place]
+        kept, values = (Kept.LAST,) * len(draft.liveness.live), ((0, 1),) if index_steps else ()
+        rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=values)
+        return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
+
+    def _check_fits(self, ops: int, operands: int) -> None:
+        limits = self.owner.limits
+        if ops > limits.program_ops:
+            raise QuotaExceeded(f"a body of {ops} ops; limits.program_ops = {limits.program_ops}")
+        if operands > limits.program_operands:
+            raise QuotaExceeded(f"a body of {operands} operands; limits.program_operands = {limits.program_operands}")
+
+    def inputs_of_body(self) -> list[int]:
+        """Returns the handles that the ops of the recorded body take, parameters among them."""
+        with self.lock:
+            return structure_of(self._hear().records, self.sent, self.next_number - self.sent).inputs
+
+    def reserve(self, ops: int) -> int:
+        """Takes handles for the results of ops that were recorded before, and returns the first of them.
+
+        All earlier ops are sent.
+        """
+        with self.lock:
+            first = self.next_number
+            self._pass_over(ops)
+            return first
+
+    def draft_again(self, draft: Draft, first: int, inputs: list[int]) -> Draft:
+        """Drafts another use of a body. Under the lock. `first` is the handle of its first op."""
+        liveness = Liveness(draft.liveness.live, [], [], self._dead)
+        structure = draft.structure._replace(inputs=inputs)
+        return draft._replace(first=first, structure=structure, liveness=liveness, is_again=True)
+
+    def _pass_over(self, ops: int) -> None:
+        """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
+        self.pass_over(ops)
+        self.sent = end = self.next_number
+        self._unsent = _Unsent(_NO_RECORDS, end)
+        self._cutter = Cutter()
+        self._set_marks()
+
     # ---- any thread ----
 
     def pin(self, handle: int) -> HandlePin:
@@ -196,7 +367,7 @@ class Recorder(ThreadTape):
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.next_number
+        return self.sent <= handle < self.next_number or handle in self._nameless
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -211,6 +382,9 @@ class Recorder(ThreadTape):
 
     def draft(self, reach: Reach) -> Draft | None:
         """Drafts the next segment. Returns None if the unsent ops should wait."""
+        if self._is_in_body:
+            self._refuse_in_body(reach)
+            return None
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
@@ -227,21 +401,24 @@ class Recorder(ThreadTape):
         if piece is None:
             return None
         self._take_deaths(deaths)
-        draft = self._draw(self._fitting(piece, unsent, places), unsent, places)
-        shorter = self._ending_with_a_run(draft)
-        if shorter is not None:
-            draft = self._draw(shorter, unsent, places)
-        return draft._replace(liveness=_spread(draft, unsent[places[: draft.piece.ops]]))
+        if piece.bodies and self._fits(unsent, places, piece.ops // piece.bodies):
+            return self._draw_loop(piece, unsent, places)
+        return self._draw(self._fitting(piece, unsent, places), unsent, places)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.
 
         May be called again after an interruption.
         """
+        if draft.is_again:
+            return
         self._dead = draft.liveness.waiting
         self._unsent = self._unsent._replace(records=draft.later)
         if self.sent == draft.first:
-            self._cutter.cut(draft.piece)
+            if draft.is_body:
+                self._cutter = Cutter()
+            else:
+                self._cutter.cut(draft.piece)
             self.sent = draft.first + draft.piece.ops
         self._drop_sent_pins()
         self._waiting_since_ns = time.monotonic_ns() if self.has_unsent else None
@@ -258,7 +435,7 @@ class Recorder(ThreadTape):
 
     def due(self, now_ns: int) -> Reach | None:
         """Returns how much may be cut because of the age of the unsent ops, or None if they are too young."""
-        if not self.has_unsent:
+        if not self.has_unsent or self._is_in_body:
             return None
         if self._waiting_since_ns is None:
             self._waiting_since_ns = now_ns
@@ -278,29 +455,91 @@ class Recorder(ThreadTape):
         """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many."""
         return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
 
+    def _refuse_in_body(self, reach: Reach) -> None:
+        """Raises RequestError if a value is asked for that is known only when the body runs."""
+        if reach is Reach.EVERYTHING:
+            line = user_source_line()
+            raise RequestError(
+                f"{line.file}:{line.line} asks for a value within the body of a loop or function. The body is recorded "
+                "once, before it runs, so that no such value is known: use fw.where in place of an `if` on values"
+            )
+
     def _draw(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
         here, later = _split(unsent, places, piece.ops)
         structure = self._structure(here, self.sent, unsent[places[: piece.ops]])
         liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
         return Draft(piece, self.sent, structure, liveness, self.values_of(here), later)
 
-    def _ending_with_a_run(self, draft: Draft) -> Piece | None:
-        """Returns a shorter piece if a run that ends within the draft's piece is to end the piece, else None."""
-        piece = draft.piece
-        if piece.bodies < 2:
-            return None
-        kept, run_ops = draft.liveness.kept, piece.ops // piece.runs
-        ends = run_ends(draft.structure.key, piece.bodies, kept_of(kept, piece.ops // piece.bodies, piece.bodies))
-        in_runs = [(run + 1) * run_ops for run in kept_of(kept, run_ops, piece.runs).parts_of_few]
-        return self._cutter.end_run(ends, in_runs)
+    def _draw_loop(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
+        """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
+
+        If more results of a last body that is not settled are live than of others, it becomes a fragment.
+        """
+        ops, signatures = piece.ops // piece.bodies, unsent[places[: piece.ops // piece.bodies]]
+        name = signatures.tobytes()
+        known = self._loops.pop(name, None)
+        here, _ = _split(unsent, places, piece.ops)
+        cells = here.reshape(piece.bodies, -1)
+        lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
+        if lead:
+            self._cutter.turn(lead)
+            return self._draw(Piece(lead), unsent, places)
+        bodies = roll(cells, self.sent, ops, None if known is None else known.body)
+        piece, later, liveness, results = self._kept_together(
+            piece.shortened(bodies.iterations), bodies, unsent, places
+        )
+        is_settled = len(places) >= piece.ops + ops
+        loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
+        self._loops[name] = loop  # as the most recently used
+        if len(self._loops) > _KNOWN_PATTERNS:
+            self._loops.popitem(last=False)
+        if not loop.stored.issuperset(results.kept):
+            return self._draw(Piece(piece.ops), unsent, places)
+        here, _ = _split(unsent, places, piece.ops)
+        values, live = self.values_of(here), tuple(sorted(loop.stored))
+        first_values = values[: len(values) // piece.bodies]
+        rolled = Rolled(
+            piece.bodies,
+            bodies.body.carried,
+            ops,
+            tuple([results.kept.get(place, Kept.NONE) for place in live]),
+            bodies.first(piece.bodies).stepped,
+            steps_of(values, len(first_values)),
+        )
+        freed = [*liveness.freed, *[self.sent + index for index in results.dropped]]
+        structure = Structure(bodies.body.key, bodies.inputs)
+        liveness = liveness._replace(live=live, freed=freed)
+        return Draft(piece, self.sent, structure, liveness, first_values, later, rolled=rolled)
+
+    def _kept_together(
+        self, piece: Piece, bodies: RolledBodies, unsent: Integers, places: Integers
+    ) -> tuple[Piece, Integers, Liveness, KeptResults]:
+        """Returns as many of the bodies as have results that can be kept together, and what is live of them."""
+        ops = piece.ops // piece.bodies
+
+        def size_bytes_of(place: int) -> int:
+            return signature_of(int(unsent[places[place]])).result.spec.size_bytes
+
+        while True:
+            _, later = _split(unsent, places, piece.ops)
+            liveness = liveness_of(self.sent, piece.ops, bodies.first(piece.bodies).handles, self._dead, later)
+            results = kept_results(liveness.live, ops, piece.bodies, size_bytes_of)
+            if results.ends_at == piece.bodies:
+                return piece, later, liveness, results
+            piece = piece.shortened(results.ends_at)
 
     def _fitting(self, piece: Piece, flat: Integers, places: Integers) -> Piece:
-        """Returns `piece`, or a shorter piece if `piece` exceeds the ops or the operands that one program may have."""
-        most_ops, most_operands = self.owner.limits.program_ops, self.owner.limits.program_operands
-        if piece.ops <= most_ops and _end_of(flat, places, piece.ops) - piece.ops <= most_operands:
+        """Returns `piece`, or a shorter fragment if `piece` exceeds the ops or operands that a program may have."""
+        if self._fits(flat, places, piece.ops):
             return piece
+        limits = self.owner.limits
         ends = np.append(places, len(flat))[1 : piece.ops + 1] - np.arange(1, piece.ops + 1)
-        return within(piece, ends, most_ops=most_ops, most_operands=most_operands)
+        return within(ends, most_ops=limits.program_ops, most_operands=limits.program_operands)
+
+    def _fits(self, flat: Integers, places: Integers, ops: int) -> bool:
+        """Returns whether one program may hold the first ops."""
+        limits = self.owner.limits
+        return ops <= limits.program_ops and _end_of(flat, places, ops) - ops <= limits.program_operands
 
     def _structure(self, flat: Integers, first: int, signatures: Integers) -> Structure:
         """Returns the structure of a piece. Keeps it, as pieces with the same signatures mostly have one structure."""
@@ -319,6 +558,8 @@ class Recorder(ThreadTape):
         dead = self.take_deaths(count)
         if self.pinned:
             dead = self._without_pinned(dead)
+        if self._nameless:
+            dead = self._without_nameless(dead)
         if len(dead):
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
@@ -328,6 +569,12 @@ class Recorder(ThreadTape):
         for handle in dead[is_pinned].tolist():
             self.bury(handle)
         return dead[~is_pinned]
+
+    def _without_nameless(self, dead: Integers) -> Integers:
+        """Returns the dead handles that the server knows or will know."""
+        nameless = self._nameless.intersection(dead.tolist())
+        self._nameless -= nameless
+        return dead[~np.isin(dead, list(nameless))]
 
     def _drop_sent_pins(self) -> None:
         if self._kept:
@@ -367,19 +614,3 @@ def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Intege
 def _end_of(flat: Integers, places: Integers, ops: int) -> int:
     """Returns how many integers the first `ops` records take."""
     return int(places[ops]) if ops < len(places) else len(flat)
-
-
-def _spread(draft: Draft, signatures: Integers) -> Liveness:
-    """Returns the liveness as if the user kept of each body or run the results that the user keeps of most of them.
-
-    So the pieces of a loop have the same live results, and are one program. Results that are kept of few bodies are
-    included if all of these are small together. Such results occur where runs are too short to end pieces.
-    """
-    piece, liveness = draft.piece, draft.liveness
-    if piece.runs < 2 or not liveness.kept:
-        return liveness
-    run_ops = piece.ops // piece.runs
-    kept = kept_of(liveness.kept, run_ops, piece.runs)
-    bytes_of_few = sum(signature_of(signatures[place]).result.spec.size_bytes for place in kept.of_few) * piece.runs
-    places = kept.of_most if bytes_of_few > _MOST_SPREAD_BYTES else (*kept.of_most, *kept.of_few)
-    return spread_over_parts(liveness, draft.first, places, range(0, piece.ops, run_ops))

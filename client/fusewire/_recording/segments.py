@@ -6,7 +6,7 @@ piece get no memory on the server, and their deaths are not sent.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,10 @@ class Structure(NamedTuple):
 
     key: bytes  # equal for equal structures within this process
     inputs: list[int]  # the handles of the piece's inputs, in the order of their first uses
+
+    def bound(self, handles: Mapping[int, int]) -> Structure:
+        """Returns this structure with other inputs: `handles` holds what replaces an input."""
+        return Structure(self.key, [handles.get(handle, handle) for handle in self.inputs])
 
 
 class Pattern:
@@ -93,7 +97,6 @@ class Liveness(NamedTuple):
     dying: list[int]  # dead inputs of the piece that no later op takes
     freed: list[int]  # dead handles that neither the piece nor a later op takes
     waiting: Integers  # dead handles that an op behind the piece takes or makes: they are reported later
-    kept: tuple[int, ...]  # op indices of results that the user still holds, and that no op behind the piece takes
 
 
 def structure_of(flat: Integers, first: int, ops: int) -> Structure:
@@ -118,32 +121,18 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
     piece.
     """
     is_dead, elsewhere = _part(dead, first, ops)
-    live = kept = _places(~is_dead)
+    live = _places(~is_dead)
     died_but_taken: list[int] = []
     if len(later):
         is_taken, _ = _part(later, first, ops)
-        live, kept = _places(~is_dead | is_taken), _places(~(is_dead | is_taken))
+        live = _places(~is_dead | is_taken)
         died_but_taken = [first + place for place in _places(is_dead & is_taken)]
     if not len(elsewhere):
-        return Liveness(live, [], [], _as_handles(died_but_taken), kept)
+        return Liveness(live, [], [], _as_handles(died_but_taken))
     is_born_later = (elsewhere >= first + ops) & (elsewhere < _first_upload(first))
     old = _sort_out(elsewhere[~is_born_later].tolist(), inputs, later)
     waiting = np.concatenate((elsewhere[is_born_later], _as_handles([*died_but_taken, *old.waiting])))
-    return Liveness(live, old.dying, old.freed, waiting, kept)
-
-
-def spread_over_parts(liveness: Liveness, first: int, places: Sequence[int], parts: Sequence[int]) -> Liveness:
-    """Returns the liveness in which the results at `places` of each part are live. Frees at once those that were not.
-
-    The parts of which the user keeps such a result may differ from piece to piece. If the result is live in every part,
-    all these pieces are one program. `parts` holds the op index with which each part begins.
-    """
-    spread = {start + place for start in parts for place in places}
-    dropped = sorted(spread.difference(liveness.live))
-    if not dropped:
-        return liveness
-    live = tuple(sorted(spread.union(liveness.live)))
-    return liveness._replace(live=live, freed=[*liveness.freed, *(first + index for index in dropped)])
+    return Liveness(live, old.dying, old.freed, waiting)
 
 
 class _Old(NamedTuple):

@@ -33,9 +33,13 @@ class ThreadRecorders:
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
-        index = number // HANDLES_PER_RECORDER
-        found = (recorder for recorder in self.all() if recorder.first // HANDLES_PER_RECORDER == index)
-        return next((recorder.source_line(number) for recorder in found), "")
+        recorder = self.of(number)
+        return "" if recorder is None else recorder.source_line(number)
+
+    def of(self, handle: int) -> Recorder | None:
+        """Returns the recorder that minted a handle, or None if none of this session did."""
+        index = handle // HANDLES_PER_RECORDER
+        return next((each for each in self.all() if each.first // HANDLES_PER_RECORDER == index), None)
 
     def end(self) -> None:
         """Makes every further op check whether the session is open. The check raises."""

@@ -23,7 +23,17 @@ from fusewire._transport.interface import Transport
 from fusewire_protos import dtypes
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError, exception_of
-from fusewire_protos.frames import Abandon, Entry, Fetch, NewProgram, Segment, Upload, decode_entries, decode_programs
+from fusewire_protos.frames import (
+    Abandon,
+    Entry,
+    Fetch,
+    Loop,
+    NewProgram,
+    Segment,
+    Upload,
+    decode_entries,
+    decode_programs,
+)
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
@@ -136,7 +146,7 @@ class Replay:
             yield self._of_entry(entry, programs, frame)
 
     def _of_entry(self, entry: Entry, programs: dict[int, NewProgram], frame: wire.ClientFrame) -> Outgoing:
-        if isinstance(entry, Segment):
+        if isinstance(entry, Segment | Loop):
             self._segments += 1
             return Outgoing(entry, program=programs.pop(entry.program, None))
         if not isinstance(entry, Upload):

@@ -12,7 +12,7 @@ class Credit:
     """The credit of one session, guarded by the session's lock."""
 
     def __init__(self, limit: Amount) -> None:
-        self._limit = limit
+        self.limit = limit
         self.sent = Amount()  # since the session began
         self._completed = Amount()
 
@@ -27,7 +27,7 @@ class Credit:
 
     def admits(self, cost: Amount) -> bool:
         """Whether work of this cost may be sent now. While nothing is in flight, work of any cost may be sent."""
-        return self.is_free or self.in_flight.plus(cost).fits(self._limit)
+        return self.is_free or self.in_flight.plus(cost).fits(self.limit)
 
     def complete(self, total: Amount) -> None:
         """Notes the `total` that the server has completed since the session began."""

@@ -16,7 +16,7 @@ import numpy as np
 from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE, Structure
 from fusewire._recording.signature import Signature, signature_of
 from fusewire._recording.tape import Integers, places_of_signatures
-from fusewire_protos.frames import Scalar
+from fusewire_protos.frames import Scalar, Steps
 from fusewire_protos.program_parts import Parts, pack
 from fusewire_protos.shapes import Spec
 
@@ -25,7 +25,7 @@ class EncodedProgram(NamedTuple):
     """A program in the form that is sent, and the flags that `bind` uses to sort the values of a use."""
 
     raw: bytes  # the canonical encoding: equal programs have equal bytes
-    live_bytes: int  # the size of all live results together
+    live_sizes: tuple[int, ...]  # the bytes of each live result
     is_scalar: tuple[bool, ...] = ()  # whether each value in op order is a scalar; empty if no value is a slice start
     is_start: tuple[bool, ...] = ()  # whether each value in op order is a slice start; empty if no value is one
 
@@ -35,21 +35,23 @@ class Bindings(NamedTuple):
     starts: tuple[Scalar, ...]  # the slice starts, which are integers
 
 
-def encode_program(structure: Structure, live: tuple[int, ...]) -> EncodedProgram:
+def encode_program(
+    structure: Structure, live: tuple[int, ...], carried: tuple[tuple[int, int], ...] = ()
+) -> EncodedProgram:
     """Encodes the program of a new structure. `live`: the indices of the ops with live results.
+
+    Each pair of `carried` is an input, and the index of the op whose result it is in the next iteration.
 
     This function does not check shapes and dtypes, because recording has checked them.
     """
     cells = np.frombuffer(structure.key, np.int64)
     ops, live_ops = _ops(cells), np.array(live, np.int64)
-    raw = pack(_parts(cells, ops, len(structure.inputs), live))
-    uses = np.bincount(ops.numbers[live_ops], minlength=len(ops.signatures)).tolist()
-    kept = zip(ops.signatures, uses, strict=True)
-    live_bytes = sum([signature.result.spec.size_bytes * count for signature, count in kept if count])
+    raw = pack(_parts(cells, ops, len(structure.inputs), live, carried))
+    live_sizes = tuple([ops.signatures[number].result.spec.size_bytes for number in ops.numbers[live_ops].tolist()])
     if not any(signature.starts for signature in ops.signatures):
-        return EncodedProgram(raw, live_bytes)
+        return EncodedProgram(raw, live_sizes)
     is_start = _is_start(ops)
-    return EncodedProgram(raw, live_bytes, tuple([not each for each in is_start]), tuple(is_start))
+    return EncodedProgram(raw, live_sizes, tuple([not each for each in is_start]), tuple(is_start))
 
 
 def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
@@ -57,6 +59,20 @@ def bind(encoded: EncodedProgram, values: Sequence[Scalar]) -> Bindings:
     if not encoded.is_start:
         return Bindings(tuple(values), ())
     return Bindings(tuple(compress(values, encoded.is_scalar)), tuple(compress(values, encoded.is_start)))
+
+
+class SteppedBindings(NamedTuple):
+    scalars: tuple[tuple[int, Steps], ...]
+    starts: tuple[tuple[int, Steps], ...]
+
+
+def bind_stepped(encoded: EncodedProgram, values: Sequence[tuple[int, Steps]]) -> SteppedBindings:
+    """Returns the stepped bindings of a loop. `values`: positions among the values of an iteration, each with steps."""
+    if not encoded.is_start:
+        return SteppedBindings(tuple(values), ())
+    scalars = [(sum(encoded.is_scalar[:each]), steps) for each, steps in values if encoded.is_scalar[each]]
+    starts = [(sum(encoded.is_start[:each]), steps) for each, steps in values if encoded.is_start[each]]
+    return SteppedBindings(tuple(scalars), tuple(starts))
 
 
 class _Ops(NamedTuple):
@@ -135,7 +151,9 @@ def _table(signatures: list[Signature]) -> _Table:
     )
 
 
-def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Parts:
+def _parts(
+    cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...], carried: tuple[tuple[int, int], ...]
+) -> Parts:
     """Returns the parts of the program, which `pack` encodes."""
     table = _table(ops.signatures)
     operands, specs = _operands(cells, ops, table)
@@ -153,7 +171,14 @@ def _parts(cells: Integers, ops: _Ops, inputs: int, live: tuple[int, ...]) -> Pa
     leaf_numbers, op_numbers = spec_numbers[leaves].tolist(), table.numbers[ops.numbers]
     listed_specs, listed_signatures = _listed(table, order.tolist(), spec_numbers.tolist())
     return Parts(
-        leaf_numbers[:inputs], leaf_numbers[inputs:], listed_specs, listed_signatures, op_numbers, numbers, live
+        leaf_numbers[:inputs],
+        leaf_numbers[inputs:],
+        listed_specs,
+        listed_signatures,
+        op_numbers,
+        numbers,
+        live,
+        [number for each, index in sorted(carried) for number in (each, len(leaves) + index)],
     )
 
 

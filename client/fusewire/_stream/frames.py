@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from fusewire._errors import ProtocolError, SessionLost
 from fusewire_protos import frames
-from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, NewProgram, Segment, Upload
+from fusewire_protos.frames import PROTOCOL_VERSION, Entry, Forget, Free, Loop, NewProgram, Segment, Upload
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 FRAME_BYTES = 1 << 20  # a frame with this many bytes or more takes no further entry
@@ -152,7 +152,9 @@ class ClientStream:
 
 
 def _numbers_in(entry: Entry) -> int:
-    """Counts the numbers that the entry lists."""
+    """Counts the numbers that the entry lists. Few of a loop's are stepped."""
+    if isinstance(entry, Loop):
+        return _numbers_in(entry.first) + len(entry.kept)
     if isinstance(entry, Segment):
         return len(entry.inputs) + len(entry.scalars) + len(entry.starts) + len(entry.dying)
     return len(entry.handles) if isinstance(entry, Free) else 0

@@ -24,6 +24,7 @@ class ProgramKey(NamedTuple):
     structure: bytes
     live: tuple[int, ...]
     is_fragment: bool
+    carried: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass

@@ -9,19 +9,19 @@ show which of its results are dead.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 
 from fusewire._errors import FusewireError
 from fusewire._recording.cutter import Reach
 from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.thread_recorders import ThreadRecorders
-from fusewire._stream.encoded_programs import EncodedProgram, bind, encode_program
+from fusewire._stream.encoded_programs import EncodedProgram, bind, bind_stepped, encode_program
 from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
 from fusewire._stream.session_state import SessionState, finish
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, NewProgram, Segment, shortest_period
+from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, Kept, Loop, NewProgram, Segment, shortest_period
 
 
 class Trigger(Enum):
@@ -32,6 +32,7 @@ class Trigger(Enum):
     AGE = "age"  # the first op of the segment had waited long enough
     IDLE = "idle"  # the device had nothing else to do
     DEMAND = "demand"  # a value was asked for
+    BODY = "body"  # it is the use of a recorded loop or function, or ends before such a use
 
 
 class Sender:
@@ -81,6 +82,19 @@ class Sender:
         if wakes and is_urgent:  # otherwise the device is busy, and the I/O thread's next tick is early enough
             self._state.transport.wake()
         return refused
+
+    def send_body(self, recorder: Recorder, make: Callable[[], Draft]) -> None:
+        """Sends the use of a body that `make` drafts under the recorder's lock. Waits for credit."""
+        self._state.check_may_wait(recorder)
+        is_urgent = self._state.credit.is_free
+        while True:
+            with recorder.lock:
+                refused = self._send_draft(recorder, make(), Trigger.BODY)
+            if refused is None:
+                break
+            self.wait_for_credit(recorder, refused, None)
+        if is_urgent:  # otherwise the device is busy, and the I/O thread's next tick is early enough
+            self._state.transport.wake()
 
     def give_up(self) -> None:
         """Cancels all ops that have been recorded so far.
@@ -140,12 +154,29 @@ class Sender:
         The caller holds the recorder's lock.
         """
         while (draft := recorder.draft(reach)) is not None:
-            key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment)
-            encoded = self._encoded(key, draft)
-            cost = Amount(draft.piece.ops, encoded.live_bytes, 1)
-            if not self._send(recorder, draft, key, encoded, cost, trigger):
-                return cost
+            refused = self._send_draft(recorder, draft, trigger)
+            if refused is not None:
+                return refused
         return None
+
+    def _send_draft(self, recorder: Recorder, draft: Draft, trigger: Trigger) -> Amount | None:
+        """Sends a draft. Returns its cost if there is no credit for it, else None."""
+        rolled = draft.rolled
+        carried = () if rolled is None else rolled.carried
+        key = ProgramKey(draft.structure.key, draft.liveness.live, draft.piece.is_fragment, carried)
+        encoded = self._encoded(key, draft)
+        cost = self._cost(draft, encoded)
+        return None if self._send(recorder, draft, key, encoded, cost, trigger) else cost
+
+    def _cost(self, draft: Draft, encoded: EncodedProgram) -> Amount:
+        rolled, ops = draft.rolled, draft.piece.ops
+        if rolled is None:
+            return Amount(ops, sum(encoded.live_sizes), 1)
+        if draft.is_body:
+            ops *= rolled.iterations
+        stored = zip(encoded.live_sizes, rolled.kept, strict=True)
+        stored_bytes = sum([size * _times(kept, rolled.iterations) for size, kept in stored])
+        return Amount(min(ops, self._state.credit.limit.ops), stored_bytes, 1)
 
     def _send(
         self, recorder: Recorder, draft: Draft, key: ProgramKey, encoded: EncodedProgram, cost: Amount, trigger: Trigger
@@ -174,7 +205,7 @@ class Sender:
         with self._state.lock:
             encoded = self.programs.encoded(key)
         if encoded is None:
-            encoded = encode_program(draft.structure, draft.liveness.live)
+            encoded = encode_program(draft.structure, draft.liveness.live, key.carried)
             with self._state.lock:
                 self.programs.keep(key, encoded)
         return encoded
@@ -206,7 +237,7 @@ class Sender:
 
 
 def _entries(
-    segment: Segment, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
+    segment: Segment | Loop, numbered: Numbered, key: ProgramKey, encoded: EncodedProgram, freed: Sequence[int]
 ) -> list[Outgoing]:
     """Returns the entries of a segment, in this order: forgotten programs, the segment, freed handles.
 
@@ -214,7 +245,7 @@ def _entries(
     """
     new = NewProgram(numbered.number, key.is_fragment, encoded.raw) if numbered.is_new else None
     entries = [Outgoing(Forget(program)) for program in numbered.forgotten]
-    entries.append(Outgoing(Segment(numbered.number, *segment[1:]), new))
+    entries.append(Outgoing(_numbered(segment, numbered.number), new))
     return [*entries, *_frees(freed)] if freed else entries
 
 
@@ -224,15 +255,33 @@ def _frees(freed: Sequence[int]) -> list[Outgoing]:
     return [Outgoing(Free(tuple(freed[start : start + MAX_FREED]))) for start in starts]
 
 
-def _segment(draft: Draft, encoded: EncodedProgram) -> Segment:
+def _numbered(segment: Segment | Loop, program: int) -> Segment | Loop:
+    if isinstance(segment, Loop):
+        return segment._replace(first=segment.first._replace(program=program))
+    return Segment(program, *segment[1:])
+
+
+def _segment(draft: Draft, encoded: EncodedProgram) -> Segment | Loop:
     """Returns the entry of a draft, with 0 as the program's number. `_entries` replaces the 0 by the right number."""
     scalars, starts = bind(encoded, draft.values)
-    place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
-    return Segment(
+    rolled, inputs = draft.rolled, draft.structure.inputs
+    stepped = () if rolled is None else rolled.inputs
+    handles = [*inputs, *[handle for _, handles in stepped for handle in handles[1:]]]
+    place = {handle: position for position, handle in enumerate(handles)}
+    segment = Segment(
         program=0,
         base=draft.first,
-        inputs=tuple(draft.structure.inputs),
+        inputs=tuple(inputs),
         scalars=shortest_period(scalars),
         starts=tuple(int(start) for start in shortest_period(starts)),
         dying=tuple(sorted(place[handle] for handle in draft.liveness.dying)),
     )
+    if rolled is None:
+        return segment
+    steps = bind_stepped(encoded, rolled.values)
+    return Loop(segment, rolled.iterations, rolled.handle_stride, rolled.kept, stepped, *steps)
+
+
+def _times(kept: Kept, iterations: int) -> int:
+    """Returns of how many iterations a result is kept."""
+    return {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: iterations}[kept]

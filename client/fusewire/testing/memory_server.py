@@ -7,6 +7,8 @@ enforces no quotas. A test can make the server hold credit back until the test c
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,7 @@ from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
-from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
+from fusewire_protos.frames import INLINE_BYTES, Entry, Kept, NewProgram, repeat_period
 from fusewire_protos.program import Program
 from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
@@ -129,12 +131,14 @@ class MemoryServer:
     def _must_wait(self, entry: Entry) -> bool:
         if isinstance(entry, frames.Segment):
             return any(handle in self.awaited for handle in entry.inputs)
+        if isinstance(entry, frames.Loop):
+            return any(handle in self.awaited for handle in (*entry.first.inputs, *_stepped_handles(entry)))
         return isinstance(entry, frames.Fetch) and entry.handle in self.awaited
 
     def _apply(self, entry: Entry, results: list[wire.Result]) -> None:
         match entry:
-            case frames.Segment():
-                self._run(entry)
+            case frames.Segment() | frames.Loop():
+                self._run_any(entry)
             case frames.Upload(handle, spec, None):
                 self.awaited[handle] = spec
             case frames.Upload(_, spec, _):
@@ -148,6 +152,12 @@ class MemoryServer:
                 del self.programs[number]
             case _:
                 pass
+
+    def _run_any(self, entry: frames.Segment | frames.Loop) -> None:
+        if isinstance(entry, frames.Loop):
+            self._run_loop(entry)
+        else:
+            self._run(entry)
 
     def _run(self, segment: frames.Segment) -> None:
         program = self.programs[segment.program]
@@ -164,6 +174,32 @@ class MemoryServer:
         results = self._execute(program, inputs, scalars, starts)
         for index in program.live:
             self.values[segment.base + index] = results[index]
+
+    def _run_loop(self, loop: frames.Loop) -> None:
+        """Runs a loop whose inputs all exist."""
+        first, program = loop.first, self.programs[loop.first.program]
+        inputs = [self.values[handle] for handle in first.inputs]
+        scalars = [*repeat_period(first.scalars, len(program.scalars), "scalars")]
+        starts = [*repeat_period(first.starts, program.starts, "starts")]
+        stored_bytes = 0
+        for iteration in range(loop.iterations):
+            for number, handles in _stepped_inputs(loop):
+                inputs[number] = self.values[handles[iteration % len(handles)]]
+            own_scalars = _stepped(scalars, loop.scalars, iteration)
+            results = self._execute(program, inputs, own_scalars, _stepped(starts, loop.starts, iteration))
+            is_last = iteration == loop.iterations - 1
+            for index, kept in zip(program.live, loop.kept, strict=True):
+                if kept is Kept.EACH or (kept is Kept.LAST and is_last):
+                    self.values[first.base + iteration * loop.handle_stride + index] = results[index]
+                    stored_bytes += program.result_spec(index).size_bytes
+            values = [*inputs, *own_scalars, *results]
+            for number, source in program.carried:
+                inputs[number] = values[source]
+        ops = min(program.op_count * loop.iterations, self._credit.ops)
+        self._in_flight.append(Amount(ops, stored_bytes, 1))
+        handles = (*first.inputs, *[handle for _, each in _stepped_inputs(loop) for handle in each[1:]])
+        for position in first.dying:
+            self._free(handles[position])
 
     def _free(self, handle: int) -> None:
         """Drops a value. Only results of a failed segment may be missing."""
@@ -213,6 +249,22 @@ class MemoryServer:
                 backend="memory",
             )
         )
+
+
+def _stepped_inputs(loop: frames.Loop) -> list[tuple[int, tuple[int, ...]]]:
+    return [(number, handles) for number, handles in loop.inputs if isinstance(handles, tuple)]
+
+
+def _stepped_handles(loop: frames.Loop) -> list[int]:
+    return [handle for _, handles in _stepped_inputs(loop) for handle in handles]
+
+
+def _stepped(first: Sequence[Any], stepped: Sequence[tuple[int, frames.Steps]], iteration: int) -> tuple[Any, ...]:
+    """Returns the scalars or starts of an iteration. `first` are those of the first iteration."""
+    values = [*first]
+    for index, steps in stepped:
+        values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
+    return tuple(values)
 
 
 def sum_amounts(start: Amount, amounts: deque[Amount]) -> Amount:

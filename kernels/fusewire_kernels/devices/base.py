@@ -203,6 +203,13 @@ class Device(Protocol):
         device itself needs. Then no row has its results.
         """
 
+    def launch_loop(self, loaded: Any, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        """Runs a plan in several iterations, one after another, after all earlier work.
+
+        `table` is int64[iterations][rows][columns]. Row r runs in the first `counts[r]` iterations; the counts do not
+        increase. Raises what `launch` raises.
+        """
+
     def fence(self) -> Fence:
         """Returns a fence that is reached when the work of all earlier calls has ended."""
 

@@ -130,6 +130,7 @@ class CpuDevice:
         self._libraries = LoadedFiles(_load_library)
         runtime = self._load_runtime(toolchain) if toolchain else None
         self._run = runtime.fw_run if runtime else None
+        self._run_loop = runtime.fw_run_loop if runtime else None
         self._in_slices = CpuSlices(runtime.fw_run_slice, _reserve(arena_bytes)) if runtime else None
         self._info = DeviceInfo(
             backend="cpu",
@@ -247,6 +248,14 @@ class CpuDevice:
         assert self._run is not None
         self._run(loaded.launches_address, loaded.launch_count, address_of(table), rows, columns)
 
+    def launch_loop(self, loaded: CpuPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        _, rows, columns = table.shape
+        assert self._run_loop is not None
+        iterations = np.array(counts, np.int64)
+        self._run_loop(
+            loaded.launches_address, loaded.launch_count, address_of(table), rows, columns, address_of(iterations)
+        )
+
     def fence(self) -> ReachedFence:
         return _REACHED
 
@@ -280,8 +289,9 @@ class CpuDevice:
         text = files(__package__).joinpath("runtime.c").read_text(encoding="utf-8")
         runtime = _load_library(compile_library(text, toolchain))
         address, count = ctypes.c_void_p, ctypes.c_int64
-        runtime.fw_run.restype = runtime.fw_run_slice.restype = None
+        runtime.fw_run.restype = runtime.fw_run_loop.restype = runtime.fw_run_slice.restype = None
         runtime.fw_run.argtypes = (address, count, address, count, count)
+        runtime.fw_run_loop.argtypes = (address, count, address, count, count, address)
         runtime.fw_run_slice.argtypes = (address, address, count, address, address, address, count)
         return runtime
 

@@ -230,7 +230,19 @@ class CudaDevice:
     def launch(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
         self._enter_thread()
         for first in range(0, len(table), _MOST_ROWS):
-            self._launch_rows(loaded, table[first : first + _MOST_ROWS])
+            rows = table[first : first + _MOST_ROWS]
+            self._copy_table(rows)
+            self._launch_rows(loaded, self._table.ptr, len(rows))
+
+    def launch_loop(self, loaded: CudaPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        self._enter_thread()
+        for first in range(0, len(counts), _MOST_ROWS):
+            rows = slice(first, first + _MOST_ROWS)
+            part = np.ascontiguousarray(table[: counts[first], rows])
+            self._copy_table(part)
+            for iteration, address in enumerate(range(self._table.ptr, self._table.ptr + part.nbytes, part[0].nbytes)):
+                running = sum(count > iteration for count in counts[rows])
+                self._launch_rows(loaded, address, running)
 
     def fence(self) -> CudaFence:
         self._enter_thread()
@@ -256,13 +268,15 @@ class CudaDevice:
 
     # ---- launching ----
 
-    def _launch_rows(self, loaded: CudaPlan, table: npt.NDArray[np.int64]) -> None:
+    def _copy_table(self, table: npt.NDArray[np.int64]) -> None:
         if table.nbytes > self._table.mem.size:
             self._table = self._take_own(table.nbytes)
-        calls = self._calls(loaded, len(table))
         self._copy_in(self._table.ptr, table.data.cast("B"))
-        loaded.table_address.value = self._table.ptr
-        loaded.rows.value = len(table)
+
+    def _launch_rows(self, loaded: CudaPlan, table_address: int, rows: int) -> None:
+        calls = self._calls(loaded, rows)
+        loaded.table_address.value = table_address
+        loaded.rows.value = rows
         self._stream.launch(calls)
 
     def _calls(self, loaded: CudaPlan, rows: int) -> list[Call]:

@@ -143,6 +143,10 @@ class NullDevice:
         if not self.completes_by_itself:
             self._told.append(None)
 
+    def launch_loop(self, loaded: NullPlan, table: npt.NDArray[np.int64], counts: Sequence[int]) -> None:
+        for iteration in range(counts[0]):
+            self.launch(loaded, table[iteration, : sum(count > iteration for count in counts)])
+
     def fence(self) -> NullFence:
         return self._fence(is_timed=False)
 

@@ -1,5 +1,5 @@
 /* Runs a plan on the CPU: one call a submission, or for a row in slices one call a slice. The loop over rows is the
-   outermost, so that a row's arena stays in the cache. */
+   outermost, so that a row's arena and values stay in the cache. */
 
 #include <stdint.h>
 #include <string.h>
@@ -19,13 +19,22 @@ typedef struct {
     int64_t arity;
 } fw_launch;
 
+static void run_row(const fw_launch *launches, int64_t launch_count, const int64_t *slots) {
+    for (const fw_launch *launch = launches; launch < launches + launch_count; launch++)
+        for (int64_t instance = 0; instance < launch->instances; instance++)
+            launch->function(launch->sizes, launch->operands + instance * launch->arity, slots);
+}
+
 void fw_run(const fw_launch *launches, int64_t launch_count, const int64_t *table, int64_t rows, int64_t columns) {
-    for (int64_t row = 0; row < rows; row++) {
-        const int64_t *slots = table + row * columns;
-        for (const fw_launch *launch = launches; launch < launches + launch_count; launch++)
-            for (int64_t instance = 0; instance < launch->instances; instance++)
-                launch->function(launch->sizes, launch->operands + instance * launch->arity, slots);
-    }
+    for (int64_t row = 0; row < rows; row++) run_row(launches, launch_count, table + row * columns);
+}
+
+/* Runs `counts[row]` iterations of each row. The table is [iterations][rows][columns]. */
+void fw_run_loop(const fw_launch *launches, int64_t launch_count, const int64_t *table, int64_t rows, int64_t columns,
+                 const int64_t *counts) {
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t iteration = 0; iteration < counts[row]; iteration++)
+            run_row(launches, launch_count, table + (iteration * rows + row) * columns);
 }
 
 /* The division of each instance of a launch into pieces of `steps` steps. Without `moves_bytes` it is not divided. */

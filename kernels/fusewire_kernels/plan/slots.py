@@ -94,6 +94,33 @@ class SlotLayout:
             row[column] = address
         self._write(table_row, 0, *row)  # type: ignore[arg-type]  # an array is a buffer
 
+    def fill_iterations(
+        self,
+        table: npt.NDArray[np.int64],
+        arena_address: int,
+        input_addresses: Sequence[int | npt.NDArray[np.int64]],
+        output_addresses: Sequence[int | npt.NDArray[np.int64]],
+        scalars: Sequence[int | float | Sequence[int | float]],
+        starts: Sequence[int | npt.NDArray[np.int64]],
+    ) -> None:
+        """Writes one row of a loop, int64[iterations][columns]. A binding is one for all iterations, or one for each.
+
+        The other arguments are those of `fill`.
+        """
+        table[:] = self._template
+        table[:, self._arenas] = arena_address
+        for column, number in self._inputs:
+            table[:, column] = input_addresses[number]
+        for column, position in self._outputs:
+            table[:, column] = output_addresses[position]
+        for column, number, pack in self._scalars:
+            value = scalars[number]
+            table[:, column] = pack(value) if isinstance(value, int | float) else [*map(pack, value)]
+        for column, base_column, byte_offset, terms in self._views:
+            table[:, column] = table[:, base_column] + byte_offset
+            for start, stride_bytes in terms:
+                table[:, column] += np.multiply(starts[start], stride_bytes)
+
 
 def addresses_in_order(plan: Plan) -> tuple[int, int] | None:
     """Returns how many inputs and outputs a plan has, if its columns are only addresses in order; otherwise None.

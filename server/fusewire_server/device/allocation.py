@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
+from itertools import chain
 
 import numpy as np
 
@@ -29,7 +30,10 @@ class Allocation:
         spare: list[Block] = []  # at most one block: the zeros that replace failed inputs
         for row, donated in zip(submission.rows, submission.donated, strict=True):
             try:
-                self._allocate_row(row, donated, spare, submission)
+                if submission.goes_on_with(row):
+                    self._go_on_with(row, spare, submission)
+                else:
+                    self._allocate_row(row, donated, spare, submission)
                 rows.append(row)
             except OutOfMemory as error:
                 failed.append(FailedRow(row, "out_of_memory", str(error)))
@@ -65,6 +69,14 @@ class Allocation:
         for position, donor in donor_of.items():
             self._memory.hand_on(donor, row.outputs[position])
 
+    def _go_on_with(self, row: Row, spare: list[Block], submission: Submission) -> None:
+        """Checks that a row got its memory when its first iterations ran. Raises OutOfMemory if it did not."""
+        for value in row.inputs:
+            if value.state is ValueState.STAND_IN:
+                value.block = self._stand_in(value, spare, submission)
+        if any(value.block is None for value in chain(row.inputs, row.outputs)):
+            raise OutOfMemory("the device had no memory for the first iterations")
+
     def _stand_in(self, value: Value, spare: list[Block], submission: Submission) -> Block:
         """Returns a block of zeros that replaces a failed input. Only results that no client sees depend on it.
 
@@ -98,7 +110,7 @@ def _sizes_bytes(submission: Submission) -> list[int]:
     stands_in = False
     for row, donated in zip(submission.rows, submission.donated, strict=True):
         absent = [value for value in row.inputs if value.block is None]
-        if all(value.state is ValueState.STAND_IN for value in absent):
+        if all(value.state is ValueState.STAND_IN for value in absent) and not submission.goes_on_with(row):
             overwriting = {position for _, position in donated}
             sizes_bytes += [
                 value.size_bytes for position, value in enumerate(row.outputs) if position not in overwriting

@@ -16,6 +16,7 @@ from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
+from fusewire_server.device.loop_slots import fill_iterations
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import (
     Brought,
@@ -77,7 +78,8 @@ class Executor:
         if rows:
             assert submission.loaded is not None, "a row without a plan goes in slices"
             device_time.begin()
-            failed += self._launch(submission.entry, submission.loaded, rows)
+            launch = self._launch_loops if submission.spans else self._launch
+            failed += launch(submission, submission.loaded, rows)
             device_time.end()
         self.complete_run(number, submission, failed, spare, device_time)
 
@@ -101,8 +103,9 @@ class Executor:
         fence = None if reads else device_time.last_fence  # without reads the device got no work after this fence
         self._completion.when_reached(ran, is_awaited=bool(reads), fence=fence)
 
-    def _launch(self, entry: ProgramEntry, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+    def _launch(self, submission: Submission, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
         """Launches the plan for all rows. Returns the failed rows: all rows or no row."""
+        entry = submission.entry
         slot_layout = entry.slot_layout
         assert slot_layout is not None, "a loaded plan has its slot layout"
         arena_bytes = loaded.plan.arena_bytes
@@ -118,6 +121,22 @@ class Executor:
             )
         try:
             self._device.launch(loaded, table)
+        except OutOfMemory as error:
+            return [self._refuse(row, error) for row in rows]
+        return []
+
+    def _launch_loops(self, submission: Submission, loaded: LoadedPlan, rows: list[Row]) -> list[FailedRow]:
+        """Launches the plan for the iterations of all rows. Returns the failed rows: all rows or no row."""
+        slot_layout = submission.entry.slot_layout
+        assert slot_layout is not None, "a loaded plan has its slot layout"
+        rows.sort(key=lambda row: len(submission.span(row)), reverse=True)
+        counts = [len(submission.span(row)) for row in rows]
+        table = np.empty((counts[0], len(rows), len(loaded.plan.columns)), np.int64)
+        for position, (row, count) in enumerate(zip(rows, counts, strict=True)):
+            arena_address = self._device.arena_address(loaded.plan.arena_bytes, position)
+            fill_iterations(table[:count, position], slot_layout, arena_address, row, submission.span(row))
+        try:
+            self._device.launch_loop(loaded, table, counts)
         except OutOfMemory as error:
             return [self._refuse(row, error) for row in rows]
         return []

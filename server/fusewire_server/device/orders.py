@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fusewire_kernels.devices.base import LoadedPlan, Staged
@@ -10,6 +10,8 @@ from fusewire_kernels.plan.plan import Plan
 from fusewire_protos.credit import Amount
 from fusewire_server.device import large_read
 from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.scheduling.coalescer import NO_SPANS
+from fusewire_server.sessions.iterations import ONCE
 from fusewire_server.sessions.session import Fetching, Row, Session, Value
 
 
@@ -19,7 +21,7 @@ class Submission(NamedTuple):
     `loaded` is the plan of the rows, or None at tier 0. It stays None if a plan is loaded after the submission is made.
     `donated[i]` holds pairs of (input, live position) for row i: the input gives its block to that live result.
     `released` holds the values that die with this submission. `reads` holds fetches of results: the device thread
-    copies these results to the host when the rows have run.
+    copies these results to the host when the rows have run. `spans` holds the iterations of those rows that are loops.
     """
 
     entry: ProgramEntry
@@ -28,6 +30,15 @@ class Submission(NamedTuple):
     donated: tuple[tuple[tuple[int, int], ...], ...]
     released: tuple[Value, ...]
     reads: tuple[Fetching, ...] = ()
+    spans: Mapping[Row, range] = NO_SPANS
+
+    def span(self, row: Row) -> range:
+        """Returns the iterations of a row that run in this submission."""
+        return self.spans.get(row, ONCE)
+
+    def goes_on_with(self, row: Row) -> bool:
+        """Returns whether earlier submissions ran the first iterations of a row."""
+        return self.span(row).start > 0
 
 
 class Run(NamedTuple):

@@ -32,8 +32,11 @@ class Way(Protocol):
     def is_under_way(self) -> bool:
         """Tells whether a row has begun and has not been stopped."""
 
-    def begin(self, row: Row) -> bool:
-        """Begins a row that has its blocks. Returns False if the row must wait for other runs. Raises MemoryError."""
+    def begin(self, row: Row, span: range) -> bool:
+        """Begins the iterations `span` of a row that has its blocks, or goes on with those that are left.
+
+        Returns False if the row must wait for other runs. Raises MemoryError.
+        """
 
     def go_on(self, until_ns: int) -> bool:
         """Runs one slice. Returns whether the row has ended."""
@@ -146,7 +149,7 @@ class SlicedRun:
         return True
 
     def _compute(self, row: Row, until_ns: int) -> bool:
-        if not self._way.is_under_way and not self._way.begin(row):
+        if not self._way.is_under_way and not self._way.begin(row, self.order.submission.span(row)):
             return False
         return self._way.go_on(until_ns)
 

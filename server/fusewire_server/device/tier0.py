@@ -39,7 +39,7 @@ class Tier0:
 
     def way(self, entry: ProgramEntry) -> OpByOp:
         """Returns the way in which a run computes rows of this program."""
-        return OpByOp(self, self._memory, entry)
+        return OpByOp(self, self._device, self._memory, entry)
 
     def known(self, entry: ProgramEntry) -> _Known:
         known = self._known.get(entry)
@@ -47,34 +47,38 @@ class Tier0:
             known = self._known[entry] = _Known(most_intermediate_bytes(entry.program))
         return known
 
-    def steps_of(self, row: Row) -> Generator[None, None, None]:
-        """Prepares the row's program if needed, and then runs the row. Each resumption does one op or a few ops."""
-        known = self.known(row.entry)
+    def prepared(self, entry: ProgramEntry) -> Generator[None, None, PreparedProgram]:
+        """Prepares a program if needed. Each resumption prepares a few ops."""
+        known = self.known(entry)
         if known.prepared is None:
-            known.prepared = yield from prepare(self._device, self._op_cache, row.entry)
-        yield from run_op_by_op(self._device, known.prepared, row)
+            known.prepared = yield from prepare(self._device, self._op_cache, entry)
+        return known.prepared
 
 
 class OpByOp:
-    """Computes the rows of one run. A row may be stopped after any op, because results are written after all ops."""
+    """Computes the rows of one run. An iteration of a row may be stopped after any op, and begun again later, because
+    results are written after all ops.
+    """
 
     is_foreign = False
 
-    def __init__(self, tier0: Tier0, memory: DeviceMemory, entry: ProgramEntry) -> None:
+    def __init__(self, tier0: Tier0, device: Device, memory: DeviceMemory, entry: ProgramEntry) -> None:
         self._tier0 = tier0
         self._memory = memory
         self._entry = entry
         self._known = tier0.known(entry)
         self._reservation = memory.enter(Demand(self._known.at_most_bytes, self._exact_bytes), self._close)
+        self._device = device
         self._steps: Generator[None, None, None] | None = None
+        self._iterations = 0  # of the current row that have been computed
         self._is_making = False  # whether this run's row prepares the program, for all runs of the program
 
     @property
     def is_under_way(self) -> bool:
         return self._steps is not None
 
-    def begin(self, row: Row) -> bool:
-        """Begins a row.
+    def begin(self, row: Row, span: range) -> bool:
+        """Begins a row, or goes on with the iterations that are left.
 
         Returns False if the row must wait for memory or for a row that prepares the program. Raises OutOfMemory.
         """
@@ -84,7 +88,7 @@ class OpByOp:
         if not self._memory.reserve(self._reservation):
             return False
         self._is_making = known.is_in_the_making = known.prepared is None
-        self._steps = self._tier0.steps_of(row)
+        self._steps = self._run(row, span[self._iterations :])
         return True
 
     def go_on(self, until_ns: int) -> bool:
@@ -97,10 +101,18 @@ class OpByOp:
 
     def stop(self) -> None:
         self._close()
+        self._iterations = 0
         self._memory.unreserve(self._reservation)
 
     def leave(self) -> None:
         self._memory.leave(self._reservation)
+
+    def _run(self, row: Row, left: range) -> Generator[None, None, None]:
+        """Runs the iterations that are left. Each resumption does one op or a few ops."""
+        prepared = yield from self._tier0.prepared(self._entry)
+        for iteration in left:
+            yield from run_op_by_op(self._device, prepared, row.at(iteration))
+            self._iterations += 1
 
     def _close(self) -> None:
         if self._steps is not None:

@@ -15,7 +15,7 @@ from fusewire_server.config.config import Device as DeviceSettings
 from fusewire_server.device.orders import Brought, FailedRow, Missing, Ran, Run, Submission, is_large
 from fusewire_server.engine.device_orders import DeviceOrders
 from fusewire_server.engine.reads import Reads
-from fusewire_server.engine.row_effects import leave_inputs, publish_outputs
+from fusewire_server.engine.row_effects import Donations, leave_inputs, publish_outputs
 from fusewire_server.programs.counters import Counters
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import ProgramEntry
@@ -81,23 +81,30 @@ class Submissions:
         """Ends a completed submission: charges its time to its sessions, notes failed rows and answers reads."""
         told = self.lanes.complete(ran.number)
         batch, loaded = told.batch, told.loaded
-        row_ns = ran.device_ns // len(batch.rows)
+        row_ns = ran.device_ns // batch.all_iterations
         # Failed rows take less time than rows that run, so the time of a submission with failed rows does not count.
         if loaded is batch.entry.loaded and not ran.failed:
-            batch.entry.cost.measured(len(batch.rows), ran.device_ns)
+            self._measure(batch, ran.device_ns)
         self._coalescer.settle(batch, row_ns)
-        self._counters.ran(batch.entry, loaded, len(batch.rows), ran.device_ns)
+        self._counters.ran(batch.entry, loaded, len(batch.rows), batch.all_iterations, ran.device_ns)
         for failed in ran.failed:
             self._fail_row(failed)
         now_ns = time.monotonic_ns()
         for row in batch.rows:
-            row.session.complete(row.entry.amount)
-            row.session.device_ns += row_ns
+            row.session.device_ns += row_ns * batch.iterations(row)
+            if row.iterations is not None and batch.spans[row].stop < row.iterations.count:
+                continue
+            row.session.complete(row.amount)
             self._wake(row.session)
             if now_ns - row.queued_at_ns >= SLOW_NS:
                 self._note_slow(row, told, ran.device_ns, now_ns)
         for read in ran.reads:
             self.reads.end(read)
+
+    def _measure(self, batch: Batch, device_ns: int) -> None:
+        """Notes the time of an iteration of all rows. If some rows run fewer iterations than others, a mean counts."""
+        most = max([batch.iterations(row) for row in batch.rows]) if batch.spans else 1
+        batch.entry.cost.measured(-(-batch.all_iterations // most), device_ns // most)
 
     def _note_slow(self, row: Row, told: Told, device_ns: int, now_ns: int) -> None:
         self.slow_log.add(
@@ -106,7 +113,7 @@ class Submissions:
                 session_id=row.session.session_id,
                 digest=row.entry.digest,
                 base=row.base,
-                ops=row.entry.program.op_count,
+                ops=row.amount.ops,
                 rows=len(told.batch.rows),
                 total_ns=now_ns - row.queued_at_ns,
                 queue_ns=told.at_ns - row.queued_at_ns,
@@ -134,7 +141,9 @@ class Submissions:
         if len(rows) < len(batch.rows):
             self._coalescer.refund(batch, set(batch.rows).difference(rows))
             self._release_of_rows(batch.rows, effects)
-            batch = Batch(batch.entry, rows, batch.row_ns)
+            batch = Batch(
+                batch.entry, rows, batch.row_ns, spans={row: batch.spans[row] for row in rows if row.iterations}
+            )
         if rows:
             self._order_run(batch, effects)
 
@@ -160,16 +169,29 @@ class Submissions:
         number = self.lanes.tell(batch, loaded, now_ns)
         for row in rows:
             self._counters.queue.add(now_ns - row.queued_at_ns)
-        may_donate = self._settings.donation
-        donated = tuple([leave_inputs(row, effects, may_donate=may_donate) for row in rows])
-        for row in rows:
-            publish_outputs(row, effects)
+        donated = tuple([self._leave(row, batch, effects) for row in rows])
         reads = self.reads.take_carried(effects)
         released, effects.released = tuple(effects.released), []
         is_long = loaded is not None and self.lanes.is_long(entry, loaded)
-        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads), is_long))
+        self._orders.add(Run(number, Submission(entry, loaded, rows, donated, released, reads, batch.spans), is_long))
         self.reads.order(effects)
         self._release_of_rows(rows, effects)
+
+    def _leave(self, row: Row, batch: Batch, effects: Effects) -> Donations:
+        """Notes that a row goes to the device. If iterations are left, they are the next of the session's rows."""
+        loop = row.iterations
+        if loop is None:
+            donated = leave_inputs(row, effects, may_donate=self._settings.donation)
+            publish_outputs(row, effects)
+            return donated
+        loop.begun = batch.spans[row].stop
+        if loop.begun < loop.count:
+            row.session.queue.appendleft(row)
+            self._coalescer.update(row.session)
+        else:
+            leave_inputs(row, effects, may_donate=False)
+            publish_outputs(row, effects)
+        return ()
 
     def _release_of_rows(self, rows: Sequence[Row], effects: Effects) -> None:
         """Orders the release of values that died with these rows. The values belong to the sessions of the rows."""

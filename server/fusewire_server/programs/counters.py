@@ -90,15 +90,16 @@ class Counters:
         self.plan.add(planning_ns)
         self.compile.add(compiling_ns)
 
-    def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, device_ns: int) -> None:
-        ops = entry.program.op_count
-        launches = ops * rows if loaded is None else len(loaded.plan.launches)
-        self.ops += ops * rows
+    def ran(self, entry: ProgramEntry, loaded: LoadedPlan | None, rows: int, iterations: int, device_ns: int) -> None:
+        """Counts a submission. `iterations` are those of all its rows together: one each, unless they are loops."""
+        ops = entry.program.op_count * iterations
+        launches = ops if loaded is None else len(loaded.plan.launches) * -(-iterations // rows)
+        self.ops += ops
         self.rows += rows
         self.submissions += 1
         self.launches += launches
         self.tier0_launches += launches if loaded is None else 0
         self.rows_per_submission[bucket(rows)] += 1
         entry.ran(rows)
-        self.ops_per_launch[bucket(ops * rows // max(launches, 1))] += 1
+        self.ops_per_launch[bucket(ops // max(launches, 1))] += 1
         self.device.add(device_ns)

@@ -6,6 +6,9 @@ program at the head of that session's queue is the program of the submission. Ev
 at the head of its queue adds a row. Rows are grouped by program, never by order of arrival, and no row waits for other
 rows to arrive.
 
+Of a row that is a loop, a submission takes as many iterations as fit in its time. The others follow in later
+submissions, which newcomers may join.
+
 The method is start-time fair queueing on two levels: tenants, and the sessions of one tenant. When a tenant or session
 has work again, its account (the device time that it has used) is raised to at least the account of the tenant or
 session served last, so that nobody saves up device time by being idle. (Goyal, Vin, Cheng: Start-time Fair Queuing,
@@ -18,20 +21,24 @@ heaps hold the accounts in order, and a table holds the sessions by the program 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Generator, Hashable, Iterable
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from heapq import heappop, heappush
 from itertools import count
 from typing import cast
 
 from fusewire_server.programs.program_table import ProgramEntry
+from fusewire_server.sessions.iterations import ONCE
 from fusewire_server.sessions.session import Row, Session
 
 OpenLane = Callable[[Row], Hashable | None]
 
 UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
+_OP_NS = 10_000  # assumed for an op that runs by itself
+MOST_ITERATIONS = 1024  # of a row in a submission, because each has its slots
+NO_SPANS: Mapping[Row, range] = {}
 
 
 class Accounts:
@@ -108,10 +115,10 @@ class BatchEnd(Enum):
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of one program, taken from their queues. Each row was charged `row_ns` in advance.
+    """Rows of one program, taken from their queues. Each iteration of a row was charged `row_ns` in advance.
 
-    `ready_sessions` is the number of sessions whose next row is of this program and could run, in any lane. It is 0 if
-    a limit made the batch smaller.
+    `spans` holds the iterations of those rows that are loops. `ready_sessions` is the number of sessions whose next row
+    is of this program and could run, in any lane. It is 0 if a limit made the batch smaller.
     """
 
     entry: ProgramEntry
@@ -119,6 +126,16 @@ class Batch:
     row_ns: int
     ready_sessions: int = 0
     ended_by: BatchEnd = BatchEnd.ALONE
+    spans: Mapping[Row, range] = field(default_factory=dict)
+
+    def iterations(self, row: Row) -> int:
+        """Returns how many iterations of a row run."""
+        return len(self.spans.get(row, ONCE))
+
+    @property
+    def all_iterations(self) -> int:
+        """The number of iterations of all rows together."""
+        return len(self.rows) if not self.spans else sum(map(self.iterations, self.rows))
 
 
 class Coalescer:
@@ -200,7 +217,9 @@ class Coalescer:
             if most_rows < len(alike):
                 alike, ready_sessions = alike[: max(most_rows, 1)], 0
                 ended_by = self._limit(entry, most_rows, rows_that_fit)
-        return Batch(entry, tuple([self._take(session, row_ns) for session in alike]), row_ns, ready_sessions, ended_by)
+        spans = self._spans(entry, [session.queue[0] for session in alike])
+        rows = tuple([self._take(session, row_ns, spans) for session in alike])
+        return Batch(entry, rows, row_ns, ready_sessions, ended_by, spans)
 
     def _first(self, open_lane: OpenLane) -> tuple[Session, Hashable] | None:
         """Returns the session to serve and the lane key of its next row, or None if no session's next row can run."""
@@ -245,22 +264,31 @@ class Coalescer:
             return entry.cost.rows_within(self._submission_ns)
         return max(1, self._submission_ns // _first_estimate_ns(entry))
 
+    def _spans(self, entry: ProgramEntry, rows: Sequence[Row]) -> Mapping[Row, range]:
+        """Returns the iterations that run of those rows that are loops."""
+        loops = [(row, row.iterations) for row in rows if row.iterations is not None]
+        if not loops:
+            return NO_SPANS
+        expected_ns = entry.cost.expected_ns(len(rows)) or len(rows) * _first_estimate_ns(entry)
+        most = min(max(int(self._submission_ns / expected_ns), 1), MOST_ITERATIONS)
+        return {row: range(loop.begun, min(loop.begun + most, loop.count)) for row, loop in loops}
+
     def settle(self, batch: Batch, measured_row_ns: int) -> None:
-        """Replaces the advance charge for the rows of a batch by the measured time of a row."""
-        self._correct(batch.rows, measured_row_ns - batch.row_ns)
+        """Replaces the advance charge for the rows of a batch by the measured time of an iteration of a row."""
+        self._correct(batch, batch.rows, measured_row_ns - batch.row_ns)
 
     def refund(self, batch: Batch, rows: Iterable[Row]) -> None:
         """Takes back the advance charge for the rows of a batch that do not run."""
-        self._correct(rows, -batch.row_ns)
+        self._correct(batch, rows, -batch.row_ns)
 
     def charge(self, session: Session, device_ns: int) -> None:
         """Charges a session for device time outside its rows, or corrects the charge for its rows by a difference."""
         self._tenants.charge(session.tenant, device_ns)
         self._sessions[session.tenant].charge(session.session_id, device_ns)
 
-    def _correct(self, rows: Iterable[Row], device_ns: int) -> None:
+    def _correct(self, batch: Batch, rows: Iterable[Row], iteration_ns: int) -> None:
         for row in rows:
-            self.charge(row.session, device_ns)
+            self.charge(row.session, iteration_ns * batch.iterations(row))
 
     def _rank(self, session: Session) -> tuple[int, int]:
         return self._tenants.used_ns[session.tenant], self._sessions[session.tenant].used_ns[session.session_id]
@@ -269,9 +297,9 @@ class Coalescer:
         self._tenants.serve(session.tenant)
         self._sessions[session.tenant].serve(session.session_id)
 
-    def _take(self, session: Session, row_ns: int) -> Row:
+    def _take(self, session: Session, row_ns: int, spans: Mapping[Row, range]) -> Row:
         row = session.queue.popleft()
-        self.charge(session, row_ns)
+        self.charge(session, row_ns * len(spans.get(row, ONCE)))
         self.update(session)
         return row
 
@@ -284,5 +312,7 @@ def _end_of(rows: int, ready_sessions: int) -> BatchEnd:
 
 
 def _first_estimate_ns(entry: ProgramEntry) -> int:
-    """Returns the assumed cost of a row before its program has run at its tier."""
-    return max(UNMEASURED_ROW_NS, 0 if entry.loaded is None else entry.loaded.plan.cost.estimate_ns)
+    """Returns the assumed cost of an iteration of a row before its program has run at its tier."""
+    if entry.loaded is None:
+        return max(UNMEASURED_ROW_NS, _OP_NS * entry.program.op_count)
+    return max(UNMEASURED_ROW_NS, entry.loaded.plan.cost.estimate_ns)

@@ -20,7 +20,7 @@ from fusewire_server.sessions.failed_results import mint_failed
 from fusewire_server.sessions.fetch_entry import take_abandon, take_fetch
 from fusewire_server.sessions.frame import Arrival, FailedResults, Frame, Item, PartlyFailed
 from fusewire_server.sessions.rows import cancel_rows
-from fusewire_server.sessions.segment_entry import take_partly_failed, take_segment
+from fusewire_server.sessions.segment_entry import take_loop, take_partly_failed, take_segment
 from fusewire_server.sessions.session import Session, Value
 from fusewire_server.sessions.upload_entry import take_upload
 from fusewire_server.sessions.values import kill
@@ -115,6 +115,7 @@ def _take_forget(frame: Frame, forget: frames.Forget) -> None:
 _TAKE: dict[type, Callable[[Frame, Any], Item | None]] = {
     NewProgram: _take_program,
     frames.Segment: take_segment,
+    frames.Loop: take_loop,
     frames.Upload: take_upload,
     frames.Free: _take_free,
     frames.Fetch: take_fetch,

@@ -9,7 +9,7 @@ inputs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
 from fusewire_protos.errors import BY_NAME
@@ -61,9 +61,9 @@ def fail_value(session: Session, value: Value, failure: Failure) -> None:
 def fail_row(row: Row, failure: Failure) -> None:
     """Fails all results of a row that have not failed yet."""
     program = row.entry.program
-    for value, index in zip(row.outputs, program.live, strict=True):
+    for value in row.outputs:
         if value.state is not ValueState.FAILED:
-            fail_value(row.session, value, failure.of_result(program, row.base, index))
+            fail_value(row.session, value, failure.of_result(program, row.base, value.op_index))
 
 
 def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
@@ -72,7 +72,9 @@ def drop_row(row: Row, failure: Failure, released: list[Value]) -> None:
     for value in row.inputs:
         value.readers -= 1
         release_if_dead(row.session, value, released)
-    row.session.complete(row.entry.amount)
+    if row.iterations is not None and row.iterations.begun:
+        released += row.outputs  # which have their memory since the first iteration
+    row.session.complete(row.amount)
 
 
 def cancel_rows(session: Session, released: list[Value]) -> None:
@@ -102,16 +104,27 @@ def poison_from_inputs(row: Row, released: list[Value]) -> None:
 
 
 def failures_of_results(
-    row: Row, causes: Mapping[int, int], failure_of_input: Callable[[int], Failure]
+    row: Row, failed: Iterable[int], failure_of_input: Callable[[int], Failure]
 ) -> Iterator[tuple[Value, Failure]]:
     """Yields the results of a row that depend on failed inputs, each with its failure.
 
-    `causes`: index of an op that depends on failed inputs -> position of the first of these inputs.
+    `failed` are the positions of these inputs among the row's inputs. If a result depends on several of them, its
+    failure is that of the first. In a loop, the results before the first iteration that takes a failed input do not
+    depend on it.
     """
-    program = row.entry.program
-    for output, index in zip(row.outputs, program.live, strict=True):
-        if index in causes and output.state is not ValueState.FAILED:
-            yield output, failure_of_input(causes[index]).of_result(program, row.base, index)
+    program, iterations = row.entry.program, row.iterations
+    if iterations is None:
+        results: Iterable[tuple[Value, int]] = ((output, 0) for output in row.outputs)
+        first_of = {position: (0, position) for position in sorted(failed)}
+    else:
+        results = iterations.results()
+        first_of = iterations.first_failed(failed)
+    causes = first_failed(program, first_of, is_loop=iterations is not None)
+    for output, iteration in results:
+        if output.op_index in causes and output.state is not ValueState.FAILED:
+            first, position = first_of[causes[output.op_index]]
+            if first <= iteration:
+                yield output, failure_of_input(position).of_result(program, row.base, output.op_index)
 
 
 def stand_in(spec: Spec) -> Value:
@@ -126,11 +139,11 @@ def _poison(row: Row, failed: Mapping[int, Failure], released: list[Value]) -> N
     stand_in_of = cache(stand_in)
     for position in failed:
         value = row.inputs[position]
-        row.inputs[position] = stand_in_of(row.entry.program.inputs[position])
+        number = position if row.iterations is None else row.iterations.number_of(position)
+        row.inputs[position] = stand_in_of(row.entry.program.inputs[number])
         value.readers -= 1
         release_if_dead(row.session, value, released)
-    causes = first_failed(row.entry.program, failed)
-    for value, failure in failures_of_results(row, causes, failed.__getitem__):
+    for value, failure in failures_of_results(row, failed, failed.__getitem__):
         fail_value(row.session, value, failure)
 
 

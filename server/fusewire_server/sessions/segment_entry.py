@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
+from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME, CaseError
-from fusewire_protos.frames import Segment
+from fusewire_protos.frames import Loop, Segment
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import PlanState, ProgramEntry
 from fusewire_server.sessions.failed_results import NO_BYTES, fail_some, refuse_results
 from fusewire_server.sessions.frame import FailedResults, Frame, PartlyFailed
+from fusewire_server.sessions.loop_entry import (
+    amount_of,
+    check_handles,
+    check_kept,
+    check_steps,
+    input_handles,
+    input_specs,
+    iterations_of,
+    kept_results,
+    stored_bytes,
+    stored_results,
+)
 from fusewire_server.sessions.rows import failures_of_results, queue_row, stand_in
 from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from fusewire_server.sessions.validation import check_base, check_dying, first_failed, scalars_of, starts_of
@@ -24,6 +38,19 @@ Misfits = Mapping[int, Spec | None]
 _ABSENT = stand_in(NO_BYTES)  # replaces an input that does not fit until the row has a stand-in of the right spec
 
 
+_NO_CREDIT = Amount(0, 0, 1)  # taken by a loop that does not say what it keeps
+
+
+class _Use(NamedTuple):
+    """A use of a program: by a segment, or by a loop. `handles` and `specs` are those of the row's inputs."""
+
+    row: Row
+    handles: Sequence[int]
+    specs: Sequence[Spec]
+    dying: tuple[int, ...]
+    loop: Loop | None
+
+
 def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed | None:
     """Queues a row of the segment's program.
 
@@ -33,32 +60,47 @@ def take_segment(frame: Frame, segment: Segment) -> FailedResults | PartlyFailed
     session = frame.session
     entry = session.programs.get(segment.program)
     if entry is None:
-        return _take_rejected(frame, segment)
+        return _take_rejected(frame, segment, None)
     program = entry.program
     check_base(segment.base, program.live)
     try:
-        _check_fit(frame, segment, program)
+        _check_inputs(segment, program)
+        check_quota(session, frame.limits, program.live_bytes, len(program.live))
         scalars = scalars_of(program, segment.scalars)
         starts = starts_of(program, segment.starts)
     except CaseError as error:
-        failure = Failure.of(error, segment.base)
-        frame.effects.failures.append(failure)
-        return _refuse(frame, segment, entry, lambda index: failure)
-    inputs, misfits = _inputs(session, segment, program.inputs)
-    row = Row(session, entry, segment.base, inputs, [], scalars, starts, frame.arrival.now_ns)
-    if misfits:
-        return _take_misfits(frame, segment, row, misfits)
-    _admit(frame, segment, row)
-    _use(frame, entry)
-    queue_row(row)
-    return None
+        return _refuse_for(frame, error, segment, None, entry, entry.amount)
+    row = Row(session, entry, segment.base, [], [], scalars, starts, frame.arrival.now_ns)
+    return _take(frame, _Use(row, segment.inputs, program.inputs, segment.dying, None))
+
+
+def take_loop(frame: Frame, loop: Loop) -> FailedResults | PartlyFailed | None:
+    """Queues a row that runs a program several times. Does and raises what `take_segment` does."""
+    session, first = frame.session, loop.first
+    entry = session.programs.get(first.program)
+    if entry is None:
+        return _take_rejected(frame, first, loop)
+    program, amount = entry.program, _NO_CREDIT
+    check_handles(loop, program.live)
+    try:
+        check_kept(loop, program)
+        amount = amount_of(loop, program, session.credit)
+        _check_inputs(first, program)
+        check_quota(session, frame.limits, stored_bytes(loop, program), stored_results(loop))
+        scalars = scalars_of(program, first.scalars)
+        starts = starts_of(program, first.starts)
+        check_steps(loop, program, scalars, starts)
+    except CaseError as error:
+        return _refuse_for(frame, error, first, loop, entry, amount)
+    row = Row(session, entry, first.base, [], [], scalars, starts, frame.arrival.now_ns, amount)
+    return _take(frame, _Use(row, input_handles(loop), input_specs(loop, program), first.dying, loop))
 
 
 def take_partly_failed(frame: Frame, failing: PartlyFailed) -> PartlyFailed | None:
     """Fails the next results of a row. Returns `failing` if results are left to fail; otherwise queues the row."""
     if not fail_some(frame, failing):
         return failing
-    _use(frame, failing.row.entry)
+    _count_use(frame, failing.row.entry)
     queue_row(failing.row)
     return None
 
@@ -68,20 +110,32 @@ def failure_of_unknown(handle: int, base: int) -> Failure:
     return Failure(BY_NAME["unknown_handle"], f"handle {handle} names nothing in this session", base, 0)
 
 
-def _check_fit(frame: Frame, segment: Segment, program: Program) -> None:
+def _check_inputs(segment: Segment, program: Program) -> None:
     if len(segment.inputs) != len(program.inputs):
         raise CaseError("bad_binding", f"{len(segment.inputs)} inputs; the program has {len(program.inputs)}")
-    check_quota(frame.session, frame.limits, program.live_bytes, len(program.live))
 
 
-def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[list[Value], dict[int, Spec | None]]:
-    """Returns the values of a segment's inputs, and the misfits: position of an input that does not fit -> its spec.
+def _take(frame: Frame, use: _Use) -> FailedResults | PartlyFailed | None:
+    row = use.row
+    row.inputs, misfits = _inputs(frame.session, use.handles, use.specs)
+    if misfits:
+        return _take_misfits(frame, use, misfits)
+    _admit(frame, use)
+    _count_use(frame, row.entry)
+    queue_row(row)
+    return None
+
+
+def _inputs(
+    session: Session, handles: Sequence[int], specs: Sequence[Spec]
+) -> tuple[list[Value], dict[int, Spec | None]]:
+    """Returns the values of a row's inputs, and the misfits: position of an input that does not fit -> its spec.
 
     In place of each input that does not fit, the list of values has `_ABSENT`.
     """
     inputs: list[Value] = []
     misfits: dict[int, Spec | None] = {}
-    for position, (handle, spec) in enumerate(zip(segment.inputs, specs, strict=True)):
+    for position, (handle, spec) in enumerate(zip(handles, specs, strict=True)):
         value = session.values.get(handle)
         if value is None or not value.is_named:
             misfits[position] = None
@@ -94,21 +148,28 @@ def _inputs(session: Session, segment: Segment, specs: Sequence[Spec]) -> tuple[
     return inputs, misfits
 
 
-def _admit(frame: Frame, segment: Segment, row: Row) -> None:
+def _admit(frame: Frame, use: _Use) -> None:
     """Takes credit for a row, makes its results, counts the row as reader of its inputs, and lets dying inputs die."""
-    session, program = frame.session, row.entry.program
-    result_spec = program.result_spec
-    base, now_ns, awaited = row.base, row.queued_at_ns, ValueState.AWAITED
-    row.outputs = [mint(session, base + index, result_spec(index), awaited, now_ns, index) for index in program.live]
-    session.admit(row.entry.amount)
-    session.ops_total += row.entry.amount.ops
+    session, row = frame.session, use.row
+    if use.loop is None:
+        program, base, now_ns = row.entry.program, row.base, row.queued_at_ns
+        result_spec, awaited = program.result_spec, ValueState.AWAITED
+        row.outputs = [
+            mint(session, base + index, result_spec(index), awaited, now_ns, index) for index in program.live
+        ]
+        session.ops_total += row.amount.ops
+    else:
+        row.iterations = iterations_of(use.loop, row, row.queued_at_ns)
+        row.outputs = row.iterations.outputs
+        session.ops_total += row.entry.program.op_count * use.loop.iterations
+    session.admit(row.amount)
     for value in row.inputs:
         value.readers += 1
-    if segment.dying:
-        kill(session, _dying(segment), frame.effects.released)
+    if use.dying:
+        kill(session, _dying(use.dying, use.handles), frame.effects.released)
 
 
-def _use(frame: Frame, entry: ProgramEntry) -> None:
+def _count_use(frame: Frame, entry: ProgramEntry) -> None:
     is_due = frame.programs.use(entry)
     if entry.loaded is None:
         frame.effects.used.append(entry)
@@ -116,59 +177,78 @@ def _use(frame: Frame, entry: ProgramEntry) -> None:
             frame.effects.to_plan.append(entry)
 
 
-def _take_misfits(frame: Frame, segment: Segment, row: Row, misfits: Misfits) -> FailedResults | PartlyFailed | None:
-    """Applies a segment with inputs that do not fit.
+def _take_misfits(frame: Frame, use: _Use, misfits: Misfits) -> FailedResults | PartlyFailed | None:
+    """Applies a segment or loop with inputs that do not fit.
 
     If some results depend on none of these inputs, stand-ins replace the inputs and the row runs for those results.
     """
-    program = row.entry.program
-    failure_of_input = cache(partial(_failure_of_input, segment, program, misfits))
+    row, program = use.row, use.row.entry.program
+    failure_of_input = cache(partial(_failure_of_input, use, misfits))
     frame.effects.failures.append(failure_of_input(min(misfits)))
-    causes = first_failed(program, misfits)
-    if causes.keys() >= set(program.live):
-        return _refuse(frame, segment, row.entry, lambda index: failure_of_input(causes[index]))
+    if use.loop is None:
+        causes = first_failed(program, misfits)
+        if causes.keys() >= set(program.live):
+            base = row.base
+            failures = (
+                (base + index, failure_of_input(causes[index]).of_result(program, base, index))
+                for index in program.live
+            )
+            return refuse_results(frame, failures, _dying(use.dying, use.handles), row.amount)
     stand_in_of = cache(stand_in)
     for position in misfits:
-        row.inputs[position] = stand_in_of(program.inputs[position])
-    _admit(frame, segment, row)
-    return take_partly_failed(frame, PartlyFailed(row, failures_of_results(row, causes, failure_of_input)))
+        row.inputs[position] = stand_in_of(use.specs[position])
+    _admit(frame, use)
+    return take_partly_failed(frame, PartlyFailed(row, failures_of_results(row, misfits, failure_of_input)))
 
 
-def _failure_of_input(segment: Segment, program: Program, misfits: Misfits, position: int) -> Failure:
-    actual, wanted = misfits[position], program.inputs[position]
+def _failure_of_input(use: _Use, misfits: Misfits, position: int) -> Failure:
+    actual, wanted, base = misfits[position], use.specs[position], use.row.base
     if actual is None:
-        return failure_of_unknown(segment.inputs[position], segment.base)
+        return failure_of_unknown(use.handles[position], base)
     text = (
         f"input {position} is {actual.dtype.name}{list(actual.shape)}; "
         f"the program takes {wanted.dtype.name}{list(wanted.shape)}"
     )
-    return Failure(BY_NAME["bad_binding"], text, segment.base, 0)
+    return Failure(BY_NAME["bad_binding"], text, base, 0)
 
 
-def _take_rejected(frame: Frame, segment: Segment) -> FailedResults | None:
+def _take_rejected(frame: Frame, segment: Segment, loop: Loop | None) -> FailedResults | None:
     rejected = frame.session.rejected_programs.get(segment.program)
     if rejected is None:
         raise CaseError("unknown_program", f"program {segment.program} was never sent")
     failure, claim = rejected
     check_base(segment.base, claim.live)
+    amount = claim.amount
+    if loop is not None:
+        check_handles(loop, claim.live)
+        amount = amount._replace(ops=min(amount.ops * loop.iterations, frame.session.credit.ops))
     frame.effects.failures.append(failure)
     base = segment.base
-    failures = ((base + index, failure._replace(base=base, op_index=index)) for index in claim.live)
-    return refuse_results(frame, failures, _dying(segment), claim.amount)
+    failures = (
+        (handle, failure._replace(base=base, op_index=index)) for handle, index in _results(base, loop, claim.live)
+    )
+    return refuse_results(frame, failures, _dying(segment.dying, segment.inputs), amount)
 
 
-def _refuse(
-    frame: Frame, segment: Segment, entry: ProgramEntry, failure_of_op: Callable[[int], Failure]
+def _refuse_for(
+    frame: Frame, error: CaseError, segment: Segment, loop: Loop | None, entry: ProgramEntry, amount: Amount
 ) -> FailedResults | None:
-    failures = _failures(segment.base, entry.program, failure_of_op)
-    return refuse_results(frame, failures, _dying(segment), entry.amount)
+    """Fails all results of a segment or loop whose bindings do not fit."""
+    failure, program, base = Failure.of(error, segment.base), entry.program, segment.base
+    frame.effects.failures.append(failure)
+    results = _results(base, loop, program.live)
+    failures = ((handle, failure.of_result(program, base, index)) for handle, index in results)
+    return refuse_results(frame, failures, _dying(segment.dying, segment.inputs), amount)
 
 
-def _failures(base: int, program: Program, failure_of_op: Callable[[int], Failure]) -> Iterator[tuple[int, Failure]]:
-    return ((base + index, failure_of_op(index).of_result(program, base, index)) for index in program.live)
+def _results(base: int, loop: Loop | None, live: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yields handle and op index of each result that the client holds."""
+    if loop is not None:
+        return kept_results(loop, live)
+    return ((base + index, index) for index in live)
 
 
-def _dying(segment: Segment) -> tuple[int, ...]:
-    """Returns the handles that die with a segment."""
-    check_dying(segment.dying, len(segment.inputs))
-    return tuple([segment.inputs[position] for position in segment.dying])
+def _dying(positions: tuple[int, ...], handles: Sequence[int]) -> tuple[int, ...]:
+    """Returns the handles that die with a segment. `handles` are those of its inputs."""
+    check_dying(positions, len(handles))
+    return tuple([handles[position] for position in positions])

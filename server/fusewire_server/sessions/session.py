@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from fusewire_kernels.devices.base import Block
 from fusewire_protos.credit import NO_WORK, Amount
@@ -36,6 +37,9 @@ from fusewire_protos.shapes import Spec
 from fusewire_server.programs.failure import Failure
 from fusewire_server.programs.program_table import Claim, ProgramEntry
 from fusewire_server.sessions.answers import Answers
+
+if TYPE_CHECKING:
+    from fusewire_server.sessions.iterations import Iterations
 
 # The most uploads of a session that the device has been told to write and has not written. Neither credit nor the limit
 # on handles bounds these uploads: an upload of 0 bytes takes no credit, and the client may free an upload's handle
@@ -109,12 +113,14 @@ def failure_of(value: Value) -> Failure:
 
 
 class Row:
-    """A segment on its way to the device, where it becomes one row of a submission."""
+    """A segment on its way to the device, where it becomes a row of a submission, or of several if it is a loop."""
 
     __slots__ = (
+        "amount",
         "base",
         "entry",
         "inputs",
+        "iterations",
         "outputs",
         "queued_at_ns",
         "scalars",
@@ -133,16 +139,28 @@ class Row:
         scalars: tuple[Scalar, ...],
         starts: tuple[int, ...],
         queued_at_ns: int,
+        amount: Amount | None = None,
     ) -> None:
         self.session = session
         self.entry = entry
         self.base = base
+        self.amount = entry.amount if amount is None else amount  # the credit that it takes
         self.inputs = inputs
-        self.outputs = outputs  # one for each live result, in order
-        self.scalars = scalars
+        self.iterations: Iterations | None = None  # of a loop
+        self.outputs = outputs  # one for each live result, in order; in a loop, further values follow
+        self.scalars = scalars  # of the first iteration, as the starts
         self.starts = starts
         self.waits_for = 0  # number of inputs that are not yet issued
         self.queued_at_ns = queued_at_ns
+
+    def at(self, iteration: int) -> Row:
+        """Returns one iteration of this row, as a row that is no loop."""
+        loop = self.iterations
+        if loop is None:
+            return self
+        inputs, outputs = loop.inputs_of(self.inputs, iteration), loop.outputs_of(iteration)
+        scalars, starts = loop.scalars_of(self.scalars, iteration), loop.starts_of(self.starts, iteration)
+        return Row(self.session, self.entry, self.base, inputs, outputs, scalars, starts, self.queued_at_ns)
 
 
 class Fetching:
@@ -209,6 +227,7 @@ class Session:
     # Fetches of ready values that the device has not been told to read.
     reads: OrderedDict[int, Fetching] = field(default_factory=OrderedDict)
     writes: int = 0  # number of uploads that the device has been told to write and has not written
+    hidden_values: int = 0  # how many values without a handle of the client it has had
     uploading_bytes: int = 0  # host memory of uploads that are arriving or are not yet written
     heard_at_ns: int = 0
     dismissal: CaseError | None = None  # the reason for which its stream is to end it
@@ -219,6 +238,11 @@ class Session:
     @property
     def in_flight(self) -> Amount:
         return self.admitted.minus(self.completed)
+
+    def next_hidden_handle(self) -> int:
+        """Returns a new handle for a value that the client cannot name."""
+        self.hidden_values += 1
+        return -self.hidden_values
 
     @property
     def may_go_on(self) -> bool:

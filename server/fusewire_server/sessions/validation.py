@@ -5,6 +5,7 @@ A bad operand fails only the results that depend on it; `first_failed` finds the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from reprlib import repr as shortened
 
@@ -31,7 +32,7 @@ def scalars_of(program: Program, period: tuple[Scalar, ...]) -> tuple[Scalar, ..
     """
     scalars = repeat_period(period, len(program.scalars), "scalars")
     for position, (dtype, value) in enumerate(zip(program.scalars, scalars, strict=True)):
-        if not _fits(dtype, value):
+        if not fits(dtype, value):
             raise CaseError("bad_binding", f"scalar {position} is {value!r}, which {dtype.name} does not hold")
     return scalars
 
@@ -43,7 +44,7 @@ def starts_of(program: Program, period: tuple[int, ...]) -> tuple[int, ...]:
     """
     starts = repeat_period(period, program.starts, "starts")
     if starts:
-        _check_starts(program, starts)
+        check_starts(program, starts)
     return starts
 
 
@@ -67,21 +68,31 @@ def check_base(base: int, live: Sequence[int]) -> None:
         raise CaseError("undecodable_frame", f"base {base} gives results handles beyond 2^63−1")
 
 
-def first_failed(program: Program, failed_operands: Iterable[int]) -> dict[int, int]:
-    """Returns a table: index of an op that depends on failed operands -> the lowest number of these operands.
+def first_failed(program: Program, failed_operands: Iterable[int], *, is_loop: bool = False) -> dict[int, int]:
+    """Returns a table: index of an op that depends on failed operands -> the first of these operands.
 
-    Operand numbers count a program's inputs, then its scalars, then the results of its ops.
+    Operand numbers count a program's inputs, then its scalars, then the results of its ops. In a loop a result depends
+    on an operand if it does so in any iteration.
     """
-    first = program.first_result
-    cause = {operand: operand for operand in failed_operands}
-    for index, operands in enumerate(program.operands):
-        causes = [cause[operand] for operand in operands if operand in cause]
-        if causes:
-            cause[first + index] = min(causes)
-    return {number - first: operand for number, operand in cause.items() if number >= first}
+    dependent: defaultdict[int, list[int]] = defaultdict(list)
+    for number, operands in enumerate(program.operands, program.first_result):
+        for operand in operands:
+            dependent[operand].append(number)
+    for carried in program.carried if is_loop else ():
+        dependent[carried.source].append(carried.input)
+    cause: dict[int, int] = {}
+    for failed in failed_operands:
+        reached = [failed]
+        while reached:
+            number = reached.pop()
+            if number not in cause:
+                cause[number] = failed
+                reached += dependent[number]
+    return {number - program.first_result: failed for number, failed in cause.items() if number >= program.first_result}
 
 
-def _fits(dtype: DType, value: Scalar) -> bool:
+def fits(dtype: DType, value: Scalar) -> bool:
+    """Returns whether a scalar of this dtype can have this value."""
     if dtype.is_floating:
         return True
     if type(value) is float:
@@ -90,7 +101,8 @@ def _fits(dtype: DType, value: Scalar) -> bool:
     return low <= value <= high
 
 
-def _check_starts(program: Program, starts: tuple[int, ...]) -> None:
+def check_starts(program: Program, starts: Sequence[int]) -> None:
+    """Raises CaseError if the start of a slice is outside its axis. `starts` are those of all slices."""
     position = 0
     for index, signature in program.sliced:
         count = signature.starts

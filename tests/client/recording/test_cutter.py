@@ -14,6 +14,7 @@ from fusewire._recording.cutter import (
     FRAGMENT_OPS,
     HISTORY_OPS,
     KNOWN_BODIES,
+    LARGEST_LOOP_OPS,
     LARGEST_SEGMENT_OPS,
     LEAST_SEGMENT_OPS,
     Cutter,
@@ -52,7 +53,6 @@ class Feed:
         self.places: list[int] = []
         self.sent = 0
         self.pieces: list[Piece] = []
-        self.ends: list[int] = []  # of runs: behind which ops
 
     def record(self, places: Sequence[int]) -> None:
         self.places += places
@@ -81,11 +81,7 @@ class Feed:
             return None
         if not self.cutter.may_cut(len(self.places) - self.sent, reach):
             return None
-        piece = self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back)
-        if piece is None or piece.bodies < 2:
-            return piece
-        ends = [end - self.sent for end in self.ends if self.sent < end < self.sent + piece.ops]
-        return self.cutter.end_run(ends, []) or piece
+        return self.cutter.next_piece(self.unsent(), reach, least_ops, self.look_back)
 
     def unsent(self) -> Integers:
         return np.array([signature(place) for place in self.places[self.sent :]], np.int64)
@@ -97,12 +93,10 @@ class Feed:
 BODY = list(range(6))
 
 
-def test_a_steady_loop_is_cut_into_whole_bodies_in_powers_of_two() -> None:
+def test_a_steady_loop_is_cut_into_whole_bodies() -> None:
     feed = Feed()
     feed.run(BODY * 500)
-    assert all(not piece.is_fragment for piece in feed.pieces)
-    assert {piece.ops // 6 for piece in feed.pieces} <= {1 << exponent for exponent in range(8)}
-    assert all(piece.ops % 6 == 0 for piece in feed.pieces)
+    assert all(piece.ops == 6 * piece.bodies for piece in feed.pieces)
 
 
 def test_a_boundary_is_cut_only_once_one_more_body_is_recorded() -> None:
@@ -130,7 +124,7 @@ def test_the_next_look_is_when_the_least_segment_is_settled() -> None:
 def test_short_credit_makes_segments_large() -> None:
     feed = Feed()
     feed.record(BODY * 400)
-    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(128 * 6, bodies=128)
+    assert feed.cut(least_ops=LARGEST_SEGMENT_OPS)[0] == Piece(398 * 6, bodies=398)
 
 
 @pytest.mark.parametrize("reach", [Reach.AGED, Reach.EVERYTHING])
@@ -138,9 +132,7 @@ def test_what_takes_all_cuts_the_last_body_alone_and_what_follows_as_a_fragment(
     feed = Feed()
     feed.record(BODY * 12 + BODY[:2])
     assert feed.cut(reach) == [
-        Piece(8 * 6, bodies=8),
-        Piece(2 * 6, bodies=2),
-        Piece(6, bodies=1),
+        Piece(11 * 6, bodies=11),
         Piece(6, bodies=1),
         Piece(2),
     ]
@@ -193,7 +185,7 @@ def test_after_a_demand_within_a_body_its_rest_is_one_fragment() -> None:
     feed.record(BODY * 12 + BODY[:2])
     feed.cut(Reach.EVERYTHING)
     feed.record(BODY[2:] + BODY * 20)
-    assert feed.cut()[:2] == [Piece(4), Piece(16 * 6, bodies=16)]
+    assert feed.cut()[:2] == [Piece(4), Piece(18 * 6, bodies=18)]
 
 
 def test_a_pause_at_the_end_of_a_body_cuts_all_of_it() -> None:
@@ -396,7 +388,7 @@ def test_every_op_is_cut_exactly_once_whatever_is_recorded(loops: list[tuple[lis
         assert 0 <= feed.sent <= len(feed.places)
     feed.cut(Reach.EVERYTHING)
     assert feed.sent == len(feed.places)
-    assert all(0 < piece.ops <= LARGEST_SEGMENT_OPS for piece in feed.pieces)
+    assert all(0 < piece.ops <= (LARGEST_LOOP_OPS if piece.bodies else LARGEST_SEGMENT_OPS) for piece in feed.pieces)
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=200))
@@ -408,145 +400,30 @@ def test_the_next_look_is_always_ahead(places: list[int]) -> None:
         feed.run([place])
 
 
-# ---- runs ----
-
-
-def in_runs(run_bodies: int) -> Feed:
-    """A loop whose first pieces have shown that so many bodies make a run."""
-    feed = Feed()
-    feed.record(BODY * 6 * run_bodies)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    feed.cutter.end_run([6 * run_bodies * runs for runs in range(1, 5)], [])
-    return feed
-
-
-def test_a_piece_ends_where_a_run_does_in_powers_of_two() -> None:
+def test_a_body_may_be_turned_to_begin_at_another_op() -> None:
     feed = Feed()
     feed.record(BODY * 40)
     feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    assert feed.cutter.end_run([6 * 13, 6 * 20], []) == Piece(6 * 8, 8)
-    assert feed.cut()[:4] == [Piece(6 * 8, 8), Piece(6 * 4, 4), Piece(6, 1), Piece(6 * 16, 16)]
+    feed.cutter.turn(2)
+    assert feed.cut()[:2] == [Piece(2), Piece(6 * 38, 38)]
 
 
-def test_runs_known_to_be_equal_are_pieces_in_powers_of_two() -> None:
-    feed = in_runs(5)
-    feed.record(BODY * 5 * 20)
-    pieces = feed.cut()
-    assert pieces[0] == Piece(6 * 5, 5, run_bodies=5)
-    assert {piece.runs for piece in pieces} <= {1, 2, 4, 8, 16}
-    assert all(piece.run_bodies == 5 for piece in pieces)
-
-
-def test_a_run_is_cut_once_one_more_is_recorded() -> None:
-    feed = in_runs(20)
+def test_a_piece_has_no_more_ops_than_a_loop_may_have() -> None:
+    feed = Feed()
+    feed.record(BODY * 40)
     feed.cut()
-    unsent = len(feed.places) - feed.sent
-    feed.record(BODY * 40)
-    del feed.places[-unsent:]
-    assert feed.cut(least_ops=6 * 20) == []
-    feed.record(BODY[:1])
-    assert feed.cut(least_ops=6 * 20) == [Piece(6 * 20, 20, run_bodies=20)]
-
-
-def test_of_a_run_that_is_cut_in_two_the_rest_is_cut_by_bodies_and_the_next_ones_whole() -> None:
-    feed = in_runs(20)
-    feed.cut(Reach.EVERYTHING)
-    feed.record(BODY * 7)
-    feed.cut(Reach.AGED)
-    feed.record(BODY * 13)
-    feed.pieces.clear()
-    feed.run(BODY * 80)
-    assert [(piece.bodies, piece.run_bodies) for piece in feed.pieces[:4]] == [(8, 1), (4, 1), (1, 1), (20, 20)]
-
-
-def test_a_run_that_ends_elsewhere_than_expected_ends_the_piece_and_runs_are_equal_no_more() -> None:
-    feed = in_runs(5)
-    feed.record(BODY * 100)
-    feed.cut()
-    feed.record(BODY * 100)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    assert feed.cutter.end_run([6 * 5, 6 * 8], []) == Piece(6 * 4, 4)
-
-
-def test_runs_end_a_piece_of_whole_ones_only_where_told() -> None:
-    feed = in_runs(5)
-    feed.record(BODY * 100)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], []) is None
-    assert feed.cutter.end_run([6 * 5, 6 * 10, 6 * 15], [6 * 15]) == Piece(6 * 10, 10, run_bodies=5)
-
-
-def test_bodies_are_turned_to_begin_where_runs_do() -> None:
-    feed = Feed()
-    feed.record(BODY * 40)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    assert feed.cutter.end_run([6 * 3 + 2], []) == Piece(6 * 3 + 2)
-    assert feed.cut()[:2] == [Piece(6 * 3 + 2), Piece(6 * 32, 32)]
-
-
-def test_values_read_every_so_many_bodies_end_runs() -> None:
-    feed = Feed()
-    feed.run(BODY * 40)
-    feed.cut(Reach.EVERYTHING)
-    read_loop(feed, [6 * 21], 8)
-    assert feed.pieces[-2:] == [Piece(6 * 21, 21, run_bodies=21)] * 2
-
-
-@given(
-    lengths=st.lists(st.integers(22, 60), min_size=1, max_size=12),
-    least_ops=st.sampled_from([1, LEAST_SEGMENT_OPS, LARGEST_SEGMENT_OPS]),
-    reach=st.sampled_from([Reach.SETTLED, Reach.AGED, Reach.EVERYTHING]),
-)
-def test_whatever_long_runs_there_are_every_op_is_cut_once_and_a_run_ends_within_no_piece_but_one_of_whole_runs(
-    lengths: list[int], least_ops: int, reach: Reach
-) -> None:
-    feed = Feed()
-    feed.ends = np.cumsum([6 * length for length in lengths]).tolist()
-    for length in lengths:
-        feed.record(BODY * length)
-        feed.cut(reach, least_ops=least_ops)
-    feed.cut(Reach.EVERYTHING)
-    assert feed.sent == len(feed.places)
-    begins = np.cumsum([0, *(piece.ops for piece in feed.pieces)])
-    for begin, piece in zip(begins.tolist(), feed.pieces, strict=False):
-        within_piece = [end - begin for end in feed.ends if begin < end < begin + piece.ops]
-        assert piece.is_fragment or all(end % (6 * piece.run_bodies) == 0 for end in within_piece)
-        assert piece.run_bodies > 1 or not within_piece or piece.is_fragment
-
-
-def test_short_runs_of_any_lengths_end_no_piece() -> None:
-    feed = Feed()
-    feed.record(BODY * 40)
-    feed.cutter.next_piece(feed.unsent(), Reach.SETTLED, 1, feed.look_back)
-    assert feed.cutter.end_run([6 * body for body in (3, 10, 14, 25)], []) is None
+    feed.record(BODY * (LARGEST_LOOP_OPS // 6 + 40))
+    assert feed.cut()[0].bodies == LARGEST_LOOP_OPS // 6
 
 
 # ---- operands ----
 
 
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=40), st.integers(0, 4), st.integers(1, 200))
-def test_a_piece_within_a_limit_of_operands_is_all_of_it_or_as_much_as_fits(
-    body: list[int], doublings: int, most: int
-) -> None:
-    bodies = 1 << doublings
-    ends = np.cumsum(body * bodies)
-    cut = within(Piece(len(ends), bodies), ends, most_ops=len(ends), most_operands=most)
-    taken = int(ends[cut.ops - 1])
-    assert taken <= most or cut.ops == 1
-    assert cut.ops == cut.bodies * len(body) if cut.bodies else cut.ops < len(body)
-    if cut.bodies:
-        assert cut.bodies.bit_count() == 1
-        assert cut.bodies == bodies or 2 * taken > most
-    else:
-        assert int(ends[cut.ops]) > most
-
-
 def test_a_fragment_is_cut_before_the_op_that_would_take_too_many_operands() -> None:
     ends = np.array([2, 4, 14, 16])
-    cut = [within(Piece(4), ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
+    cut = [within(ends, most_ops=4, most_operands=most) for most in (16, 15, 13, 1)]
     assert cut == [Piece(4), Piece(3), Piece(2), Piece(1)]
 
 
-@pytest.mark.parametrize(("most_ops", "cut"), [(24, Piece(24, 8)), (23, Piece(12, 4)), (5, Piece(3, 1)), (2, Piece(2))])
-def test_a_piece_within_a_limit_of_ops_is_fewer_bodies_or_a_part_of_one(most_ops: int, cut: Piece) -> None:
-    assert within(Piece(24, 8), np.arange(2, 50, 2), most_ops=most_ops, most_operands=1000) == cut
+def test_a_fragment_has_no_more_ops_than_a_program_may_have() -> None:
+    assert within(np.arange(2, 50, 2), most_ops=5, most_operands=1000) == Piece(5)

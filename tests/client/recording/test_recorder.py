@@ -10,6 +10,7 @@ import pytest
 import fusewire as fw
 from fusewire._recording import recorder as _recorder
 from fusewire._recording.recorder import _TRIMMED_AT_RECORDS
+from fusewire._recording.rolling import roll
 from fusewire._recording.segments import Structure, structure_of
 from fusewire._recording.tape import Integers
 from fusewire_protos.credit import Amount
@@ -63,12 +64,12 @@ def test_a_tape_is_whole_while_an_op_is_recorded_on_it(monkeypatch: pytest.Monke
     lengths: list[int] = []
 
     def interrupted(*arguments: Any) -> Any:
-        monkeypatch.setattr(_recorder, "structure_of", structure_of)
+        monkeypatch.setattr(_recorder, "roll", roll)
         train(x)
         lengths.append(session.recorder().records_kept)
-        return structure_of(*arguments)
+        return roll(*arguments)
 
-    monkeypatch.setattr(_recorder, "structure_of", interrupted)
+    monkeypatch.setattr(_recorder, "roll", interrupted)
     while not lengths:
         x * 2
     assert lengths[0] > OPS

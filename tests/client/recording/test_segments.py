@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fusewire._recording.segments import Pattern, liveness_of, spread_over_parts, structure_of
+from fusewire._recording.segments import Pattern, liveness_of, structure_of
 from fusewire._recording.signature import intern_signature, intern_spec
 from fusewire._recording.tape import FIRST_HANDLE, Integers, Record, flatten
 from fusewire_protos import dtypes
@@ -132,20 +132,3 @@ def test_what_is_born_and_dead_behind_the_segment_is_no_concern_of_it() -> None:
     liveness = liveness_of(FIRST, 2, [], handles(FIRST + 3), handles())
     assert liveness.waiting.tolist() == [FIRST + 3]
     assert liveness.freed == []
-
-
-def test_what_is_kept_of_most_parts_is_live_in_all_and_freed_where_it_is_dead() -> None:
-    dead = handles(*(FIRST + index for index in range(6) if index not in (0, 2)))
-    liveness = liveness_of(FIRST, 6, [], dead, flatten([(ADD, FIRST + 5, FIRST + 5)]))
-    assert liveness.live == (0, 2, 5)
-    spread = spread_over_parts(liveness, FIRST, [0], [0, 2, 4])
-    assert spread.live == (0, 2, 4, 5)
-    assert spread.freed == [FIRST + 4]
-    assert spread_over_parts(liveness, FIRST, [], [0, 2, 4]) == liveness
-
-
-def test_what_an_op_behind_takes_is_not_kept() -> None:
-    dead = handles(*(FIRST + index for index in range(5)))
-    liveness = liveness_of(FIRST, 6, [], dead, flatten([(ADD, FIRST + 3, FIRST + 5)]))
-    assert liveness.live == (3, 5)
-    assert liveness.kept == ()

@@ -101,7 +101,7 @@ def test_many_dying_positions_are_told_in_few_words() -> None:
 
 @pytest.mark.parametrize(
     ("failed", "results"),
-    [([], {}), ([0], {0: 0, 2: 0}), ([1], {1: 1, 2: 1}), ([1, 0], {0: 0, 1: 1, 2: 0})],
+    [([], {}), ([0], {0: 0, 2: 0}), ([1], {1: 1, 2: 1}), ([1, 0], {0: 0, 1: 1, 2: 1})],
 )
 def test_only_what_depends_on_a_failed_operand_fails_and_by_the_first_of_them(
     failed: list[int], results: dict[int, int]

@@ -1,0 +1,84 @@
+"""A loop whose body is recorded once: `fori_loop`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fusewire._api.array import Array
+from fusewire._api.nested import Form, flatten, unflatten
+from fusewire._api.operands import asarray
+from fusewire._errors import ArgumentError, DtypeError, ShapeError
+from fusewire._recording.body import BodyRecording, recording_body
+from fusewire._recording.record_op import admit, create
+from fusewire._recording.recorder import Recorder
+from fusewire_protos import dtypes
+from fusewire_protos.catalogue import BY_NAME
+from fusewire_protos.frames import MAX_ITERATIONS
+
+
+def fori_loop(n: int, body: Callable[[Array, Any], Any], carry: Any, /) -> Any:
+    """Returns the carry after `n` iterations of `carry = body(i, carry)`.
+
+    `body` is called once, to record its ops. The loop then runs on the server, and costs the client one small message
+    however many iterations it has. `i` is an int64 array of rank 0: 0, 1, …, n − 1. `carry` is an array, a number, or
+    nested tuples, lists and dicts of these. The body returns a carry of the same form, dtypes and shapes. It may use
+    other arrays, which are the same in each iteration. It cannot read values, so that a Python `if` on them raises
+    RequestError; nor can it hold another `fori_loop`.
+
+    Raises ArgumentError for more than 2^32 iterations or a carry of another form, ShapeError or DtypeError for a carry
+    of other shapes or dtypes, and QuotaExceeded for a body of more ops than `limits.program_ops`.
+    """
+    count = operator.index(n)
+    if count <= 0:
+        return carry
+    if count > MAX_ITERATIONS:
+        raise ArgumentError(f"fori_loop of {count} iterations; the most is {MAX_ITERATIONS}")
+    leaves, form = flatten(carry)
+    initial = _arrays(leaves)
+    recorder = initial[0]._recorder.owner.recorder()
+    with recording_body(recorder) as recording:
+        index = create(Array, recorder, BY_NAME["full"], ((dtypes.int64, 0),), ((), dtypes.int64.code))
+        number = index._handle
+        parameters = [recording.parameter(Array, array._spec) for array in initial]
+        handles = [parameter._handle for parameter in parameters]
+        returned, returned_form = flatten(body(index, unflatten(form, parameters)))
+        results = _carried(recording, returned, returned_form, initial, form)
+        del index, parameters
+        index_steps = not recording.drop_unused_first(number)
+        _send_loop(recorder, dict(zip(handles, initial, strict=True)), results, count, index_steps=index_steps)
+    return unflatten(form, results)
+
+
+def _arrays(leaves: Sequence[Any]) -> list[Array]:
+    if not leaves:
+        raise ArgumentError("the carry of fori_loop holds no array")
+    own = next((leaf._recorder.owner for leaf in leaves if isinstance(leaf, Array)), None)
+    return [asarray(leaf) if own is None else own.array(leaf) for leaf in leaves]
+
+
+def _carried(
+    recording: BodyRecording, returned: list[Any], returned_form: Form, initial: Sequence[Array], form: Form
+) -> list[Array]:
+    """Returns the results that are carried to the next iteration. What the body has not computed is copied."""
+    if returned_form != form:
+        raise ArgumentError("the body of fori_loop returns a carry of another form than it gets")
+    arrays = [leaf if isinstance(leaf, Array) else initial[0]._recorder.owner.array(leaf) for leaf in returned]
+    for position, (array, first) in enumerate(zip(arrays, initial, strict=True)):
+        if array.dtype != first.dtype:
+            raise DtypeError(f"carry {position} is {first.dtype} at first, and {array.dtype} after the body")
+        if array.shape != first.shape:
+            raise ShapeError(f"carry {position} is {first.shape} at first, and {array.shape} after the body")
+    return [array if recording.computes(array) else array.copy() for array in arrays]
+
+
+def _send_loop(
+    recorder: Recorder, initial: dict[int, Array], results: Sequence[Array], iterations: int, *, index_steps: bool
+) -> None:
+    """Sends a recorded loop. `initial` holds for each parameter the array that it is in the first iteration."""
+    pins: list[Any] = []  # keep the handles of other threads' arrays alive until the loop is sent
+    bound = {parameter: admit(array, recorder, pins) for parameter, array in initial.items()}
+    handles = [array._handle for array in results]
+    carried = dict(zip(bound, handles, strict=True))
+    recorder.owner.send_body(recorder, lambda: recorder.draft_loop(bound, carried, iterations, index_steps=index_steps))

@@ -1,0 +1,53 @@
+"""Takes nested tuples, lists and dicts of arrays apart, and puts others of the same form together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a nested value. Equal forms hold equally many leaves, in the same places.
+
+    `kind` is the class of a tuple, list or dict, or None for a leaf. `keys` are those of a dict.
+    """
+
+    kind: type | None
+    parts: tuple[Form, ...] = ()
+    keys: tuple[Hashable, ...] = ()
+
+
+_LEAF = Form(None)
+
+
+def flatten(value: Any) -> tuple[list[Any], Form]:
+    """Returns the leaves of a nested value in order, and its form. Dicts are taken in the order of insertion."""
+    if isinstance(value, tuple | list):
+        leaves, parts = _flatten_all(value)
+        return leaves, Form(type(value), parts)
+    if isinstance(value, dict):
+        leaves, parts = _flatten_all(value.values())
+        return leaves, Form(type(value), parts, tuple(value))
+    return [value], _LEAF
+
+
+def unflatten(form: Form, leaves: list[Any]) -> Any:
+    """Returns a value of this form with these leaves."""
+    return _built(form, iter(leaves))
+
+
+def _flatten_all(values: Any) -> tuple[list[Any], tuple[Form, ...]]:
+    flattened = [flatten(each) for each in values]
+    return [leaf for leaves, _ in flattened for leaf in leaves], tuple([form for _, form in flattened])
+
+
+def _built(form: Form, leaves: Iterator[Any]) -> Any:
+    if form.kind is None:
+        return next(leaves)
+    parts = [_built(part, leaves) for part in form.parts]
+    if issubclass(form.kind, dict):
+        return form.kind(zip(form.keys, parts, strict=True))
+    make: Callable[[Any], Any] = getattr(form.kind, "_make", form.kind)  # a named tuple takes its fields one by one
+    return make(parts)

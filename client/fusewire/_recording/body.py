@@ -1,0 +1,53 @@
+"""Records the body of a loop or of a function: ops that are sent as a whole, and whose operands each use binds anew.
+
+Before a body is recorded, all earlier ops are sent. A *parameter* is an array that stands for a value which is bound
+when the body is used. Its handle is never sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fusewire._errors import RequestError
+from fusewire._recording.record_op import R, Recorded, adopt
+from fusewire._recording.recorder import Recorder
+from fusewire._recording.signature import ArraySpec
+
+
+class BodyRecording:
+    """A body that is being recorded by the calling thread."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.first = recorder.next_number
+
+    def parameter(self, kind: type[R], spec: ArraySpec) -> R:
+        """Returns an array that stands for a value of this spec."""
+        return adopt(kind, self._recorder, self._recorder.mint_parameter(), spec)
+
+    def computes(self, array: Recorded) -> bool:
+        """Returns whether an op of the body has computed the array."""
+        return array._recorder is self._recorder and self.first <= array._handle < self._recorder.next_number
+
+    def drop_unused_first(self, handle: int) -> bool:
+        """Leaves the first op out of the body if no other op takes its result `handle`. Returns whether it did."""
+        is_dropped = handle == self.first and self._recorder.drop_first_of_body()
+        self.first += is_dropped
+        return is_dropped
+
+
+@contextmanager
+def recording_body(recorder: Recorder) -> Iterator[BodyRecording]:
+    """Records what the `with` body records as a body. Its ops are given up if they are not sent within the `with` body.
+
+    Raises RequestError within the body of another loop or function.
+    """
+    if recorder.is_in_body:
+        raise RequestError("a loop or function cannot be recorded within the body of a loop or function")
+    recorder.owner.flush_all(recorder)
+    recorder.begin_body()
+    try:
+        yield BodyRecording(recorder)
+    finally:
+        recorder.end_body()

@@ -1,0 +1,126 @@
+"""The iterations of a row whose segment is a loop: which value each input and result has in each of them. Pure.
+
+A result is written in turn to the values of its *ring*. The first value of a ring gets the result of the last
+iteration, the second value that of the iteration before, and so on. So a result that nothing carries has a ring of one
+value, which each iteration writes over. A result that is carried over n iterations has a ring of n + 1 values. A result
+that the client keeps of each iteration has a value for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeVar
+
+from fusewire_protos.frames import Scalar, Steps
+from fusewire_protos.program import Program
+from fusewire_server.sessions.session import Value
+
+S = TypeVar("S", bound=Scalar)
+
+ONCE = range(1)  # the iterations of a row that is no loop
+
+
+class Iterations:
+    """The iterations of one row. The loop thread owns `begun`; nothing else changes.
+
+    `stepped` holds for each stepped input the indices of its values among the row's inputs.
+    """
+
+    __slots__ = ("begun", "count", "program", "rings", "scalars", "starts", "stepped")
+
+    def __init__(
+        self,
+        program: Program,
+        count: int,
+        rings: Sequence[Sequence[Value]],
+        stepped: Mapping[int, Sequence[int]],
+        scalars: Mapping[int, Steps],
+        starts: Mapping[int, Steps],
+    ) -> None:
+        self.program = program
+        self.count = count
+        self.rings = rings  # one for each live result, in order
+        self.stepped = stepped
+        self.scalars = scalars
+        self.starts = starts
+        self.begun = 0  # how many iterations the device has been told to run
+
+    @property
+    def left(self) -> int:
+        """How many iterations the device has not been told to run."""
+        return self.count - self.begun
+
+    @property
+    def outputs(self) -> list[Value]:
+        """All values that the iterations write: first the results of the last iteration, in order."""
+        return [*(ring[0] for ring in self.rings), *chain.from_iterable([ring[1:] for ring in self.rings])]
+
+    def results(self) -> Iterator[tuple[Value, int]]:
+        """Yields the values that the client may hold, each with its iteration."""
+        for ring in self.rings:
+            named = ring if len(ring) == self.count else ring[:1]
+            for age, value in enumerate(named):
+                yield value, self.count - 1 - age
+
+    def number_of(self, position: int) -> int:
+        """Returns the input that takes the value at `position` among the row's inputs."""
+        return next((number for number, positions in self.stepped.items() if position in positions), position)
+
+    def first_failed(self, failed: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """Returns for each input that takes failed values the first iteration that does, and the value's position.
+
+        `failed` are positions among the row's inputs. The input that fails first is the first of the table.
+        """
+        found = sorted([(self._first_use(position), position) for position in failed])
+        first: dict[int, tuple[int, int]] = {}
+        for iteration, position in found:
+            first.setdefault(self.number_of(position), (iteration, position))
+        return first
+
+    def position_of(self, source: int) -> int | None:
+        """Returns the position of an operand among the live results, or None if the operand is an input."""
+        index = source - self.program.first_result
+        return self.program.live.index(index) if index >= 0 else None
+
+    def inputs_of(self, values: Sequence[Value], iteration: int) -> list[Value]:
+        """Returns the value of each input in an iteration. `values` are all inputs of the row."""
+        return [self._input(values, number, iteration) for number in range(len(self.program.inputs))]
+
+    def outputs_of(self, iteration: int) -> list[Value]:
+        """Returns the value that each live result gets in an iteration."""
+        age = self.count - 1 - iteration
+        return [ring[age % len(ring)] for ring in self.rings]
+
+    def scalars_of(self, first: Sequence[Scalar], iteration: int) -> tuple[Scalar, ...]:
+        """Returns the scalars of an iteration. `first` are those of the first iteration."""
+        return _stepped(first, self.scalars, iteration)
+
+    def starts_of(self, first: Sequence[int], iteration: int) -> tuple[int, ...]:
+        """Returns the slice starts of an iteration. `first` are those of the first iteration."""
+        return _stepped(first, self.starts, iteration)
+
+    def _first_use(self, position: int) -> int:
+        return next((each.index(position) for each in self.stepped.values() if position in each), 0)
+
+    def _input(self, values: Sequence[Value], number: int, iteration: int) -> Value:
+        origin = self.program.origins.get(number)
+        if origin is not None:
+            if iteration < len(origin.initial):
+                number, iteration = origin.initial[iteration], 0
+            elif (position := self.position_of(origin.source)) is not None:
+                ring = self.rings[position]
+                return ring[(self.count - 1 - iteration + len(origin.initial)) % len(ring)]
+            else:
+                number, iteration = origin.source, iteration - len(origin.initial)
+        stepped = self.stepped.get(number)
+        return values[number] if stepped is None else values[stepped[iteration % len(stepped)]]
+
+
+def _stepped(first: Sequence[S], stepped: Mapping[int, Steps], iteration: int) -> tuple[S, ...]:
+    if not stepped:
+        return tuple(first)
+    values: list[Any] = [*first]
+    for index, steps in stepped.items():
+        values[index] = steps[iteration % len(steps)] if isinstance(steps, tuple) else values[index] + steps * iteration
+    return tuple(values)

@@ -1,0 +1,173 @@
+"""What a loop's entry binds beside its first iteration: checked, and turned into the values of its iterations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
+from reprlib import repr as shortened
+
+from fusewire_protos.credit import Amount
+from fusewire_protos.errors import CaseError
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Kept, Loop, Scalar, Steps
+from fusewire_protos.program import Program
+from fusewire_protos.shapes import Spec
+from fusewire_server.sessions.iterations import Iterations
+from fusewire_server.sessions.session import Row, Session, Value, ValueState
+from fusewire_server.sessions.validation import check_starts, fits
+from fusewire_server.sessions.values import mint
+
+
+def check_handles(loop: Loop, live: Sequence[int]) -> None:
+    """Raises CaseError if a result gets the handle of an upload or of another recorder's result. `live` ascends."""
+    first = loop.first.base
+    last = first + (live[-1] if live else 0) + (loop.iterations - 1) * loop.handle_stride
+    if last // HANDLES_PER_RECORDER != first // HANDLES_PER_RECORDER or last % HANDLES_PER_RECORDER >= FIRST_UPLOAD:
+        text = f"a loop of {loop.iterations} iterations from base {first} gives results the handles of other values"
+        raise CaseError("undecodable_frame", text)
+
+
+def check_kept(loop: Loop, program: Program) -> None:
+    """Raises CaseError if the results that the client keeps are not those of the program, or are too many."""
+    if len(loop.kept) != len(program.live):
+        text = f"{len(loop.kept)} results are kept or not; the program has {len(program.live)} live results"
+        raise CaseError("bad_binding", text)
+    if Kept.EACH in loop.kept and loop.iterations > 1 and loop.handle_stride < program.op_count:
+        text = f"results of each iteration of {program.op_count} ops have handles that are {loop.handle_stride} apart"
+        raise CaseError("bad_binding", text)
+    if stored_results(loop) > MAX_STORED:
+        raise CaseError("bad_binding", f"{stored_results(loop)} results are kept; the most of a loop is {MAX_STORED}")
+
+
+def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts: Sequence[int]) -> None:
+    """Raises CaseError if the bindings of some iteration do not fit the program.
+
+    `scalars` and `starts` are those of the first iteration, which are checked.
+    """
+    _check_inputs(loop, program)
+    for number, steps in _indexed(loop.scalars, len(program.scalars), "scalar"):
+        dtype = program.scalars[number]
+        values = steps if type(steps) is tuple else _ends(scalars[number], steps, loop.iterations, f"scalar {number}")
+        for value in values:
+            if not fits(dtype, value):
+                raise CaseError("bad_binding", f"scalar {number} steps to {value!r}, which {dtype.name} does not hold")
+    _check_starts(loop, program, starts)
+
+
+def stored_bytes(loop: Loop, program: Program) -> int:
+    """Returns the bytes of all results that the client keeps."""
+    sizes = [program.result_spec(index).size_bytes for index in program.live]
+    return sum([size * _times(kept, loop.iterations) for size, kept in zip(sizes, loop.kept, strict=True)])
+
+
+def stored_results(loop: Loop) -> int:
+    """Returns how many results the client keeps."""
+    return sum([_times(kept, loop.iterations) for kept in loop.kept])
+
+
+def amount_of(loop: Loop, program: Program, credit: Amount) -> Amount:
+    """Returns the credit that a loop takes. A loop of more ops than there is credit for takes the credit for ops."""
+    return Amount(min(program.op_count * loop.iterations, credit.ops), stored_bytes(loop, program), 1)
+
+
+def kept_results(loop: Loop, live: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yields handle and op index of each result that the client keeps."""
+    for index, kept in zip(live, loop.kept, strict=False):
+        iterations = range(loop.iterations) if kept is Kept.EACH else range(loop.iterations - 1, loop.iterations)
+        if kept is not Kept.NONE:
+            for iteration in iterations:
+                yield loop.first.base + iteration * loop.handle_stride + index, index
+
+
+def input_handles(loop: Loop) -> tuple[int, ...]:
+    """Returns the handles of all inputs of a row: those of the first iteration, then the others of stepped inputs."""
+    return (*loop.first.inputs, *chain.from_iterable([_values(steps)[1:] for _, steps in loop.inputs]))
+
+
+def input_specs(loop: Loop, program: Program) -> list[Spec]:
+    """Returns the spec that each of `input_handles` must have."""
+    return [*program.inputs, *[program.inputs[number] for number, steps in loop.inputs for _ in _values(steps)[1:]]]
+
+
+def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
+    """Makes the values of a loop's results, and returns its iterations. Raises CaseError if a handle names a value."""
+    program = row.entry.program
+    lags = _lags(program)
+    rings = [
+        _ring(row.session, loop, index, program.result_spec(index), kept, lags.get(index, 0), made_at_ns)
+        for index, kept in zip(program.live, loop.kept, strict=True)
+    ]
+    further = count(len(program.inputs))
+    stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
+    return Iterations(program, loop.iterations, rings, stepped, dict(loop.scalars), dict(loop.starts))
+
+
+def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: Kept, lag: int, made_at_ns: int) -> list[Value]:
+    """Makes the ring of a result that is carried over `lag` iterations."""
+    length = loop.iterations if kept is Kept.EACH else min(lag + 1, loop.iterations)
+    last = loop.first.base + (loop.iterations - 1) * loop.handle_stride + index
+    named = {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: length}[kept]
+    ring = [
+        mint(session, last - age * loop.handle_stride, spec, ValueState.AWAITED, made_at_ns, index)
+        for age in range(named)
+    ]
+    while len(ring) < length:
+        hidden = mint(session, session.next_hidden_handle(), spec, ValueState.AWAITED, made_at_ns, index)
+        hidden.is_named = False
+        ring.append(hidden)
+    return ring
+
+
+def _lags(program: Program) -> dict[int, int]:
+    """Returns for each op with a carried result over how many iterations it is carried."""
+    lags: dict[int, int] = {}
+    for initial, source in program.origins.values():
+        index = source - program.first_result
+        lags[index] = max(lags.get(index, 0), len(initial))
+    return lags
+
+
+def _check_inputs(loop: Loop, program: Program) -> None:
+    carried = dict(program.carried)
+    for number, steps in _indexed(loop.inputs, len(program.inputs), "input"):
+        if number in carried:
+            raise CaseError("bad_binding", f"input {number} is carried, and cannot be stepped")
+        if type(steps) is not tuple or set(map(type, steps)) != {int} or steps[0] != loop.first.inputs[number]:
+            text = f"input {number} steps through {shortened(steps)}, which are not handles from its first on"
+            raise CaseError("bad_binding", text)
+        if len(steps) > loop.iterations:
+            raise CaseError("bad_binding", f"input {number} has {len(steps)} handles in {loop.iterations} iterations")
+
+
+def _check_starts(loop: Loop, program: Program, starts: Sequence[int]) -> None:
+    """Checks the least and the most of each start, because each axis of a slice is checked for itself."""
+    least, most = [*starts], [*starts]
+    for number, steps in _indexed(loop.starts, program.starts, "start"):
+        values = steps if type(steps) is tuple else _ends(least[number], steps, loop.iterations, f"start {number}")
+        if set(map(type, values)) != {int}:
+            raise CaseError("bad_binding", f"start {number} steps through {shortened(values)}, which are not integers")
+        least[number], most[number] = min(values), max(values)
+    if loop.starts:
+        check_starts(program, least)
+        check_starts(program, most)
+
+
+def _indexed(stepped: Sequence[tuple[int, Steps]], most: int, what: str) -> Sequence[tuple[int, Steps]]:
+    if stepped and stepped[-1][0] >= most:
+        raise CaseError("bad_binding", f"{what} {stepped[-1][0]} is stepped; the program has {most}")
+    return stepped
+
+
+def _ends(base: object, difference: Steps, count_: int, what: str) -> tuple[int, int]:
+    """Returns the first and the last of the values of a binding that changes by a difference."""
+    if type(base) is not int or type(difference) is not int:
+        raise CaseError("bad_binding", f"{what} is {base!r}, which does not change by a difference")
+    return base, base + difference * (count_ - 1)
+
+
+def _values(steps: Steps) -> tuple[int, ...]:
+    assert type(steps) is tuple, "checked: a stepped input has its handles"
+    return steps
+
+
+def _times(kept: Kept, iterations: int) -> int:
+    return {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: iterations}[kept]
