@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from fusewire._errors import ConfigurationError
-from fusewire._recording import loop_repeats, python_recorder
+from fusewire._recording import integer_scans, python_recorder
 
 __all__ = [
     "RECORDER",
@@ -24,6 +24,7 @@ __all__ = [
     "light",
     "prefix_operator",
     "record",
+    "results_among",
     "unary",
 ]
 
@@ -35,10 +36,10 @@ class Modules(NamedTuple):
 
     name: str
     recorder: ModuleType
-    repeats: ModuleType
+    scans: ModuleType
 
 
-_PYTHON = Modules("Python", python_recorder, loop_repeats)
+_PYTHON = Modules("Python", python_recorder, integer_scans)
 
 
 def chosen(wanted: str) -> Modules:
@@ -51,7 +52,7 @@ def chosen(wanted: str) -> Modules:
     if wanted not in ("", "compiled"):
         raise ConfigurationError(f"{VARIABLE}={wanted}: known are compiled and python")
     try:
-        return Modules("compiled", _compiled("recorder"), _compiled("loop_repeats"))
+        return Modules("compiled", _compiled("recorder"), _compiled("integer_scans"))
     except ImportError as reason:
         if not wanted:
             return _PYTHON
@@ -66,7 +67,7 @@ _modules = chosen(os.environ.get(VARIABLE, ""))
 RECORDER = _modules.name
 
 if TYPE_CHECKING:
-    from fusewire._recording.loop_repeats import count_repeats
+    from fusewire._recording.integer_scans import count_repeats, results_among
     from fusewire._recording.python_recorder import (
         Recorded,
         ThreadTape,
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
         unary,
     )
 else:
-    count_repeats = _modules.repeats.count_repeats
+    count_repeats, results_among = _modules.scans.count_repeats, _modules.scans.results_among
     Recorded, ThreadTape, light = _modules.recorder.Recorded, _modules.recorder.ThreadTape, _modules.recorder.light
     adopt, adopt_without_handle = _modules.recorder.adopt, _modules.recorder.adopt_without_handle
     binary_operator, prefix_operator = _modules.recorder.binary_operator, _modules.recorder.prefix_operator

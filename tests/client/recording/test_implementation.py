@@ -10,7 +10,7 @@ from fusewire._errors import ConfigurationError
 from fusewire._recording import implementation, python_recorder
 from fusewire._recording.implementation import RECORDER, VARIABLE, chosen
 
-NAMES = set(implementation.__all__) - {"RECORDER", "count_repeats"}
+NAMES = set(implementation.__all__) - {"RECORDER", "count_repeats", "results_among"}
 
 
 def test_python_is_chosen_by_its_name() -> None:

@@ -1,18 +1,19 @@
-"""Counting the repeats of a loop's body: in NumPy, and the same in C."""
+"""Scanning the integers of a tape: in NumPy, and the same in C."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording import loop_repeats
+from fusewire._recording import integer_scans
 from fusewire._recording.implementation import RECORDER
-from fusewire._recording.loop_repeats import shifts_of
+from fusewire._recording.integer_scans import shifts_of
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
 FIRST = FIRST_HANDLE + 100
@@ -23,12 +24,16 @@ BODY = np.array([5, FIRST - 1, OUTSIDE, 6, FIRST, -4, 7, FIRST + 1], np.int64)
 _compiled = pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
 
 
+def compiled() -> Any:
+    return import_module("fusewire._recording.compiled_integer_scans")
+
+
 def in_python(body: Integers, shifts: Integers, following: Integers) -> int:
-    return loop_repeats.count_repeats(body, shifts, following)
+    return integer_scans.count_repeats(body, shifts, following)
 
 
 def in_c(body: Integers, shifts: Integers, following: Integers) -> int:
-    count: int = import_module("fusewire._recording.compiled_loop_repeats").count_repeats(body, shifts, following)
+    count: int = compiled().count_repeats(body, shifts, following)
     return count
 
 
@@ -88,3 +93,24 @@ def test_c_counts_as_numpy_does(
         if place < len(following):
             following[place] += change
     assert in_c(first, steps, following) == in_python(first, steps, following)
+
+
+@pytest.mark.parametrize("scans", ["python", pytest.param("compiled", marks=_compiled)])
+def test_results_are_told_from_other_integers(scans: str) -> None:
+    module = compiled() if scans == "compiled" else integer_scans
+    integers = np.array([7, FIRST + 2, -1, FIRST, OUTSIDE, FIRST + 2, FIRST + OPS, FIRST - 1], np.int64)
+    is_among, others = module.results_among(integers, FIRST, OPS)
+    assert is_among.tolist() == [True, False, True]
+    assert others.tolist() == [7, -1, OUTSIDE, FIRST + OPS, FIRST - 1]
+
+
+@_compiled
+@given(handles=st.lists(st.integers(-5, 20) | st.integers(-(1 << 63), (1 << 63) - 1)), ops=st.integers(0, 12))
+def test_c_finds_the_results_that_numpy_finds(handles: list[int], ops: int) -> None:
+    given_handles = np.array(handles, np.int64)
+    expected, actual = (
+        integer_scans.results_among(given_handles, 3, ops),
+        compiled().results_among(given_handles, 3, ops),
+    )
+    for own, other in zip(expected, actual, strict=True):
+        np.testing.assert_array_equal(own, other, strict=True)
