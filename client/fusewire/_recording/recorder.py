@@ -38,7 +38,7 @@ from fusewire._recording.cutter import (
 from fusewire._recording.implementation import ThreadTape
 from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
-from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, roll
+from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
@@ -139,6 +139,7 @@ class _Loop(NamedTuple):
     body: RolledBody
     stored: frozenset[int]
     is_settled: bool
+    last: LastBody | None = None
 
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
@@ -480,17 +481,21 @@ class Recorder(ThreadTape):
         known = self._loops.pop(name, None)
         here, _ = _split(unsent, places, piece.ops)
         cells = here.reshape(piece.bodies, -1)
-        lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
-        if lead:
-            self._cutter.turn(lead)
-            return self._draw(Piece(lead), unsent, places)
-        bodies = roll(cells, self.sent, ops, None if known is None else known.body)
+        if known is not None and known.last is not None and known.last.goes_on(cells, self.sent, ops):
+            bodies = rolled_on(cells, known.body)
+        else:
+            lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
+            if lead:
+                self._cutter.turn(lead)
+                return self._draw(Piece(lead), unsent, places)
+            bodies = roll(cells, self.sent, ops, None if known is None else known.body)
         piece, later, liveness, results = self._kept_together(
             piece.shortened(bodies.iterations), bodies, unsent, places
         )
         is_settled = len(places) >= piece.ops + ops
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
-        self._loops[name] = loop  # as the most recently used
+        last = last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops)
+        self._loops[name] = loop._replace(last=last)  # as the most recently used
         if len(self._loops) > _KNOWN_PATTERNS:
             self._loops.popitem(last=False)
         if not loop.stored.issuperset(results.kept):

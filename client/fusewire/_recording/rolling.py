@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fusewire._recording.implementation import count_repeats
-from fusewire._recording.loop_repeats import shifts_of
+from fusewire._recording.integer_scans import shifts_of
 from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE, Flags
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
@@ -61,8 +61,6 @@ def roll(bodies: Integers, first: int, ops: int, known: RolledBody | None) -> Ro
     `bodies` is int64[bodies][cells], the records of the bodies. `first` is the number of the first op, and `ops` the
     number of ops of a body. `known` is the structure that earlier bodies of the loop had.
     """
-    if known is not None and _goes_on(bodies, first, ops, known):
-        return RolledBodies(known, len(bodies), bodies[0, known.input_cells].tolist(), ())
     roles = _roles(bodies, first, ops)
     if known is not None:
         count = _count_alike(bodies, roles, known)
@@ -70,6 +68,37 @@ def roll(bodies: Integers, first: int, ops: int, known: RolledBody | None) -> Ro
             return _rolled(bodies[:count], known)
     body, count = _new_body(bodies, roles)
     return _rolled(bodies[:count], body)
+
+
+class LastBody(NamedTuple):
+    """The last body of a loop so far. If the loop goes on as it did, further bodies follow from it."""
+
+    integers: Integers  # of its records
+    shifts: Integers  # see `integer_scans`
+    end: int  # the number of the op behind it
+
+    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
+        """Returns whether all of `bodies`, int64[bodies][cells], follow from this body.
+
+        They take the same handles from outside the loop. `first` is the number of the first of their ops, and `ops` the
+        number of ops of a body. Bodies may lie between this one and them, or they may lie before it, as in a piece that
+        is drafted again.
+        """
+        between, rest = divmod(first - self.end, ops)
+        if rest or len(self.integers) != bodies.shape[1]:
+            return False
+        before = self.integers + between * self.shifts
+        return count_repeats(before, self.shifts, bodies.reshape(-1)) == len(bodies)
+
+
+def last_body(integers: Integers, end: int, ops: int) -> LastBody:
+    """Returns the last body of a loop. `end` is the number of the op behind it."""
+    return LastBody(integers.copy(), shifts_of(integers, end - ops, ops), end)
+
+
+def rolled_on(bodies: Integers, known: RolledBody) -> RolledBodies:
+    """Rolls bodies that go on with a loop, and take the same handles from elsewhere."""
+    return RolledBodies(known, len(bodies), bodies[0, known.input_cells].tolist(), ())
 
 
 def begins_within(bodies: Integers, first: int, ops: int, known: RolledBody) -> int:
@@ -85,20 +114,6 @@ def begins_within(bodies: Integers, first: int, ops: int, known: RolledBody) -> 
         return 0
     is_signature = (known.roles >= 0) & (known.roles < INSIDE)
     return int(np.count_nonzero(is_signature[: int(is_anew.argmax())])) - 1
-
-
-def _goes_on(bodies: Integers, first: int, ops: int, known: RolledBody) -> bool:
-    """Returns whether all bodies have the structure `known`, and take the same handles from elsewhere.
-
-    Only the roles of the first two bodies are computed. All others repeat the second.
-    """
-    if len(bodies) < 3 or _count_alike(bodies[:2], _roles(bodies[:2], first, ops), known) < 2:
-        return False
-    from_elsewhere = known.roles == _ELSEWHERE
-    if (bodies[0, from_elsewhere] != bodies[1, from_elsewhere]).any():
-        return False
-    shifts = shifts_of(bodies[1], first + ops, ops)
-    return count_repeats(bodies[1], shifts, bodies[2:].reshape(-1)) == len(bodies) - 2
 
 
 def _roles(bodies: Integers, first: int, ops: int) -> Integers:
