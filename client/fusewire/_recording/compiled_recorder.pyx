@@ -7,7 +7,7 @@ before: the rules for new specs, and the conversion of a scalar. The checkpoint 
 
 Arrays are not tracked by the garbage collector, which would cost a third of the time of an op. An array refers to its
 recorder and its spec alone, so it is part of a cycle only if the user stores it in an attribute of its own session.
-Such a session must be closed by the user before the process can free it.
+Python frees such a session only after the user has deleted the attribute.
 """
 
 cimport cython
@@ -19,7 +19,7 @@ from libc.string cimport memcpy, memmove, memset
 
 from numpy import empty, int64
 
-from fusewire._recording.op_rules import PYTHON_SCALARS, learn, learn_beside
+from fusewire._recording.op_rules import learn, learn_beside
 
 cdef extern from "Python.h":
     ctypedef struct PyNumberMethods:
@@ -63,7 +63,7 @@ cdef extern from "Python.h":
 
 # ---- the tape ----
 
-cdef struct Numbers:
+cdef struct Numbers:  # an array that grows
     int64_t* items
     Py_ssize_t count
     Py_ssize_t room
@@ -142,6 +142,7 @@ cdef class ThreadTape:
         fill(array, self.integers.items + self.place_of(first), self.place_of(end) - self.place_of(first))
         return array
 
+    @cython.boundscheck(True)
     def values_of(self, flat):
         cdef Py_buffer view
         cdef Py_ssize_t place
@@ -165,6 +166,8 @@ cdef class ThreadTape:
 
     def take_deaths(self, Py_ssize_t count):
         array = empty(count, int64)
+        if not 0 <= count <= self.dead.count:
+            raise IndexError(f"{count} of {self.dead.count} deaths")
         fill(array, self.dead.items, count)
         drop_first(&self.dead, count)
         return array
@@ -172,7 +175,7 @@ cdef class ThreadTape:
     def trim(self, int64_t first, int64_t unsent):
         cdef Py_ssize_t place, records = first - self.first, dropped
         cdef int64_t least_value = self.first_value + len(self.values)
-        if records <= 0:
+        if not 0 < records <= self.starts.count:
             return
         for place in range(self.place_of(unsent), self.integers.count):
             if self.integers.items[place] < 0:
@@ -597,8 +600,10 @@ cdef dict BINARY = {
     ("bitwise_and", False): ("__and__", AND), ("bitwise_and", True): ("__rand__", RAND),
     ("bitwise_or", False): ("__or__", OR), ("bitwise_or", True): ("__ror__", ROR),
     ("bitwise_xor", False): ("__xor__", XOR), ("bitwise_xor", True): ("__rxor__", RXOR),
-    ("bitwise_left_shift", False): ("__lshift__", LEFT_SHIFT), ("bitwise_left_shift", True): ("__rlshift__", RLEFT_SHIFT),
-    ("bitwise_right_shift", False): ("__rshift__", RIGHT_SHIFT), ("bitwise_right_shift", True): ("__rrshift__", RRIGHT_SHIFT),
+    ("bitwise_left_shift", False): ("__lshift__", LEFT_SHIFT),
+    ("bitwise_left_shift", True): ("__rlshift__", RLEFT_SHIFT),
+    ("bitwise_right_shift", False): ("__rshift__", RIGHT_SHIFT),
+    ("bitwise_right_shift", True): ("__rrshift__", RRIGHT_SHIFT),
     ("less", False): ("__lt__", LESS), ("less_equal", False): ("__le__", LESS_EQUAL),
     ("greater", False): ("__gt__", GREATER), ("greater_equal", False): ("__ge__", GREATER_EQUAL),
     ("equal", False): ("__eq__", EQUAL), ("not_equal", False): ("__ne__", NOT_EQUAL),
