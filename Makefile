@@ -22,19 +22,25 @@ INSTALLED_GPU := .venv/installed-$(CUDA)
 endif
 
 PIP_INSTALL := .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
+# Both installations compile the recorder.
+RECORDER_SOURCES := hatch_build.py build_recorder.py $(wildcard client/fusewire/_recording/*.pyx)
+# These tests run once more on the recorder in Python.
+RECORDER_TESTS := tests/client/recording tests/client/api/test_array.py tests/client/test_interrupts.py \
+	tests/client/test_schedules.py tests/client/test_session_programs.py tests/client/test_threads.py
 PROTO_FILES := $(wildcard protos/fusewire_protos/v1/*.proto)
 STUB := client/fusewire/_api/catalogued.pyi
 PROTOC := $(PYTHON) -m grpc_tools.protoc --proto_path=protos
 
 # The installations share one environment.
 .NOTPARALLEL:
-.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench protos stubs test-gpu bench-gpu venv cuda-device
+.PHONY: demo test test-faults deploy-check check check-protos check-stubs bench recorder protos stubs test-gpu bench-gpu venv cuda-device
 
 demo: $(INSTALLED_DEMO)
 	$(FUSEWIRE) demo
 
 test: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m "not gpu and not faults and not deploy"
+	FUSEWIRE_RECORDER=python $(PYTHON) -m pytest -q -m "not gpu and not faults" $(RECORDER_TESTS)
 
 test-faults: $(INSTALLED_DEV)
 	$(PYTHON) -m pytest -q -m faults tests/faults tests/server/inspect tests/loadtests
@@ -68,6 +74,10 @@ check-stubs: $(INSTALLED_DEV)
 bench: $(INSTALLED_DEV)
 	$(PYTHON) -m loadtests bench
 
+# For an interpreter named by PYTHON. It needs Cython and setuptools; installations compile the recorder by themselves.
+recorder:
+	$(PYTHON) build_recorder.py
+
 protos: $(INSTALLED_DEV)
 	$(PROTOC) --python_out=protos --pyi_out=protos --grpc_python_out=protos $(PROTO_FILES)
 
@@ -93,14 +103,14 @@ venv: $(INSTALLED_DEV)
 	$(BASE_PYTHON) -m venv .venv
 	@touch $@
 
-.venv/installed-demo: pyproject.toml | .venv/created
+.venv/installed-demo: pyproject.toml $(RECORDER_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[server,cli,demo]'
 	@touch $@
 
-.venv/installed-dev: pyproject.toml | .venv/created
+.venv/installed-dev: pyproject.toml $(RECORDER_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev]'
 	@touch $@ .venv/installed-demo
 
-.venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml | .venv/created
+.venv/installed-cuda12 .venv/installed-cuda13: .venv/installed-%: pyproject.toml $(RECORDER_SOURCES) | .venv/created
 	$(PIP_INSTALL) '.[dev,$*]'
 	@touch $@ .venv/installed-dev .venv/installed-demo

@@ -24,8 +24,8 @@ from fusewire._api.array import Array
 from fusewire._api.operations import astype, dtype_of
 from fusewire._errors import ArgumentError, FusewireError, ProtocolError, QuotaExceeded, SessionClosed, WaitTimeout
 from fusewire._recording.cutter import LARGEST_SEGMENT_OPS, Reach
+from fusewire._recording.implementation import Recorded, adopt_without_handle
 from fusewire._recording.pinned_handles import HandlePin
-from fusewire._recording.record_op import Recorded
 from fusewire._recording.recorder import Draft, Recorder
 from fusewire._recording.signature import intern_spec
 from fusewire._recording.thread_recorders import ThreadRecorders
@@ -105,8 +105,7 @@ class Session:
         if spec.size_bytes > limit_bytes:
             raise QuotaExceeded(f"an array of {spec.size_bytes} bytes; limits.array_bytes = {limit_bytes}")
         host = tensor_bytes.sendable(given, spec)
-        array: Array = object.__new__(Array)
-        array._spec, array._recorder = intern_spec(spec, limit_bytes), self.recorder()
+        array = adopt_without_handle(Array, self.recorder(), intern_spec(spec, limit_bytes))
         self._upload_sender.send(array, host)
         return array
 

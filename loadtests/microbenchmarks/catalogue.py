@@ -13,14 +13,15 @@ from loadtests.microbenchmarks.many_clients import MANY_CLIENTS
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
 from loadtests.microbenchmarks.planning import PLANNING
 from loadtests.microbenchmarks.pointwise import POINTWISE
-from loadtests.microbenchmarks.recording import RECORDING
+from loadtests.microbenchmarks.recording import RECORDING_COMPILED, RECORDING_PYTHON
 from loadtests.microbenchmarks.rnn import RNN_B1_H256, RNN_B64_H256, RNN_B64_H1024
 from loadtests.microbenchmarks.round_trip import ROUND_TRIP
 from loadtests.microbenchmarks.scraping import SCRAPING
 from loadtests.microbenchmarks.wire import WIRE
 
 _ON_EVERY_BACKEND = (
-    RECORDING,
+    RECORDING_COMPILED,
+    RECORDING_PYTHON,
     WIRE,
     ROUND_TRIP,
     BULK_TRANSFER,

@@ -1,7 +1,8 @@
-"""Measures the mean time that recording an op takes in the user's thread, including cutting and sealing segments.
+"""Measures the mean time that recording an op takes in the user's thread, including cutting, sealing and deaths.
 
 Most ops are only recorded. One in several hundred ends a segment, which the user's thread then cuts and seals. The mean
-over all ops includes both.
+over all ops includes both; the figures named `alone` are the time of an op that is only recorded. The loop has six ops.
+Each of the two recorders is measured in a client process of its own.
 
 The device starts no work, so that the server does not use the processor. The client's own I/O thread works. A turn
 records less than the credit allows, so the user's thread never waits. The peer is `bare_recording`, the least work with
@@ -11,101 +12,103 @@ run at half its speed at times.
 
 from __future__ import annotations
 
-from time import perf_counter_ns, thread_time_ns
-from typing import NamedTuple
+import os
+from collections.abc import Sequence
+from importlib.util import find_spec
 
-import numpy as np
-
-import fusewire as fw
+from loadtests.measuring.errors import NotMeasured
 from loadtests.measuring.figure import Figure, Peer
 from loadtests.measuring.timing import summarise, take_turns
 from loadtests.measuring.workers import Worker
+from loadtests.microbenchmarks import recording_client
 from loadtests.microbenchmarks.microbenchmark import Microbenchmark
+from loadtests.microbenchmarks.recording_client import Recorded
 from loadtests.peers import bare_recording
 from loadtests.system.context import Context
 from loadtests.system.service import Service
-from loadtests.workloads.loops import Floats, check_close
 
-_OPS = 10_000  # in a turn; they make many segments, and are fewer than the credit of 16,384 ops
+_BARE_OPS = 10_000
 _TURNS = 20
-_INCREMENT = np.float32(1e-4)
+_VARIABLE = "FUSEWIRE_RECORDER"
+_COMPILED_MODULE = "fusewire._recording.compiled_recorder"
 
 
-class _Recorded(NamedTuple):
-    """The outcome of one turn: the elapsed time and the processor time of an op, both in µs, and the last result."""
-
-    elapsed_us: float
-    processor_us: float
-    last: fw.Array
+def _measure_compiled(context: Context) -> tuple[Figure, ...]:
+    if find_spec(_COMPILED_MODULE) is None:
+        raise NotMeasured("the compiled recorder was not built: run `make recorder`")
+    return _measure(context, "compiled", "record_op")
 
 
-def _measure(context: Context) -> tuple[Figure, ...]:
-    processor_us: list[float] = []
-    with context.session() as (service, session), Worker(bare_recording.serve) as bare:
-        _check(session)
-        service.warm_up(lambda: _record_running(session))
+def _measure_python(context: Context) -> tuple[Figure, ...]:
+    return _measure(context, "python", "record_op_python")
+
+
+def _measure(context: Context, recorder: str, name: str) -> tuple[Figure, ...]:
+    os.environ[_VARIABLE] = recorder  # of the client process, which is started below; this process measures no other
+    recorded: list[Recorded] = []
+    with (
+        context.service() as service,
+        Worker(recording_client.serve, service.target) as client,
+        Worker(bare_recording.serve) as bare,
+    ):
+        client.ask("check")
+        service.warm_up(lambda: _record_running(client).mean)
         times_us = take_turns(
             _TURNS,
             {
-                "fusewire": lambda: [_record_held(service, session, processor_us)],
-                "bare": lambda: [bare.ask("record", _OPS)],
+                "fusewire": lambda: [_record_held(service, client, recorded)],
+                "bare": lambda: [bare.ask("record", _BARE_OPS)],
             },
         )
-        running_us = [_record_running(session) for _ in range(_TURNS)]
-    return (_figure(times_us, processor_us, running_us),)
+        running = [_record_running(client) for _ in range(_TURNS)]
+    return _figures(name, f"the {recorder} recorder", recorded, times_us["bare"], running)
 
 
-def _record_held(service: Service, session: fw.Session, processor_us: list[float]) -> float:
-    """Returns the elapsed time of an op in µs. Appends the processor time of an op to `processor_us`."""
+def _record_held(service: Service, client: Worker, recorded: list[Recorded]) -> float:
+    """Returns the elapsed time of an op in µs. Appends all times of the turn to `recorded`."""
     with service.held():
-        recorded = _record(session)
-    recorded.last.numpy()
-    processor_us.append(recorded.processor_us)
-    return recorded.elapsed_us
+        turn: Recorded = client.ask("record")
+    client.ask("read")
+    recorded.append(turn)
+    return turn.mean
 
 
-def _record_running(session: fw.Session) -> float:
-    recorded = _record(session)
-    recorded.last.numpy()
-    return recorded.elapsed_us
+def _record_running(client: Worker) -> Recorded:
+    turn: Recorded = client.ask("record")
+    client.ask("read")
+    return turn
 
 
-def _record(session: fw.Session) -> _Recorded:
-    x, increment = session.array(_draw()), session.array(_INCREMENT)
-    began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
-    for _ in range(_OPS):
-        x = x + increment
-    processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, perf_counter_ns() - began_ns
-    return _Recorded(elapsed_ns / 1e3 / _OPS, processor_ns / 1e3 / _OPS, x)
-
-
-def _draw() -> Floats:
-    return np.random.default_rng(0).random(16, np.float32)
-
-
-def _check(session: fw.Session) -> None:
-    actual = _record(session).last
-    expected = _draw()
-    for _ in range(_OPS):
-        expected += _INCREMENT
-    check_close(actual.numpy(), expected, "a chain of additions")
-
-
-def _figure(times_us: dict[str, list[float]], processor_us: list[float], running_us: list[float]) -> Figure:
-    ours, bare = summarise(times_us["fusewire"]), summarise(times_us["bare"])
-    return Figure(
-        name="record_op",
-        what="recording one pointwise op, cutting and sealing included",
-        value=ours.median,
-        unit="µs",
-        peer=Peer("bare Python", bare.median, ours.median / bare.median),
-        spread=ours.spread,
-        notes=(
-            f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
-            f"with the device at work: {summarise(running_us).median:.2f} µs",
+def _figures(
+    name: str, recorder: str, recorded: Sequence[Recorded], bare_us: list[float], running: Sequence[Recorded]
+) -> tuple[Figure, ...]:
+    means_us, alone_us = [turn.mean for turn in recorded], [turn.alone for turn in recorded]
+    running_us, processor_us = [turn.mean for turn in running], [turn.processor for turn in recorded]
+    mean, alone, bare = summarise(means_us), summarise(alone_us), summarise(bare_us)
+    return (
+        Figure(
+            name=name,
+            what=f"recording an op, cutting, sealing and deaths included, {recorder}",
+            value=mean.median,
+            unit="µs",
+            peer=Peer("bare Python", bare.median, mean.median / bare.median),
+            spread=mean.spread,
+            notes=(
+                f"{summarise(processor_us).median:.2f} µs of the thread's processor time",
+                f"with the device at work: {summarise(running_us).median:.2f} µs",
+            ),
+            raw={"fusewire": means_us, "bare": bare_us, "processor": processor_us, "running": running_us},
         ),
-        raw={**times_us, "processor": processor_us, "running": running_us},
+        Figure(
+            name=f"{name}_alone",
+            what=f"recording an op that ends no segment, {recorder}",
+            value=alone.median,
+            unit="µs",
+            spread=alone.spread,
+            raw={"fusewire": alone_us},
+        ),
     )
 
 
-RECORDING = Microbenchmark(("record_op",), _measure)
+RECORDING_COMPILED = Microbenchmark(("record_op", "record_op_alone"), _measure_compiled)
+RECORDING_PYTHON = Microbenchmark(("record_op_python", "record_op_python_alone"), _measure_python)

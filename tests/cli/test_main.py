@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from fusewire._recording.implementation import RECORDER
 from fusewire._transport.token import TOKEN_VARIABLE
 from fusewire_cli.commands import COMMANDS, SERVER_COMMANDS, SERVER_MODULE
 from fusewire_cli.main import main
@@ -211,6 +212,7 @@ def test_status_tells_people_what_the_server_does(inspected: Inspected, capsys: 
     assert "3.0 MiB live, 2.0 GiB peak" in told
     assert "2.0 KiB in, 5 bytes out" in told
     assert "bad_shape 1" in told
+    assert f"{RECORDER}, in clients of this installation" in told
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import linecache
-import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -19,8 +18,8 @@ import pytest
 
 import fusewire as fw
 from fusewire._recording import recorder as _recorder
+from fusewire._recording.implementation import adopt_without_handle
 from fusewire._recording.segments import structure_of
-from fusewire._recording.tape import Tape
 from fusewire._transport.grpc_transport import GrpcTransport
 from fusewire._transport.upload_queue import ByteBudget, UploadQueue
 from fusewire_protos.credit import Amount
@@ -128,11 +127,14 @@ def test_an_interrupt_leaves_no_upload_under_way_and_no_room_taken() -> None:
     assert places > 20
 
 
-def test_an_array_that_an_interrupt_left_half_made_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_array_that_has_no_handle_yet_dies_silently(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", heard.append)
-    object.__new__(fw.Array)
+    session = connect().session
+    x = session.array(H)
+    adopt_without_handle(fw.Array, session.recorder(), x._spec)
     assert heard == []
+    assert session.recorder().deaths == 0
 
 
 def test_a_finaliser_that_interrupts_a_flush_may_record_and_is_refused_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,28 +190,3 @@ def test_an_op_that_the_collector_records_within_another_has_a_handle_of_its_own
     for step in range(40):
         np.testing.assert_array_equal(results[2 * step].numpy(timeout=10), H + step)
         np.testing.assert_array_equal(results[2 * step + 1].numpy(timeout=10), -H)
-
-
-def test_what_a_handler_records_while_a_tape_is_trimmed_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = connect().session
-    x = session.array(H)
-    of_handler: list[fw.Array] = []
-    original = Tape.without
-
-    def without(self: Tape, records: int, *, unsent: int) -> Tape:
-        trimmed = original(self, records, unsent=unsent)
-        if not of_handler:
-            signal.raise_signal(signal.SIGUSR1)
-        return trimmed
-
-    monkeypatch.setattr(Tape, "without", without)
-    previous = signal.signal(signal.SIGUSR1, lambda *_: of_handler.append(x * 1000.0))
-    try:
-        y = x
-        while not of_handler:
-            y = x + 1
-        z = y * 2
-    finally:
-        signal.signal(signal.SIGUSR1, previous)
-    np.testing.assert_array_equal(of_handler[0].numpy(timeout=10), H * 1000)
-    np.testing.assert_array_equal(z.numpy(timeout=10), (H + 1) * 2)

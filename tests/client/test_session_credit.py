@@ -188,7 +188,7 @@ def test_a_callback_far_beyond_the_credit_looks_seldom_at_all_that_waits(monkeyp
     flush_settled = peer.session.flush_settled
 
     def look(recorder: Recorder) -> bool:
-        looks.append(recorder.tape.end)
+        looks.append(recorder.next_number)
         return flush_settled(recorder)
 
     monkeypatch.setattr(peer.session, "flush_settled", look)

@@ -21,6 +21,9 @@ from loadtests.workloads.loops import NUMPY, check_close, draw_chain, draw_rnn, 
 
 CPU_FIGURES = (
     "record_op",
+    "record_op_alone",
+    "record_op_python",
+    "record_op_python_alone",
     "wire_op",
     "wire_segment",
     "fetch_stored",

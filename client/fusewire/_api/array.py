@@ -23,7 +23,8 @@ from fusewire._api.assignment import with_item
 from fusewire._api.operations import Axis
 from fusewire._api.selection import get_item
 from fusewire._errors import ArgumentError
-from fusewire._recording.record_op import PYTHON_SCALARS, Recorded, apply, binary, unary
+from fusewire._recording.implementation import Recorded, binary_operator, light, prefix_operator
+from fusewire._recording.record_op import PYTHON_SCALARS, apply, apply_of_one
 from fusewire._stream.receivers import Value
 from fusewire_protos.catalogue import BY_NAME, Op
 from fusewire_protos.dtypes import DType
@@ -58,22 +59,22 @@ def _slow_path(op: Op, *, is_reflected: bool = False) -> Callable[[Array, Any], 
 
 
 def _operator(name: str) -> Callable[[Array, Any], Array]:
-    return binary(BY_NAME[name], _slow_path(BY_NAME[name]))
+    return binary_operator(BY_NAME[name], _slow_path(BY_NAME[name]))
 
 
 def _comparison(name: str) -> Callable[[Array, Any], Array]:
     """Returns an operator that also compares with a Python integer out of the dtype's range."""
     op = BY_NAME[name]
-    record = _operator(name)
+    slow_path = _slow_path(op)
 
     def record_any(self: Array, other: Any) -> Array:
         try:
-            return record(self, other)
+            return slow_path(self, other)
         except OverflowError as overflow:
             recorded: Array = operations.apply_beyond_range(op, (self, other), overflow)
             return recorded
 
-    return record_any
+    return binary_operator(op, record_any)
 
 
 def _power_operator() -> Callable[[Array, Any], Array]:
@@ -85,7 +86,7 @@ def _power_operator() -> Callable[[Array, Any], Array]:
         operations.check_exponent(self, other)
         return slow_path(self, other)
 
-    return binary(op, record_unusual, checked=_checked_exponent)
+    return binary_operator(op, record_unusual, checked=_checked_exponent)
 
 
 def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -103,11 +104,11 @@ def _checked_exponent(dtype: DType, canonical: Callable[[Any], Any]) -> Callable
 
 def _reflected(name: str) -> Callable[[Array, Any], Array]:
     op = BY_NAME[name]
-    return binary(op, _slow_path(op, is_reflected=True), is_reflected=True)
+    return binary_operator(op, _slow_path(op, is_reflected=True), is_reflected=True)
 
 
 def _prefix(name: str) -> Callable[[Array], Array]:
-    return unary(BY_NAME[name])
+    return prefix_operator(BY_NAME[name], apply_of_one(BY_NAME[name]))
 
 
 def _divmod(self: Array, other: Any) -> tuple[Array, Array]:
@@ -118,6 +119,7 @@ def _reflected_divmod(self: Array, other: Any) -> tuple[Array, Array]:
     return other // self, other % self
 
 
+@light
 class Array(Recorded):
     """A value on the server. Sessions and ops make arrays; the class cannot be called."""
 

@@ -7,6 +7,7 @@ entry's summary.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from math import inf
@@ -19,7 +20,8 @@ from fusewire._api.array import Array
 from fusewire._api.op_attributes import PARAMETER_KINDS, attributes_of, parameters_of
 from fusewire._api.operands import apply_to_any, asarray
 from fusewire._api.operations import Axis
-from fusewire._recording.record_op import apply_to_one, unary
+from fusewire._recording.implementation import unary
+from fusewire._recording.record_op import apply, apply_to_one
 from fusewire_protos.catalogue import AttributeKind, Attributes, Op
 
 _Function = Callable[..., Array]
@@ -47,11 +49,12 @@ def _named(function: _Function, op: Op) -> _Function:
 
 
 def _of_one(op: Op) -> _Function:
-    record: Callable[[Array], Array] = unary(op)
+    def record_unusual(x: Any, /) -> Array:
+        recorded: Array = apply(op, (asarray(x),))
+        return recorded
 
-    def function(x: Any, /) -> Array:
-        return record(x if isinstance(x, Array) else asarray(x))
-
+    function = unary(op, record_unusual)
+    function.__signature__ = inspect.signature(record_unusual)  # type: ignore[attr-defined]  # for the stub
     return function
 
 

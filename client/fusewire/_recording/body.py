@@ -20,7 +20,7 @@ class BodyRecording:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self.first = recorder.tape.end
+        self.first = recorder.next_number
 
     def parameter(self, kind: type[R], spec: ArraySpec) -> R:
         """Returns an array that stands for a value of this spec."""
@@ -28,7 +28,7 @@ class BodyRecording:
 
     def computes(self, array: Recorded) -> bool:
         """Returns whether an op of the body has computed the array."""
-        return array._recorder is self._recorder and self.first <= array._handle < self._recorder.tape.end
+        return array._recorder is self._recorder and self.first <= array._handle < self._recorder.next_number
 
     def drop_unused_first(self, handle: int) -> bool:
         """Leaves the first op out of the body if no other op takes its result `handle`. Returns whether it did."""

@@ -2,8 +2,8 @@
 
 Which thread may use which field:
 
-    tape                          the owning thread appends and replaces, without a lock; any thread reads
-    buried                        finalisers of any thread append; the holder of the lock removes
+    the tape                      the owning thread appends, without a lock, and trims under the lock; any thread reads
+    the deaths                    finalisers of any thread append; the holder of the lock removes
     pinned                        pins of any thread add and remove themselves; the holder of the lock reads
     _kept                         the owning thread adds, any thread drops pins of sent ops, each by one dict operation
     checkpoint                    the owning thread reads it at each op; the holder of the lock writes
@@ -14,13 +14,11 @@ The lock is never held while waiting for credit or for a value.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
-from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -37,24 +35,21 @@ from fusewire._recording.cutter import (
     Reach,
     within,
 )
+from fusewire._recording.implementation import ThreadTape
 from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
-from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, roll
+from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
 from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.stepped_values import steps_of
-from fusewire._recording.tape import Integers, Tape, flatten, places_of_signatures
+from fusewire._recording.tape import Integers, places_of_signatures, split
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Kept, Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
 _KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-# The functions that append to a tape, and the module that they are in.
-_RECORDING = frozenset(("record_binary", "record_unary", "record"))
-_RECORDING_MODULE = "fusewire._recording.record_op"
-_PACKAGE = "fusewire."
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
@@ -144,6 +139,7 @@ class _Loop(NamedTuple):
     body: RolledBody
     stored: frozenset[int]
     is_settled: bool
+    last: LastBody | None = None
 
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
@@ -163,7 +159,7 @@ class _Unsent(NamedTuple):
     end: int  # the number of the op behind the last record
 
 
-class Recorder:
+class Recorder(ThreadTape):
     """Records for the thread with the identifier `thread`. `index` is 1 or more, and unique in the session."""
 
     __slots__ = (
@@ -181,31 +177,23 @@ class Recorder:
         "_unsent",
         "_waiting_since_ns",
         "array_bytes",
-        "buried",
-        "bury",
-        "checkpoint",
         "first",
         "lock",
         "owner",
         "pinned",
         "sent",
-        "tape",
-        "thread",
     )
 
     def __init__(self, owner: Owner, index: int, thread: int, *, is_debugging: bool) -> None:
+        first = index * HANDLES_PER_RECORDER + 1
+        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
+        super().__init__(thread, first, 0 if is_debugging else first)
         self.owner = owner
         self.array_bytes = owner.limits.array_bytes  # how large an array may be
-        self.thread = thread
         self.lock = RLock()  # reentrant, because a finaliser that records may interrupt the thread that holds it
-        self.first = index * HANDLES_PER_RECORDER + 1
+        self.first = first
         self.sent = self.first  # all ops with smaller numbers are in segments
-        self.tape = Tape(self.first - 1, [], 0, [])
-        self.buried: list[int] = []
-        self.bury: Callable[[int], None] = self.buried.append
         self.pinned: PinnedHandles = {}  # the deaths of these handles are not reported yet
-        # Zero makes every op call `on_checkpoint`: while debugging, and once the session has ended.
-        self.checkpoint = 0 if is_debugging else self.first
         self._mark = self.first
         self._next_look = self.first
         self._next_upload = index * HANDLES_PER_RECORDER + FIRST_UPLOAD
@@ -236,10 +224,12 @@ class Recorder:
             self._waiting_since_ns = time.monotonic_ns()
             self.owner.note_unsent()
         is_refused = number >= self._next_look and not self.owner.flush_settled(self)
+        is_drafting = self.lock._is_owned()  # type: ignore[attr-defined]  # then this code has interrupted the thread
         with self.lock:
-            self._trim()
+            if not is_drafting:
+                self._trim()
             # If nothing could be sent, looks again at twice as many unsent ops. A look at each op takes quadratic time.
-            self._set_marks(least_look_ops=2 * (self.tape.end - self.sent) if is_refused else 0)
+            self._set_marks(least_look_ops=2 * (self.next_number - self.sent) if is_refused else 0)
 
     def keep(self, pins: list[HandlePin], number: int) -> None:
         """Keeps pins of other recorders' handles until op `number` is sent."""
@@ -286,9 +276,11 @@ class Recorder:
         with self.lock:
             self._is_in_body = False
             if self.has_unsent:
-                self._take_buried(len(self.buried))
-                is_given_up = (self._dead >= self.sent) & (self._dead < self.tape.end)
-                self._nameless.update({*range(self.sent, self.tape.end)}.difference(self._dead[is_given_up].tolist()))
+                self._take_deaths(self.deaths)
+                is_given_up = (self._dead >= self.sent) & (self._dead < self.next_number)
+                self._nameless.update(
+                    {*range(self.sent, self.next_number)}.difference(self._dead[is_given_up].tolist())
+                )
                 self._dead = self._dead[~is_given_up]
                 self._pass_over(0)
 
@@ -297,16 +289,16 @@ class Recorder:
 
         `results` are the handles of the results that stay.
         """
-        deaths = len(self.buried)
-        tape, (unsent, end) = self.tape, self._hear()
-        self._take_buried(deaths)
+        deaths = self.deaths
+        unsent, end = self._hear()
+        self._take_deaths(deaths)
         first, ops = self.sent, end - self.sent
         self._check_fits(ops, len(unsent) - ops)
         structure = structure_of(unsent, first, ops)
         liveness = liveness_of(first, ops, structure.inputs, self._dead, _NO_RECORDS)
         live = tuple(sorted({handle - first for handle in results}))
         self._nameless.update([first + index for index in liveness.live if index not in live])
-        values = tape.values_of(unsent)
+        values = self.values_of(unsent)
         return Draft(Piece(ops, 1), first, structure, liveness._replace(live=live), values, _NO_RECORDS, is_body=True)
 
     def draft_loop(
@@ -334,7 +326,7 @@ class Recorder:
     def inputs_of_body(self) -> list[int]:
         """Returns the handles that the ops of the recorded body take, parameters among them."""
         with self.lock:
-            return structure_of(self._hear().records, self.sent, self.tape.end - self.sent).inputs
+            return structure_of(self._hear().records, self.sent, self.next_number - self.sent).inputs
 
     def reserve(self, ops: int) -> int:
         """Takes handles for the results of ops that were recorded before, and returns the first of them.
@@ -342,7 +334,7 @@ class Recorder:
         All earlier ops are sent.
         """
         with self.lock:
-            first = self.tape.end
+            first = self.next_number
             self._pass_over(ops)
             return first
 
@@ -354,9 +346,8 @@ class Recorder:
 
     def _pass_over(self, ops: int) -> None:
         """Goes on behind all recorded ops and `ops` more. The caller holds the lock."""
-        end = self.tape.end + ops
-        self.tape = Tape(end - 1, [], self.tape.value_origin + len(self.tape.values), [])
-        self.sent = end
+        self.pass_over(ops)
+        self.sent = end = self.next_number
         self._unsent = _Unsent(_NO_RECORDS, end)
         self._cutter = Cutter()
         self._set_marks()
@@ -369,15 +360,15 @@ class Recorder:
 
     @property
     def ops_recorded(self) -> int:
-        return self.tape.end - self.first
+        return self.next_number - self.first
 
     @property
     def has_unsent(self) -> bool:
-        return self.tape.end > self.sent
+        return self.next_number > self.sent
 
     def is_unsent(self, handle: int) -> bool:
         """Returns whether `handle`, which this recorder minted, is the result of an op that is in no segment yet."""
-        return self.sent <= handle < self.tape.end or handle in self._nameless
+        return self.sent <= handle < self.next_number or handle in self._nameless
 
     def source_line(self, number: int) -> str:
         """Returns the line of the user's code that recorded op `number`, as text; empty if the line is not known."""
@@ -398,22 +389,22 @@ class Recorder:
         if not self.has_unsent:
             self._cutter.note_end(reach)
             return None
-        if not self._cutter.may_cut(self.tape.end - self.sent, reach):
+        if not self._cutter.may_cut(self.next_number - self.sent, reach):
             return None
-        deaths = len(self.buried)  # read before the tape, so that the tape shows the last use of each dead handle
-        tape, (unsent, end) = self.tape, self._hear()
+        deaths = self.deaths  # read before the tape, so that the tape shows the last use of each dead handle
+        unsent, end = self._hear()
         places = places_of_signatures(unsent)
 
         def look_back(ops: int) -> Past:
-            return Past(tape.between(end - ops, end), end - ops)
+            return Past(split(self.between(end - ops, end)), end - ops)
 
         piece = self._cutter.next_piece(unsent[places], reach, self._least_ops, look_back)
         if piece is None:
             return None
-        self._take_buried(deaths)
+        self._take_deaths(deaths)
         if piece.bodies and self._fits(unsent, places, piece.ops // piece.bodies):
-            return self._draw_loop(piece, tape, unsent, places)
-        return self._draw(self._fitting(piece, unsent, places), tape, unsent, places)
+            return self._draw_loop(piece, unsent, places)
+        return self._draw(self._fitting(piece, unsent, places), unsent, places)
 
     def commit(self, draft: Draft) -> None:
         """Notes that `draft` is sent. The lock has been held since `draft` was made.
@@ -436,7 +427,7 @@ class Recorder:
 
     def take_frees(self) -> list[int]:
         """Returns the dead handles that no unsent op takes. From now on they count as reported."""
-        self._take_buried(len(self.buried))
+        self._take_deaths(self.deaths)
         if not len(self._dead):
             return []
         liveness = liveness_of(self.sent, 0, (), self._dead, self._hear().records)
@@ -474,13 +465,13 @@ class Recorder:
                 "once, before it runs, so that no such value is known: use fw.where in place of an `if` on values"
             )
 
-    def _draw(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
+    def _draw(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
         here, later = _split(unsent, places, piece.ops)
         structure = self._structure(here, self.sent, unsent[places[: piece.ops]])
         liveness = liveness_of(self.sent, piece.ops, structure.inputs, self._dead, later)
-        return Draft(piece, self.sent, structure, liveness, tape.values_of(here), later)
+        return Draft(piece, self.sent, structure, liveness, self.values_of(here), later)
 
-    def _draw_loop(self, piece: Piece, tape: Tape, unsent: Integers, places: Integers) -> Draft:
+    def _draw_loop(self, piece: Piece, unsent: Integers, places: Integers) -> Draft:
         """Drafts bodies of a loop: as many as are iterations of one loop, with results that can be kept together.
 
         If more results of a last body that is not settled are live than of others, it becomes a fragment.
@@ -490,23 +481,27 @@ class Recorder:
         known = self._loops.pop(name, None)
         here, _ = _split(unsent, places, piece.ops)
         cells = here.reshape(piece.bodies, -1)
-        lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
-        if lead:
-            self._cutter.turn(lead)
-            return self._draw(Piece(lead), tape, unsent, places)
-        bodies = roll(cells, self.sent, ops, None if known is None else known.body)
+        if known is not None and known.last is not None and known.last.goes_on(cells, self.sent, ops):
+            bodies = rolled_on(cells, known.body)
+        else:
+            lead = 0 if known is None else begins_within(cells, self.sent, ops, known.body)
+            if lead:
+                self._cutter.turn(lead)
+                return self._draw(Piece(lead), unsent, places)
+            bodies = roll(cells, self.sent, ops, None if known is None else known.body)
         piece, later, liveness, results = self._kept_together(
             piece.shortened(bodies.iterations), bodies, unsent, places
         )
         is_settled = len(places) >= piece.ops + ops
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
-        self._loops[name] = loop  # as the most recently used
+        last = last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops)
+        self._loops[name] = loop._replace(last=last)  # as the most recently used
         if len(self._loops) > _KNOWN_PATTERNS:
             self._loops.popitem(last=False)
         if not loop.stored.issuperset(results.kept):
-            return self._draw(Piece(piece.ops), tape, unsent, places)
+            return self._draw(Piece(piece.ops), unsent, places)
         here, _ = _split(unsent, places, piece.ops)
-        values, live = tape.values_of(here), tuple(sorted(loop.stored))
+        values, live = self.values_of(here), tuple(sorted(loop.stored))
         first_values = values[: len(values) // piece.bodies]
         rolled = Rolled(
             piece.bodies,
@@ -564,28 +559,27 @@ class Recorder:
             self._patterns.popitem(last=False)
         return structure
 
-    def _take_buried(self, deaths: int) -> None:
-        taken = self.buried[:deaths]
-        del self.buried[:deaths]
+    def _take_deaths(self, count: int) -> None:
+        dead = self.take_deaths(count)
         if self.pinned:
-            taken = self._without_pinned(taken)
+            dead = self._without_pinned(dead)
         if self._nameless:
-            taken = self._without_nameless(taken)
-        if taken:
-            dead = np.array(taken, np.int64)
+            dead = self._without_nameless(dead)
+        if len(dead):
             self._dead = np.concatenate((self._dead, dead)) if len(self._dead) else dead
 
-    def _without_pinned(self, dead: list[int]) -> list[int]:
+    def _without_pinned(self, dead: Integers) -> Integers:
         """Returns the dead handles that are not pinned for an op of another thread. Puts the pinned handles back."""
-        pinned = set(self.pinned.copy().values())
-        self.buried.extend([handle for handle in dead if handle in pinned])
-        return [handle for handle in dead if handle not in pinned]
+        is_pinned = np.isin(dead, list(self.pinned.copy().values()))
+        for handle in dead[is_pinned].tolist():
+            self.bury(handle)
+        return dead[~is_pinned]
 
-    def _without_nameless(self, dead: list[int]) -> list[int]:
+    def _without_nameless(self, dead: Integers) -> Integers:
         """Returns the dead handles that the server knows or will know."""
-        nameless = self._nameless.intersection(dead)
+        nameless = self._nameless.intersection(dead.tolist())
         self._nameless -= nameless
-        return [handle for handle in dead if handle not in nameless]
+        return dead[~np.isin(dead, list(nameless))]
 
     def _drop_sent_pins(self) -> None:
         if self._kept:
@@ -594,26 +588,20 @@ class Recorder:
 
     def _hear(self) -> _Unsent:
         """Adds the records since the last call to the unsent records, and returns all of these."""
-        tape, (known, heard) = self.tape, self._unsent
-        end = tape.end
+        end, (known, heard) = self.next_number, self._unsent
         if end > heard:
-            new = flatten(tape.between(heard, end))
+            new = self.between(heard, end)
             self._unsent = _Unsent(np.concatenate((known, new)) if len(known) else new, end)
         return self._unsent
 
     def _trim(self) -> None:
-        """Drops sent records that no search for a loop needs. Called in the recording thread, which owns the tape."""
-        tape = self.tape
-        if len(tape.records) < _TRIMMED_AT_RECORDS or _is_interrupting():
-            return
-        count, sent_records = len(tape.records), self.sent - tape.origin - 1
-        trimmed = tape.without(min(count - HISTORY_OPS, sent_records), unsent=self.sent)
-        if len(tape.records) == count:  # else a signal handler has recorded meanwhile
-            self.tape = trimmed
+        """Drops sent records that no search for a loop needs. Called in the recording thread."""
+        if self.records_kept >= _TRIMMED_AT_RECORDS:
+            self.trim(min(self.next_number - HISTORY_OPS, self.sent), self.sent)
 
     def _set_marks(self, *, least_look_ops: int = 0) -> None:
         """Sets the op at which `on_checkpoint` acts next: the first op of a segment, or one that settles a piece."""
-        sent, end, least_ops = self.sent, self.tape.end, self._least_ops
+        sent, end, least_ops = self.sent, self.next_number, self._least_ops
         boundary = sent + (self._cutter.ops_to_boundary(least_ops) or 0)
         look_ops = self._cutter.ops_to_next_look(end - sent, least_ops)
         self._next_look = sent + max(look_ops, least_look_ops) - 1
@@ -631,27 +619,3 @@ def _split(flat: Integers, places: Integers, ops: int) -> tuple[Integers, Intege
 def _end_of(flat: Integers, places: Integers, ops: int) -> int:
     """Returns how many integers the first `ops` records take."""
     return int(places[ops]) if ops < len(places) else len(flat)
-
-
-def _is_interrupting() -> bool:
-    """Returns whether this code has interrupted this thread in recording another op, which still uses the tape.
-
-    A finaliser or a signal handler that records ops interrupts so.
-    """
-    users = 0
-    callee = sys._getframe(1)
-    while (frame := callee.f_back) is not None and users < 2:
-        users += _is_recording(frame) and not _is_slow_path(callee)
-        callee = frame
-    return users > 1
-
-
-def _is_recording(frame: FrameType) -> bool:
-    # The module is compared too, because users may have functions named `record`.
-    return frame.f_code.co_name in _RECORDING and frame.f_globals.get("__name__") == _RECORDING_MODULE
-
-
-def _is_slow_path(callee: FrameType) -> bool:
-    """Returns whether `callee` records the op in place of its caller, which then no longer uses the tape."""
-    module = str(callee.f_globals.get("__name__"))
-    return module.startswith(_PACKAGE) and callee.f_code.co_name != "on_checkpoint"

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fusewire._recording.implementation import count_repeats
+from fusewire._recording.integer_scans import shifts_of
 from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE, Flags
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
@@ -66,6 +68,37 @@ def roll(bodies: Integers, first: int, ops: int, known: RolledBody | None) -> Ro
             return _rolled(bodies[:count], known)
     body, count = _new_body(bodies, roles)
     return _rolled(bodies[:count], body)
+
+
+class LastBody(NamedTuple):
+    """The last body of a loop so far. If the loop goes on as it did, further bodies follow from it."""
+
+    integers: Integers  # of its records
+    shifts: Integers  # see `integer_scans`
+    end: int  # the number of the op behind it
+
+    def goes_on(self, bodies: Integers, first: int, ops: int) -> bool:
+        """Returns whether all of `bodies`, int64[bodies][cells], follow from this body.
+
+        They take the same handles from outside the loop. `first` is the number of the first of their ops, and `ops` the
+        number of ops of a body. Bodies may lie between this one and them, or they may lie before it, as in a piece that
+        is drafted again.
+        """
+        between, rest = divmod(first - self.end, ops)
+        if rest or len(self.integers) != bodies.shape[1]:
+            return False
+        before = self.integers + between * self.shifts
+        return count_repeats(before, self.shifts, bodies.reshape(-1)) == len(bodies)
+
+
+def last_body(integers: Integers, end: int, ops: int) -> LastBody:
+    """Returns the last body of a loop. `end` is the number of the op behind it."""
+    return LastBody(integers.copy(), shifts_of(integers, end - ops, ops), end)
+
+
+def rolled_on(bodies: Integers, known: RolledBody) -> RolledBodies:
+    """Rolls bodies that go on with a loop, and take the same handles from elsewhere."""
+    return RolledBodies(known, len(bodies), bodies[0, known.input_cells].tolist(), ())
 
 
 def begins_within(bodies: Integers, first: int, ops: int, known: RolledBody) -> int:

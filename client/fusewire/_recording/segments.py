@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from fusewire._recording.implementation import results_among
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER
 
@@ -120,11 +121,11 @@ def liveness_of(first: int, ops: int, inputs: Sequence[int], dead: Integers, lat
     `dead` are all handles of the recorder known to be dead and not yet reported. `later` are the records behind the
     piece.
     """
-    is_dead, elsewhere = _part(dead, first, ops)
+    is_dead, elsewhere = results_among(dead, first, ops)
     live = _places(~is_dead)
     died_but_taken: list[int] = []
     if len(later):
-        is_taken, _ = _part(later, first, ops)
+        is_taken, _ = results_among(later, first, ops)
         live = _places(~is_dead | is_taken)
         died_but_taken = [first + place for place in _places(is_dead & is_taken)]
     if not len(elsewhere):
@@ -165,17 +166,6 @@ def _common(handles: list[int], others: Integers) -> set[int]:
     if len(handles) <= _FEW:
         return {handle for handle in handles if (others == handle).any()}
     return set(others.tolist()).intersection(handles)
-
-
-def _part(handles: Integers, first: int, ops: int) -> tuple[Flags, Integers]:
-    """Returns for each op of a piece whether its result is among `handles`, and the handles of other values."""
-    is_among = np.zeros(ops, bool)
-    if not len(handles):
-        return is_among, handles
-    relative = handles - first
-    is_here = relative.view(np.uint64) < ops  # read as unsigned, a negative integer is large
-    is_among[relative[is_here]] = True
-    return is_among, handles[~is_here]
 
 
 def _places(flags: Flags) -> tuple[int, ...]:

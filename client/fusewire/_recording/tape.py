@@ -1,7 +1,8 @@
-"""A tape: the ops that one thread has recorded, in order.
+"""The tape of the recorder in Python: the ops that one thread has recorded, in order.
 
-One op is one record, appended by one list operation, so that a tape is consistent whenever another thread or a signal
-handler reads it. A record is a tuple of integers, told apart by their size:
+The compiled recorder keeps the same integers in one array. Here one op is one record, appended by one list operation,
+so that a tape is consistent whenever another thread or a signal handler reads it. A record is a tuple of integers, told
+apart by their size:
 
     (signature number, operand, …)      operand ≥ FIRST_HANDLE: the handle of an array
                                         operand < 0: −1 − index of a value (a scalar, or a slice's start)
@@ -67,6 +68,13 @@ class Tape:
 def flatten(records: Sequence[Record]) -> Integers:
     """Returns the integers of all records, concatenated."""
     return np.fromiter(chain.from_iterable(records), np.int64)
+
+
+def split(flat: Integers) -> list[Record]:
+    """Returns the records of which `flat` holds the integers."""
+    ends = [*places_of_signatures(flat)[1:].tolist(), len(flat)]
+    integers = flat.tolist()
+    return [tuple(integers[start:end]) for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def places_of_signatures(flat: Integers) -> Integers:

@@ -103,7 +103,7 @@ class Sender:
         the cancelled ops have returned their credit. The I/O thread cannot wait for this credit. So a call in the
         I/O thread does not cancel ops that have no credit, and these ops run later.
         """
-        recorded = [(recorder, recorder.tape.end) for recorder in self._thread_recorders.all()]
+        recorded = [(recorder, recorder.next_number) for recorder in self._thread_recorders.all()]
         while True:
             refused = [
                 (recorder, cost)
@@ -140,7 +140,7 @@ class Sender:
     def send_frees(self) -> None:
         """Reports the deaths that no segment has reported."""
         for recorder in self._thread_recorders.all():
-            if recorder.buried and recorder.lock.acquire(blocking=False):  # else the lock's holder sends the deaths
+            if recorder.deaths and recorder.lock.acquire(blocking=False):  # else the lock's holder sends the deaths
                 try:
                     self._post_frees(recorder)
                 finally:

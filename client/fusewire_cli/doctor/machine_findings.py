@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from fusewire._recording.implementation import RECORDER
 from fusewire_cli.doctor.finding import Finding, State
 
 _PACKAGES = ("fusewire", "numpy", "grpcio", "protobuf", "msgpack", "uvloop", "rich", "fastapi", "uvicorn")
 _CUPY_PACKAGES = ("cupy-cuda13x", "cupy-cuda12x", "cupy")
 _NVRTC_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
-_RECORDER = "Python"
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
 
@@ -24,7 +24,7 @@ def machine_findings() -> Iterator[Finding]:
     for name, text in (
         ("python", f"{platform.python_version()} on {platform.platform()}"),
         ("packages", ", ".join(_installed(_PACKAGES))),
-        ("recorder", _RECORDER),
+        ("recorder", RECORDER),
         ("compiler", _compiler() or "none: a CPU server here would run op by op"),
         ("gpu", ", ".join(gpu_models(_GPUS)) or "none"),
         ("cupy", ", ".join(_installed(_CUPY_PACKAGES)) or "none; a GPU server needs 'fusewire[server,cuda13]'"),

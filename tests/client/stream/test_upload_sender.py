@@ -65,7 +65,7 @@ def test_an_upload_that_an_interrupt_kept_from_being_declared_dies_silently(monk
     monkeypatch.setattr(SessionState, "wait_for_credit", interrupt)
     with pytest.raises(KeyboardInterrupt):
         peer.session.array([2])
-    assert [recorder.buried for recorder in peer.session._thread_recorders.all()] == [[]]
+    assert [recorder.deaths for recorder in peer.session._thread_recorders.all()] == [0]
     peer.transport.run_once()
     assert [upload.handle for upload in entries(peer, Upload)] == [first._handle]
 

@@ -1,0 +1,38 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Scans the integers of a tape in C: see `integer_scans`."""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from numpy import empty, int64, zeros
+
+
+def count_repeats(const int64_t[::1] body, const int64_t[::1] shifts, const int64_t[::1] following):
+    """See `integer_scans.count_repeats`."""
+    cdef Py_ssize_t length = body.shape[0], most = following.shape[0] // length if length else 0
+    cdef Py_ssize_t repeat, place
+    cdef const int64_t* items = &following[0] if most else NULL
+    if shifts.shape[0] != length:
+        raise ValueError(f"{shifts.shape[0]} shifts of {length} integers")
+    for repeat in range(most):
+        for place in range(length):
+            if items[place] != body[place] + shifts[place] * (repeat + 1):
+                return repeat
+        items += length
+    return most
+
+
+def results_among(const int64_t[::1] handles, int64_t first, int64_t ops):
+    """See `integer_scans.results_among`."""
+    is_among, others = zeros(ops, bool), empty(handles.shape[0], int64)
+    cdef unsigned char[::1] flags = is_among.view("u1")
+    cdef int64_t[::1] elsewhere = others
+    cdef Py_ssize_t place, count = 0
+    cdef int64_t handle
+    for place in range(handles.shape[0]):
+        handle = handles[place]
+        if <uint64_t>handle - <uint64_t>first < <uint64_t>ops:  # as unsigned, a negative difference is large
+            flags[handle - first] = True
+        else:
+            elsewhere[count] = handle
+            count += 1
+    return is_among, others[:count]

@@ -1,0 +1,642 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+"""Records ops in C: `python_recorder` with the same names and the same behaviour, twenty times as fast.
+
+No Python code runs from the moment when an op's operands are read until its record is on the tape and its result is
+complete. So no finaliser, no signal handler and no other thread ever sees half an op. What may run Python code comes
+before: the rules for new specs, and the conversion of a scalar. The checkpoint comes behind.
+
+Arrays are not tracked by the garbage collector, which would cost a third of the time of an op. An array refers to its
+recorder and its spec alone, so it is part of a cycle only if the user stores it in an attribute of its own session.
+Python frees such a session only after the user has deleted the attribute.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.object cimport PyObject
+from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memmove, memset
+
+from numpy import empty, int64
+
+from fusewire._recording.op_rules import learn, learn_beside
+
+cdef extern from "Python.h":
+    ctypedef struct PyNumberMethods:
+        void* nb_add
+        void* nb_subtract
+        void* nb_multiply
+        void* nb_true_divide
+        void* nb_floor_divide
+        void* nb_remainder
+        void* nb_matrix_multiply
+        void* nb_and
+        void* nb_or
+        void* nb_xor
+        void* nb_lshift
+        void* nb_rshift
+
+    ctypedef struct PyTypeObject:
+        PyNumberMethods* tp_as_number
+        Py_ssize_t tp_basicsize, tp_weaklistoffset
+        unsigned long tp_flags
+        void* tp_traverse
+        void* tp_clear
+        PyObject* (*tp_alloc)(PyTypeObject*, Py_ssize_t) noexcept
+        void (*tp_free)(void*) noexcept
+        void (*tp_dealloc)(PyObject*) noexcept
+        object (*tp_new)(type, PyObject*, PyObject*)
+    unsigned long Py_TPFLAGS_HAVE_GC
+    PyTypeObject* Py_TYPE(object value)
+    PyTypeObject* Py_TYPE_of "Py_TYPE"(PyObject* value)
+    void Py_DECREF_pointer "Py_DECREF"(PyTypeObject* value)
+    void Py_DECREF_object "Py_DECREF"(PyObject* value)
+    void _Py_NewReference(PyObject* value)
+    void PyObject_ClearWeakRefs(PyObject* value)
+    void PyType_Modified(type kind)
+    PyObject* PyObject_Init(PyObject* memory, PyTypeObject* kind)
+    PyObject* PyErr_NoMemory()
+    void* PyObject_Malloc(size_t size)
+    void PyObject_Free(void* memory) noexcept
+    unsigned long PyThread_get_thread_ident()
+
+
+# ---- the tape ----
+
+cdef struct Numbers:  # an array that grows
+    int64_t* items
+    Py_ssize_t count
+    Py_ssize_t room
+
+
+cdef bint has_grown(Numbers* numbers, Py_ssize_t more=1) noexcept:
+    """Makes room for more items. Returns False if there is no memory."""
+    cdef Py_ssize_t room = max(2 * numbers.room, numbers.count + more, 1024)
+    cdef int64_t* items = <int64_t*>realloc(numbers.items, room * sizeof(int64_t))
+    if items == NULL:
+        return False
+    numbers.items = items
+    numbers.room = room
+    return True
+
+
+cdef inline int make_room(Numbers* numbers, Py_ssize_t more) except -1:
+    if numbers.count + more > numbers.room and not has_grown(numbers, more):
+        raise MemoryError()
+    return 0
+
+
+cdef void drop_first(Numbers* numbers, Py_ssize_t count) noexcept:
+    numbers.count -= count
+    memmove(numbers.items, numbers.items + count, numbers.count * sizeof(int64_t))
+
+
+cdef int fill(object array, const int64_t* items, Py_ssize_t count) except -1:
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
+    memcpy(view.buf, items, count * sizeof(int64_t))
+    PyBuffer_Release(&view)
+    return 0
+
+
+cdef class ThreadTape:
+    """The ops that one thread has recorded, and the deaths of their results. See `python_recorder.ThreadTape`."""
+
+    cdef readonly unsigned long thread
+    cdef public int64_t checkpoint
+    cdef int64_t first  # the number of the first record
+    cdef int64_t first_value  # the index of the first value
+    cdef Numbers integers  # the records, one behind the other
+    cdef Numbers starts  # the index in `integers` with which each record begins
+    cdef Numbers dead
+    cdef list values
+
+    def __init__(self, unsigned long thread, int64_t first, int64_t checkpoint):
+        self.thread = thread
+        self.first = first
+        self.checkpoint = checkpoint
+        self.values = []
+
+    def __dealloc__(self):
+        free(self.integers.items)
+        free(self.starts.items)
+        free(self.dead.items)
+
+    @property
+    def next_number(self):
+        return self.first + self.starts.count
+
+    @property
+    def records_kept(self):
+        return self.starts.count
+
+    @property
+    def deaths(self):
+        return self.dead.count
+
+    def between(self, int64_t first, int64_t end):
+        if not self.first <= first <= end <= self.first + self.starts.count:
+            raise IndexError(f"ops {first} to {end} are not all on the tape")
+        array = empty(self.place_of(end) - self.place_of(first), int64)
+        # The allocation may have run a finaliser that recorded, which may have moved the tape.
+        fill(array, self.integers.items + self.place_of(first), self.place_of(end) - self.place_of(first))
+        return array
+
+    @cython.boundscheck(True)
+    def values_of(self, flat):
+        cdef Py_buffer view
+        cdef Py_ssize_t place
+        cdef int64_t* items
+        found = []
+        if not self.values:
+            return found
+        PyObject_GetBuffer(flat, &view, PyBUF_SIMPLE)
+        items = <int64_t*>view.buf
+        try:
+            for place in range(view.len // <Py_ssize_t>sizeof(int64_t)):
+                if items[place] < 0:
+                    found.append(self.values[-1 - items[place] - self.first_value])
+        finally:
+            PyBuffer_Release(&view)
+        return found
+
+    def bury(self, int64_t handle):
+        make_room(&self.dead, 1)
+        self.bury_in_room(handle)
+
+    def take_deaths(self, Py_ssize_t count):
+        array = empty(count, int64)
+        if not 0 <= count <= self.dead.count:
+            raise IndexError(f"{count} of {self.dead.count} deaths")
+        fill(array, self.dead.items, count)
+        drop_first(&self.dead, count)
+        return array
+
+    def trim(self, int64_t first, int64_t unsent):
+        cdef Py_ssize_t place, records = first - self.first, dropped
+        cdef int64_t least_value = self.first_value + len(self.values)
+        if not 0 < records <= self.starts.count:
+            return
+        for place in range(self.place_of(unsent), self.integers.count):
+            if self.integers.items[place] < 0:
+                least_value = min(least_value, -1 - self.integers.items[place])
+        dropped = self.place_of(first)
+        drop_first(&self.integers, dropped)
+        drop_first(&self.starts, records)
+        for place in range(self.starts.count):
+            self.starts.items[place] -= dropped
+        self.first = first
+        del self.values[:least_value - self.first_value]
+        self.first_value = least_value
+
+    def pass_over(self, int64_t ops):
+        self.first += self.starts.count + ops
+        self.integers.count = self.starts.count = 0
+        self.first_value += len(self.values)
+        self.values = []
+
+    cdef inline Py_ssize_t place_of(self, int64_t number) noexcept:
+        cdef Py_ssize_t record = number - self.first
+        return self.starts.items[record] if record < self.starts.count else self.integers.count
+
+    cdef inline void bury_in_room(self, int64_t handle) noexcept:
+        self.dead.items[self.dead.count] = handle
+        self.dead.count += 1
+
+    cdef inline int make_room_for_record(self, Py_ssize_t integers) except -1:
+        make_room(&self.integers, integers)
+        make_room(&self.starts, 1)
+        return 0
+
+    cdef inline int64_t end_record(self, Py_ssize_t integers) noexcept:
+        """Makes a record of the next integers, for which there is room. Returns the number of the op."""
+        self.starts.items[self.starts.count] = self.integers.count
+        self.integers.count += integers
+        self.starts.count += 1
+        return self.first + self.starts.count - 1
+
+    cdef inline int64_t keep_value(self, object value) except 0:
+        """Returns the operand that refers to a new value."""
+        self.values.append(value)
+        return -self.first_value - len(self.values)
+
+
+# ---- arrays ----
+
+cdef tuple NO_ARGUMENTS = ()
+
+
+@cython.no_gc
+@cython.c_api_binop_methods(True)
+cdef class Recorded:
+    """A value of a session. See `python_recorder.Recorded`."""
+
+    cdef public ThreadTape _recorder
+    cdef public int64_t _handle  # 0 until the value has a handle
+    cdef public object _spec
+    cdef object __weakref__
+
+    def __dealloc__(self):
+        if self._recorder is not None:
+            bury_in(self._recorder, self._handle)
+
+    def __add__(left, right): return record_operator(ADD, RADD, left, right)
+    def __sub__(left, right): return record_operator(SUBTRACT, RSUBTRACT, left, right)
+    def __mul__(left, right): return record_operator(MULTIPLY, RMULTIPLY, left, right)
+    def __truediv__(left, right): return record_operator(DIVIDE, RDIVIDE, left, right)
+    def __floordiv__(left, right): return record_operator(FLOOR_DIVIDE, RFLOOR_DIVIDE, left, right)
+    def __mod__(left, right): return record_operator(REMAINDER, RREMAINDER, left, right)
+    def __pow__(left, right, modulo):
+        return record_operator(POWER, RPOWER, left, right) if modulo is None else NotImplemented
+    def __matmul__(left, right): return record_operator(MATMUL, RMATMUL, left, right)
+    def __and__(left, right): return record_operator(AND, RAND, left, right)
+    def __or__(left, right): return record_operator(OR, ROR, left, right)
+    def __xor__(left, right): return record_operator(XOR, RXOR, left, right)
+    def __lshift__(left, right): return record_operator(LEFT_SHIFT, RLEFT_SHIFT, left, right)
+    def __rshift__(left, right): return record_operator(RIGHT_SHIFT, RRIGHT_SHIFT, left, right)
+    def __lt__(self, other): return record_binary(LESS, self, other)
+    def __le__(self, other): return record_binary(LESS_EQUAL, self, other)
+    def __gt__(self, other): return record_binary(GREATER, self, other)
+    def __ge__(self, other): return record_binary(GREATER_EQUAL, self, other)
+    def __eq__(self, other): return record_binary(EQUAL, self, other)
+    def __ne__(self, other): return record_binary(NOT_EQUAL, self, other)
+    def __neg__(self): return record_unary(NEGATIVE, self)
+    def __abs__(self): return record_unary(ABS, self)
+    def __invert__(self): return record_unary(INVERT, self)
+
+
+# ---- allocation ----
+
+cdef enum:
+    MOST_FREE = 256
+
+cdef PyObject* FREE[MOST_FREE]  # dead objects of class LIGHT
+cdef Py_ssize_t free_count = 0
+cdef PyTypeObject* LIGHT = NULL
+
+
+def light(type kind):
+    """Makes `kind`, the Python class of arrays, as cheap to allocate as a class of C. Returns `kind`.
+
+    Python tracks each object of a class that was made in Python with its garbage collector, gives its memory back when
+    it dies, and looks up its operators by name. `kind` has no fields of its own, so its objects need no tracking, and
+    their memory is used again. Subclasses of `kind` are treated by Python as usual.
+    """
+    global LIGHT
+    cdef PyTypeObject* made = <PyTypeObject*>kind
+    if made.tp_basicsize != (<PyTypeObject*>Recorded).tp_basicsize:
+        raise TypeError(f"{kind} has fields of its own")
+    if LIGHT != NULL:  # the module of the class was imported anew
+        return kind
+    take_operators(made.tp_as_number, (<PyTypeObject*>Recorded).tp_as_number)
+    made.tp_flags &= ~Py_TPFLAGS_HAVE_GC
+    made.tp_traverse, made.tp_clear = NULL, NULL
+    made.tp_alloc, made.tp_free, made.tp_dealloc = allocate_light, PyObject_Free, deallocate
+    PyType_Modified(kind)
+    LIGHT = made
+    return kind
+
+
+cdef void take_operators(PyNumberMethods* own, PyNumberMethods* base) noexcept:
+    """Lets Python call the functions of the base class. Else it looks each operator up by its name."""
+    own.nb_add = base.nb_add
+    own.nb_subtract = base.nb_subtract
+    own.nb_multiply = base.nb_multiply
+    own.nb_true_divide = base.nb_true_divide
+    own.nb_floor_divide = base.nb_floor_divide
+    own.nb_remainder = base.nb_remainder
+    own.nb_matrix_multiply = base.nb_matrix_multiply
+    own.nb_and = base.nb_and
+    own.nb_or = base.nb_or
+    own.nb_xor = base.nb_xor
+    own.nb_lshift = base.nb_lshift
+    own.nb_rshift = base.nb_rshift
+
+
+cdef PyObject* allocate_light(PyTypeObject* kind, Py_ssize_t _items) noexcept:
+    cdef PyObject* made = <PyObject*>PyObject_Malloc(kind.tp_basicsize)
+    if made == NULL:
+        return PyErr_NoMemory()
+    memset(made, 0, kind.tp_basicsize)
+    return PyObject_Init(made, kind)
+
+
+cdef void deallocate(PyObject* dead) noexcept:
+    """Is the destructor of LIGHT. A subclass made in Python calls it too, and expects it to release the subclass."""
+    global free_count
+    cdef PyTypeObject* kind = Py_TYPE_of(dead)
+    if kind != LIGHT or free_count == MOST_FREE:
+        (<PyTypeObject*>Recorded).tp_dealloc(dead)
+        Py_DECREF_pointer(kind)
+        return
+    if (<PyObject**>(<char*>dead + kind.tp_weaklistoffset))[0] != NULL:
+        PyObject_ClearWeakRefs(dead)
+    if <PyObject*>(<Recorded>dead)._recorder != <PyObject*>None:
+        bury_in((<Recorded>dead)._recorder, (<Recorded>dead)._handle)
+    (<Recorded>dead)._handle = 0
+    (<Recorded>dead)._spec = None
+    (<Recorded>dead)._recorder = None
+    if free_count == MOST_FREE:  # what died with the recorder has taken the last place
+        PyObject_Free(dead)
+        Py_DECREF_pointer(kind)
+        return
+    FREE[free_count] = dead
+    free_count += 1
+
+
+cdef inline void bury_in(ThreadTape tape, int64_t handle) noexcept:
+    """Notes the death of a handle; 0 is none. Without memory for the note, the value lives as long as its session."""
+    if handle != 0 and (tape.dead.count < tape.dead.room or has_grown(&tape.dead)):
+        tape.bury_in_room(handle)
+
+
+cdef inline Recorded new_array(PyTypeObject* kind):
+    global free_count
+    cdef PyObject* made
+    cdef Recorded result
+    if kind == LIGHT and free_count:
+        free_count -= 1
+        made = FREE[free_count]
+        _Py_NewReference(made)
+        result = <Recorded>made
+        Py_DECREF_object(made)  # of the two references, `result` is one
+        return result
+    # Array.__new__ refuses every call, so the constructor of the base class is called.
+    return <Recorded>(<PyTypeObject*>Recorded).tp_new(<type>kind, <PyObject*>NO_ARGUMENTS, NULL)
+
+
+def adopt(type kind, ThreadTape recorder not None, int64_t handle, spec):
+    """See `python_recorder.adopt`."""
+    result = adopt_without_handle(kind, recorder, spec)
+    (<Recorded>result)._handle = handle
+    return result
+
+
+def adopt_without_handle(type kind, ThreadTape recorder not None, spec):
+    """See `python_recorder.adopt_without_handle`."""
+    if not issubclass(kind, Recorded):
+        raise TypeError(f"{kind} is no class of recorded values")
+    cdef Recorded result = new_array(<PyTypeObject*>kind)
+    result._spec = spec
+    result._recorder = recorder
+    return result
+
+
+cdef inline Recorded finish(Recorded result, ThreadTape tape, Py_ssize_t integers, object spec):
+    """Ends the record, and completes its result."""
+    cdef int64_t number = tape.end_record(integers)
+    result._handle = number
+    result._spec = spec
+    result._recorder = tape
+    if number >= tape.checkpoint:
+        (<object>tape).on_checkpoint(number)
+    return result
+
+
+def record(type kind, ThreadTape recorder not None, signature, handles, values):
+    """See `python_recorder.record`."""
+    cdef Recorded result = adopt_without_handle(kind, recorder, signature.result)
+    cdef int64_t number = signature.number, operand
+    cdef Py_ssize_t place, count = 1 + len(handles) + len(values)
+    cdef tuple listed = tuple(handles)
+    cdef tuple listed_values = tuple(values)
+    recorder.make_room_for_record(count)
+    cdef int64_t* items = recorder.integers.items + recorder.integers.count
+    items[0] = number
+    for place in range(len(listed)):
+        operand = listed[place]
+        items[1 + place] = operand
+    for place in range(len(listed_values)):
+        items[1 + len(listed) + place] = recorder.keep_value(listed_values[place])
+    return finish(result, recorder, count, signature.result)
+
+
+# ---- what is known of an op ----
+
+cdef enum:
+    WAYS = 64
+
+cdef struct Known:
+    PyObject* left  # a spec
+    PyObject* right  # a spec, or the type of a Python scalar
+    int64_t signature
+    PyObject* spec
+    PyObject* canonical
+
+
+cdef class BinaryOp:
+    """An op of two operands.
+
+    `table` holds what is known of the op beside the specs of its operands, at a place that follows from the addresses
+    of the specs. Pairs that share a place push out each other, and are found again in `known`, a dict. Specs, which are
+    interned, are never freed, and `known` keeps the rest, so that the table need not count references.
+    """
+
+    cdef object op, slow_path, checked
+    cdef bint is_reflected
+    cdef Known table[WAYS]
+    cdef dict known
+
+    def __cinit__(self):
+        self.known = {}
+
+
+cdef class UnaryOp:
+    """An op of one array, with attributes."""
+
+    cdef object op, attributes, slow_path
+    cdef Known table[WAYS]
+    cdef dict known
+
+    def __cinit__(self):
+        self.known = {}
+
+
+cdef inline Known* slot_of(Known* table, PyObject* left, PyObject* right) noexcept:
+    cdef uintptr_t mixed = (<uintptr_t>left >> 4) * 31 + (<uintptr_t>right >> 4)
+    return &table[(mixed ^ (mixed >> 6) ^ (mixed >> 12)) & (WAYS - 1)]
+
+
+cdef Known learn_binary(BinaryOp op, object left, object right):
+    found = op.known.get((left, right))
+    if found is None:
+        if isinstance(right, type):
+            found = learn_beside(op.op, left, right, op.checked, is_reflected=op.is_reflected)
+        else:
+            found = (*learn(op.op, (left, right)), None)
+        found = op.known.setdefault((left, right), found)
+    return place_known(op.table, <PyObject*>left, <PyObject*>right, found)
+
+
+cdef Known learn_unary(UnaryOp op, object spec):
+    found = op.known.get(spec)
+    if found is None:
+        found = op.known.setdefault(spec, (*learn(op.op, (spec,), op.attributes), None))
+    return place_known(op.table, <PyObject*>spec, NULL, found)
+
+
+cdef Known place_known(Known* table, PyObject* left, PyObject* right, object found):
+    cdef Known known
+    known.left, known.right = left, right
+    known.signature = found[0]
+    known.spec, known.canonical = <PyObject*>found[1], <PyObject*>found[2]
+    slot_of(table, left, right)[0] = known
+    return known
+
+
+cdef inline object record_operator(BinaryOp op, BinaryOp reflected, object left, object right):
+    """Python calls an operator's method with the operands in their order; either of them may be the array."""
+    if Py_TYPE(left) == LIGHT or isinstance(left, Recorded):
+        return record_binary(op, <Recorded>left, right)
+    return record_binary(reflected, <Recorded>right, left)
+
+
+cdef object record_binary(BinaryOp op, Recorded x, object other):
+    cdef ThreadTape tape = x._recorder
+    cdef PyObject* left = <PyObject*>x._spec
+    cdef PyTypeObject* kind = Py_TYPE(x)
+    cdef Known known
+    cdef Known* slot
+    cdef Recorded result
+    cdef int64_t* items
+    if tape is None or tape.thread != PyThread_get_thread_ident():
+        return op.slow_path(x, other)
+    if Py_TYPE(other) != kind:
+        return record_beside(op, x, other)
+    if (<Recorded>other)._recorder is not tape:
+        return op.slow_path(x, other)
+    slot = slot_of(op.table, left, <PyObject*>(<Recorded>other)._spec)
+    if slot.left == left and slot.right == <PyObject*>(<Recorded>other)._spec:
+        known = slot[0]
+    else:
+        known = learn_binary(op, x._spec, (<Recorded>other)._spec)
+    result = new_array(kind)
+    tape.make_room_for_record(3)
+    items = tape.integers.items + tape.integers.count
+    items[0] = known.signature
+    items[1] = x._handle
+    items[2] = (<Recorded>other)._handle
+    return finish(result, tape, 3, <object>known.spec)
+
+
+cdef object record_beside(BinaryOp op, Recorded x, object other):
+    """Records an op of an array of this thread and anything but an array of the same class."""
+    cdef ThreadTape tape = x._recorder
+    cdef PyObject* right = <PyObject*>Py_TYPE(other)
+    cdef Known known
+    cdef Known* slot
+    cdef Recorded result
+    cdef int64_t* items
+    if type(other) is not float and type(other) is not int and type(other) is not bool:
+        return op.slow_path(x, other)
+    slot = slot_of(op.table, <PyObject*>x._spec, right)
+    if slot.left == <PyObject*>x._spec and slot.right == right:
+        known = slot[0]
+    else:
+        known = learn_binary(op, x._spec, type(other))
+    if type(other) is float and <object>known.canonical is float:
+        value = other
+    else:
+        try:
+            value = (<object>known.canonical)(other)
+        except OverflowError:
+            value = None
+        if value is None:
+            return op.slow_path(x, other)
+    result = new_array(Py_TYPE(x))
+    tape.make_room_for_record(3)
+    items = tape.integers.items + tape.integers.count
+    items[0] = known.signature
+    items[1] = x._handle
+    items[2] = tape.keep_value(value)
+    return finish(result, tape, 3, <object>known.spec)
+
+
+cdef object record_unary(UnaryOp op, Recorded x):
+    cdef ThreadTape tape = x._recorder
+    cdef PyObject* spec = <PyObject*>x._spec
+    cdef Known known
+    cdef Known* slot
+    cdef Recorded result
+    cdef int64_t* items
+    if tape is None or tape.thread != PyThread_get_thread_ident():
+        return op.slow_path(x)
+    slot = slot_of(op.table, spec, NULL)
+    if slot.left == spec:
+        known = slot[0]
+    else:
+        known = learn_unary(op, x._spec)
+    result = new_array(Py_TYPE(x))
+    tape.make_room_for_record(2)
+    items = tape.integers.items + tape.integers.count
+    items[0] = known.signature
+    items[1] = x._handle
+    return finish(result, tape, 2, <object>known.spec)
+
+
+# ---- operators ----
+
+cdef BinaryOp ADD = BinaryOp(), RADD = BinaryOp(), SUBTRACT = BinaryOp(), RSUBTRACT = BinaryOp()
+cdef BinaryOp MULTIPLY = BinaryOp(), RMULTIPLY = BinaryOp(), DIVIDE = BinaryOp(), RDIVIDE = BinaryOp()
+cdef BinaryOp FLOOR_DIVIDE = BinaryOp(), RFLOOR_DIVIDE = BinaryOp(), REMAINDER = BinaryOp(), RREMAINDER = BinaryOp()
+cdef BinaryOp POWER = BinaryOp(), RPOWER = BinaryOp(), MATMUL = BinaryOp(), RMATMUL = BinaryOp()
+cdef BinaryOp AND = BinaryOp(), RAND = BinaryOp(), OR = BinaryOp(), ROR = BinaryOp()
+cdef BinaryOp XOR = BinaryOp(), RXOR = BinaryOp(), LEFT_SHIFT = BinaryOp(), RLEFT_SHIFT = BinaryOp()
+cdef BinaryOp RIGHT_SHIFT = BinaryOp(), RRIGHT_SHIFT = BinaryOp()
+cdef BinaryOp LESS = BinaryOp(), LESS_EQUAL = BinaryOp(), GREATER = BinaryOp(), GREATER_EQUAL = BinaryOp()
+cdef BinaryOp EQUAL = BinaryOp(), NOT_EQUAL = BinaryOp()
+cdef UnaryOp NEGATIVE = UnaryOp(), ABS = UnaryOp(), INVERT = UnaryOp()
+
+# The method of each operator, and the op that the method records.
+cdef dict BINARY = {
+    ("add", False): ("__add__", ADD), ("add", True): ("__radd__", RADD),
+    ("subtract", False): ("__sub__", SUBTRACT), ("subtract", True): ("__rsub__", RSUBTRACT),
+    ("multiply", False): ("__mul__", MULTIPLY), ("multiply", True): ("__rmul__", RMULTIPLY),
+    ("divide", False): ("__truediv__", DIVIDE), ("divide", True): ("__rtruediv__", RDIVIDE),
+    ("floor_divide", False): ("__floordiv__", FLOOR_DIVIDE), ("floor_divide", True): ("__rfloordiv__", RFLOOR_DIVIDE),
+    ("remainder", False): ("__mod__", REMAINDER), ("remainder", True): ("__rmod__", RREMAINDER),
+    ("power", False): ("__pow__", POWER), ("power", True): ("__rpow__", RPOWER),
+    ("matmul", False): ("__matmul__", MATMUL), ("matmul", True): ("__rmatmul__", RMATMUL),
+    ("bitwise_and", False): ("__and__", AND), ("bitwise_and", True): ("__rand__", RAND),
+    ("bitwise_or", False): ("__or__", OR), ("bitwise_or", True): ("__ror__", ROR),
+    ("bitwise_xor", False): ("__xor__", XOR), ("bitwise_xor", True): ("__rxor__", RXOR),
+    ("bitwise_left_shift", False): ("__lshift__", LEFT_SHIFT),
+    ("bitwise_left_shift", True): ("__rlshift__", RLEFT_SHIFT),
+    ("bitwise_right_shift", False): ("__rshift__", RIGHT_SHIFT),
+    ("bitwise_right_shift", True): ("__rrshift__", RRIGHT_SHIFT),
+    ("less", False): ("__lt__", LESS), ("less_equal", False): ("__le__", LESS_EQUAL),
+    ("greater", False): ("__gt__", GREATER), ("greater_equal", False): ("__ge__", GREATER_EQUAL),
+    ("equal", False): ("__eq__", EQUAL), ("not_equal", False): ("__ne__", NOT_EQUAL),
+}
+cdef dict PREFIX = {
+    "negative": ("__neg__", NEGATIVE), "abs": ("__abs__", ABS), "bitwise_invert": ("__invert__", INVERT),
+}
+
+
+def binary_operator(op, slow_path, *, is_reflected=False, checked=None):
+    """See `python_recorder.binary_operator`. Returns the method of `Recorded`, so that Python calls it directly."""
+    name, kept = BINARY[op.name, is_reflected]
+    cdef BinaryOp binary = kept
+    binary.op, binary.slow_path, binary.checked, binary.is_reflected = op, slow_path, checked, is_reflected
+    return Recorded.__dict__[name]
+
+
+def prefix_operator(op, slow_path):
+    """See `python_recorder.prefix_operator`."""
+    name, kept = PREFIX[op.name]
+    cdef UnaryOp prefix = kept
+    prefix.op, prefix.slow_path, prefix.attributes = op, slow_path, ()
+    return Recorded.__dict__[name]
+
+
+def unary(op, slow_path, attributes=()):
+    """See `python_recorder.unary`."""
+    cdef UnaryOp made = UnaryOp()
+    made.op, made.slow_path, made.attributes = op, slow_path, attributes
+
+    def record_one(x, /):
+        if Py_TYPE(x) == LIGHT or isinstance(x, Recorded):
+            return record_unary(made, <Recorded>x)
+        return made.slow_path(x)
+
+    return record_one

@@ -1,0 +1,52 @@
+"""Scans the integers of a tape: counts how often a loop's body is repeated, and finds results among handles. Pure.
+
+The records of a body, one behind the other, are its integers. From one body to the next each integer grows by its
+*shift*: a signature number and a handle from outside the loop by 0, the handle of a result of the loop by the number of
+ops of the body, and a reference to a value, which is negative, by minus the number of values of the body.
+
+`compiled_integer_scans` does the same in C, and `implementation` chooses one of the two.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire._recording.tape import Integers
+
+
+def shifts_of(body: Integers, first: int, ops: int) -> Integers:
+    """Returns the shift of each integer of `body`, int64[integers], whose `ops` ops are numbered from `first` on.
+
+    `body` is not the first of its loop: a result of the `ops` ops before it counts as one of the loop.
+    """
+    shifts = np.zeros(len(body), np.int64)
+    shifts[(body >= first - ops) & (body < first + ops)] = ops
+    is_value = body < 0
+    shifts[is_value] = -np.count_nonzero(is_value)
+    return shifts
+
+
+def count_repeats(body: Integers, shifts: Integers, following: Integers) -> int:
+    """Returns how many whole bodies at the beginning of `following` repeat `body`.
+
+    `body` and `shifts` are int64[integers], at least one. `following`, int64[any number], are the integers that were
+    recorded behind the body. All three are contiguous.
+    """
+    length = len(body)
+    bodies = following[: len(following) // length * length].reshape(-1, length)
+    expected = body + shifts * np.arange(1, len(bodies) + 1).reshape(-1, 1)
+    repeats = (bodies == expected).all(axis=1)
+    return len(repeats) if repeats.all() else int(repeats.argmin())
+
+
+def results_among(handles: Integers, first: int, ops: int) -> tuple[npt.NDArray[np.bool_], Integers]:
+    """Returns for each of `ops` ops, numbered from `first` on, whether its result is among `handles`; and the others.
+
+    `handles`, int64[any number] and contiguous, may be any integers of a tape. The others keep their order.
+    """
+    is_among = np.zeros(ops, bool)
+    relative = handles - first
+    is_here = relative.view(np.uint64) < ops  # read as unsigned, a negative integer is large
+    is_among[relative[is_here]] = True
+    return is_among, handles[~is_here]

@@ -1,0 +1,71 @@
+"""A client process that records the recurrent loop, and tells how long its thread took for an op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from statistics import median
+from time import perf_counter_ns, thread_time_ns
+from typing import NamedTuple
+
+import fusewire as fw
+from loadtests.measuring.workers import answer_commands
+from loadtests.system.context import FUSEWIRE, upload
+from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
+
+_STEPS = 1_600  # in a turn; they make several segments, and their ops are fewer than the credit of 16,384 ops
+_STEPS_BETWEEN_TIMES = 10
+_CHECKED_STEPS = 200
+
+
+class Recorded(NamedTuple):
+    """The times of an op in one turn, in µs.
+
+    `mean` and `processor` are means over all ops, in elapsed time and in the thread's processor time. `alone` is the
+    median over short parts of the turn. Most parts end no segment, so it is the time without cutting and sealing.
+    """
+
+    mean: float
+    processor: float
+    alone: float
+
+
+def serve(connection: Connection, target: str) -> None:
+    """Answers `check`, `record` and `read`."""
+    with fw.connect(target) as session:
+        client = _RecordingClient(session)
+        commands = (client.check, client.record, client.read)
+        answer_commands(connection, {command.__name__: command for command in commands})
+
+
+class _RecordingClient:
+    def __init__(self, session: fw.Session) -> None:
+        self._operands = draw_rnn(1, 16, 0)
+        self._rnn = upload(session, self._operands)
+        self._last: fw.Array = self._rnn.state
+
+    def check(self) -> None:
+        """Raises WrongResult if the loop's result differs from NumPy's."""
+        expected = run_rnn(self._operands, range(_CHECKED_STEPS), NUMPY)
+        check_close(run_rnn(self._rnn, range(_CHECKED_STEPS), FUSEWIRE).numpy(), expected, "the recurrent loop")
+
+    def record(self) -> Recorded:
+        """Records a turn. Its ops have run when `read` returns."""
+        times_ns: list[int] = []
+        began_ns, began_processor_ns = perf_counter_ns(), thread_time_ns()
+        self._last = run_rnn(self._rnn, _timed_steps(times_ns), FUSEWIRE)
+        processor_ns, elapsed_ns = thread_time_ns() - began_processor_ns, perf_counter_ns() - began_ns
+        ops, parts_ns = _STEPS * RNN_OPS, [after - before for before, after in pairwise(times_ns)]
+        alone_us = median(parts_ns) / 1e3 / (_STEPS_BETWEEN_TIMES * RNN_OPS)
+        return Recorded(elapsed_ns / 1e3 / ops, processor_ns / 1e3 / ops, alone_us)
+
+    def read(self) -> None:
+        """Waits until all recorded ops have run."""
+        self._last.numpy()
+
+
+def _timed_steps(times_ns: list[int]) -> Iterator[int]:
+    for _ in range(0, _STEPS, _STEPS_BETWEEN_TIMES):
+        times_ns.append(perf_counter_ns())
+        yield from range(_STEPS_BETWEEN_TIMES)

@@ -1,0 +1,116 @@
+"""Scanning the integers of a tape: in NumPy, and the same in C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire._recording import integer_scans
+from fusewire._recording.implementation import RECORDER
+from fusewire._recording.integer_scans import shifts_of
+from fusewire._recording.tape import FIRST_HANDLE, Integers
+
+FIRST = FIRST_HANDLE + 100
+OUTSIDE = FIRST_HANDLE + 7
+OPS, VALUES = 3, 1
+BODY = np.array([5, FIRST - 1, OUTSIDE, 6, FIRST, -4, 7, FIRST + 1], np.int64)
+
+_compiled = pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
+
+
+def compiled() -> Any:
+    return import_module("fusewire._recording.compiled_integer_scans")
+
+
+def in_python(body: Integers, shifts: Integers, following: Integers) -> int:
+    return integer_scans.count_repeats(body, shifts, following)
+
+
+def in_c(body: Integers, shifts: Integers, following: Integers) -> int:
+    count: int = compiled().count_repeats(body, shifts, following)
+    return count
+
+
+Count = Callable[[Integers, Integers, Integers], int]
+both = pytest.mark.parametrize("count", [in_python, pytest.param(in_c, marks=_compiled)])
+
+
+def repeated(bodies: int) -> Integers:
+    """The integers of the bodies behind the first."""
+    shifts = shifts_of(BODY, FIRST, OPS)
+    return np.concatenate([BODY + shifts * body for body in range(1, bodies + 1)])
+
+
+def test_results_of_the_loop_shift_by_its_ops_and_values_by_their_number() -> None:
+    assert shifts_of(BODY, FIRST, OPS).tolist() == [0, OPS, 0, 0, OPS, -VALUES, 0, OPS]
+
+
+@both
+def test_all_whole_bodies_are_counted_and_the_begun_one_is_not(count: Count) -> None:
+    assert count(BODY, shifts_of(BODY, FIRST, OPS), repeated(4)[:-1]) == 3
+
+
+@both
+@pytest.mark.parametrize("place", range(len(BODY)))
+def test_the_count_ends_at_the_body_with_another_integer(count: Count, place: int) -> None:
+    following = repeated(4)
+    following[2 * len(BODY) + place] += 1
+    assert count(BODY, shifts_of(BODY, FIRST, OPS), following) == 2
+
+
+@both
+@pytest.mark.parametrize("integers", [0, 1, len(BODY) - 1])
+def test_less_than_a_body_is_no_repeat(count: Count, integers: int) -> None:
+    assert count(BODY, shifts_of(BODY, FIRST, OPS), repeated(1)[:integers]) == 0
+
+
+@_compiled
+def test_shifts_of_another_number_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 shifts of 8 integers"):
+        in_c(BODY, np.zeros(2, np.int64), repeated(1))
+
+
+@_compiled
+@given(
+    body=st.lists(st.integers(-5, 5), min_size=1, max_size=6),
+    repeats=st.integers(0, 5),
+    changes=st.lists(st.tuples(st.integers(0, 40), st.integers(-2, 2)), max_size=3),
+    data=st.data(),
+)
+def test_c_counts_as_numpy_does(
+    body: list[int], repeats: int, changes: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    shifts = data.draw(st.lists(st.integers(-2, 2), min_size=len(body), max_size=len(body)))
+    first, steps = np.array(body, np.int64), np.array(shifts, np.int64)
+    following = (first + steps * np.arange(1, repeats + 1).reshape(-1, 1)).ravel()
+    for place, change in changes:
+        if place < len(following):
+            following[place] += change
+    assert in_c(first, steps, following) == in_python(first, steps, following)
+
+
+@pytest.mark.parametrize("scans", ["python", pytest.param("compiled", marks=_compiled)])
+def test_results_are_told_from_other_integers(scans: str) -> None:
+    module = compiled() if scans == "compiled" else integer_scans
+    integers = np.array([7, FIRST + 2, -1, FIRST, OUTSIDE, FIRST + 2, FIRST + OPS, FIRST - 1], np.int64)
+    is_among, others = module.results_among(integers, FIRST, OPS)
+    assert is_among.tolist() == [True, False, True]
+    assert others.tolist() == [7, -1, OUTSIDE, FIRST + OPS, FIRST - 1]
+
+
+@_compiled
+@given(handles=st.lists(st.integers(-5, 20) | st.integers(-(1 << 63), (1 << 63) - 1)), ops=st.integers(0, 12))
+def test_c_finds_the_results_that_numpy_finds(handles: list[int], ops: int) -> None:
+    given_handles = np.array(handles, np.int64)
+    expected, actual = (
+        integer_scans.results_among(given_handles, 3, ops),
+        compiled().results_among(given_handles, 3, ops),
+    )
+    for own, other in zip(expected, actual, strict=True):
+        np.testing.assert_array_equal(own, other, strict=True)
