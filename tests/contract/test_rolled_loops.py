@@ -63,6 +63,7 @@ def written_as_fori_loop(data: Data, count: int) -> fw.Array:
 def begin_endless(service: Service, session: fw.Session, seed: int) -> fw.Array:
     """Begins a loop that would run for days. It takes all credit, so that nothing that follows is sent."""
     data = data_of(session, seed)
+    state: fw.Array
     state, _ = fw.fori_loop(1 << 30, lambda _, each: body(data, *each), (data.start, data.shift))
     service.wait_until(lambda: any(told["in_flight_ops"] for told in service.sessions()), "a loop that runs")
     return state

@@ -35,6 +35,7 @@ from fusewire._recording.tape import Integers, Record
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
 LARGEST_LOOP_OPS = 8192  # of all bodies of a piece
+BUSY_LOOP_OPS = 4096  # of a piece of a loop while the device is busy: a segment costs the same whatever its length
 FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32
@@ -286,6 +287,7 @@ def _is_rotation(known: bytes, body: bytes) -> bool:
 
 def _least_bodies(length: int, least_ops: int) -> int:
     """Returns how many bodies of `length` ops make the smallest segment that is sent while the loop goes on."""
+    least_ops = BUSY_LOOP_OPS if least_ops >= LARGEST_SEGMENT_OPS else least_ops
     return max(-(-least_ops // length), 1)
 
 
