@@ -195,6 +195,10 @@ class Session:
         return self._state.credit.is_free
 
     @property
+    def credit_ops(self) -> int:
+        return self._state.credit.limit.ops
+
+    @property
     def limits(self) -> wire.Limits:
         return self._state.limits
 

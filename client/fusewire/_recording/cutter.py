@@ -35,7 +35,6 @@ from fusewire._recording.tape import Integers, Record
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
 LARGEST_LOOP_OPS = 8192  # of all bodies of a piece
-BUSY_LOOP_OPS = 4096  # of a piece of a loop while the device is busy: a segment costs the same whatever its length
 FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32
@@ -249,7 +248,7 @@ def within(ends: Integers, *, most_ops: int, most_operands: int) -> Piece:
 
 def _piece_of_no_loop(ops: int, reach: Reach, least_ops: int) -> Piece | None:
     if reach is Reach.SETTLED:
-        return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, least_ops) else None
+        return Piece(FRAGMENT_OPS) if ops >= max(FRAGMENT_OPS, min(least_ops, LARGEST_SEGMENT_OPS)) else None
     return Piece(min(ops, LARGEST_SEGMENT_OPS))
 
 
@@ -287,7 +286,6 @@ def _is_rotation(known: bytes, body: bytes) -> bool:
 
 def _least_bodies(length: int, least_ops: int) -> int:
     """Returns how many bodies of `length` ops make the smallest segment that is sent while the loop goes on."""
-    least_ops = BUSY_LOOP_OPS if least_ops >= LARGEST_SEGMENT_OPS else least_ops
     return max(-(-least_ops // length), 1)
 
 

@@ -50,6 +50,8 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 _NO_RECORDS: Integers = np.empty(0, np.int64)
 _KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
+_BUSY_LOOP_OPS = 4096
+_SEGMENTS_IN_FLIGHT = 4
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
 
@@ -60,6 +62,10 @@ class Owner(Protocol):
     @property
     def is_credit_free(self) -> bool:
         """Returns whether nothing of the session is in flight."""
+
+    @property
+    def credit_ops(self) -> int:
+        """Returns how many ops may be in flight."""
 
     @property
     def limits(self) -> wire.Limits:
@@ -453,8 +459,13 @@ class Recorder(ThreadTape):
 
     @property
     def _least_ops(self) -> int:
-        """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many."""
-        return LEAST_SEGMENT_OPS if self.owner.is_credit_free else LARGEST_SEGMENT_OPS
+        """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many.
+
+        A segment of a loop costs the same however long it is. But several segments are to be in flight at a time.
+        """
+        if self.owner.is_credit_free:
+            return LEAST_SEGMENT_OPS
+        return max(min(_BUSY_LOOP_OPS, self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), LARGEST_SEGMENT_OPS)
 
     def _refuse_in_body(self, reach: Reach) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""
