@@ -20,6 +20,8 @@ from fusewire_protos.frames import (
     Fetch,
     Forget,
     Free,
+    Kept,
+    Loop,
     NewProgram,
     Scalar,
     Segment,
@@ -34,15 +36,28 @@ numbers = st.integers(0, frames.MAX_HANDLE)
 handles = st.lists(numbers, max_size=5).map(tuple)
 whole = st.integers(-(2**63), 2**63 - 1)
 scalars = st.one_of(st.booleans(), whole, st.floats(allow_nan=False))
+segments = st.builds(
+    Segment,
+    numbers,
+    numbers,
+    handles,
+    st.lists(scalars, max_size=4).map(tuple),
+    st.lists(whole, max_size=4).map(tuple),
+    st.lists(whole, max_size=4).map(tuple),
+)
+steps = st.one_of(whole, st.lists(scalars, min_size=1, max_size=4).map(tuple))
+stepped = st.dictionaries(st.integers(0, 100), steps, max_size=3).map(lambda found: tuple(sorted(found.items())))
 entries = st.one_of(
+    segments,
     st.builds(
-        Segment,
+        Loop,
+        segments,
+        st.integers(1, frames.MAX_ITERATIONS),
         numbers,
-        numbers,
-        handles,
-        st.lists(scalars, max_size=4).map(tuple),
-        st.lists(whole, max_size=4).map(tuple),
-        st.lists(whole, max_size=4).map(tuple),
+        st.lists(st.sampled_from(Kept), max_size=4).map(tuple),
+        stepped,
+        stepped,
+        stepped,
     ),
     st.builds(Upload, numbers, strategies.specs(), st.one_of(st.none(), numbers)),
     st.builds(Free, handles),
@@ -147,6 +162,35 @@ MALFORMED: dict[str, Any] = {
     "a fetch with a float": [[3, 1.0, 1]],
     "a huge integer in bytes": [[4, b"\xff" * 5000]],
 }
+
+
+_FIRST = (7, 3, 100, (), (), (), ())  # a loop's kind and its first iteration
+_MALFORMED_LOOPS: dict[str, Any] = {
+    "no iterations": (*_FIRST, 0, 2, (), (), (), ()),
+    "too many iterations": (*_FIRST, frames.MAX_ITERATIONS + 1, 2, (), (), (), ()),
+    "iterations are no integer": (*_FIRST, 2.0, 2, (), (), (), ()),
+    "a negative stride": (*_FIRST, 2, -1, (), (), (), ()),
+    "kept in another way": (*_FIRST, 2, 2, (3,), (), (), ()),
+    "kept is no list": (*_FIRST, 2, 2, 1, (), (), ()),
+    "steps without values": (*_FIRST, 2, 2, (), (0, 2, 5), (), ()),
+    "steps without a difference": (*_FIRST, 2, 2, (), (0, 0), (), ()),
+    "steps without a length": (*_FIRST, 2, 2, (), (0,), (), ()),
+    "a negative length": (*_FIRST, 2, 2, (), (0, -1, 5), (), ()),
+    "a negative index": (*_FIRST, 2, 2, (), (-1, 1, 5), (), ()),
+    "an index twice": (*_FIRST, 2, 2, (), (), (1, 1, 5, 1, 1, 6), ()),
+    "descending indices": (*_FIRST, 2, 2, (), (), (2, 1, 5, 1, 1, 6), ()),
+    "a difference that is no integer": (*_FIRST, 2, 2, (), (), (0, 0, 0.5), ()),
+    "an index that is no integer": (*_FIRST, 2, 2, (), (), (True, 1, 0.5), ()),
+    "steps that are no list": (*_FIRST, 2, 2, (), (), 5, ()),
+    "a value that is a list": (*_FIRST, 2, 2, (), (), (0, 1, (1,)), ()),
+    "too few fields": (*_FIRST, 2, 2, (), (), ()),
+}
+
+
+@pytest.mark.parametrize("item", _MALFORMED_LOOPS.values(), ids=_MALFORMED_LOOPS.keys())
+def test_malformed_loops_are_refused(item: Any) -> None:
+    with pytest.raises(CaseError, match="undecodable_frame"):
+        frames.decode_entries(msgpack.packb([item]))
 
 
 @pytest.mark.parametrize("items", MALFORMED.values(), ids=MALFORMED.keys())

@@ -38,9 +38,12 @@ def session_of(engine: Engine, shown: str) -> Session | None:
 
 
 def handles_of(engine: Engine, shown: str) -> list[int] | None:
-    """Returns the handles of a session's arrays, in no order. None: no such session."""
+    """Returns the handles of a session's arrays, in no order. None: no such session.
+
+    Values that the client cannot name have negative handles, and are left out.
+    """
     session = session_of(engine, shown)
-    return None if session is None else list(session.values)
+    return None if session is None else [handle for handle in session.values if handle >= 0]
 
 
 def arrays_of(engine: Engine, shown: str, handles: Iterable[int]) -> tuple[ArrayView, ...]:

@@ -1,0 +1,202 @@
+"""A loop whose body is recorded once gives what the same body gives in a Python loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fusewire as fw
+from fusewire_protos.frames import MAX_ITERATIONS, Loop
+from tests.client.peer import connect
+
+START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+
+
+def loops_of(session: fw.Session, body: Callable[[Any, Any], Any], n: int = 5) -> tuple[Any, Any]:
+    """The carry of `fori_loop`, and that of a Python loop."""
+    start = session.array(START)
+    plain: Any = start
+    for index in range(n):
+        plain = body(session.array(np.int64(index)), plain)
+    return fw.fori_loop(n, body, start), plain
+
+
+BODIES: dict[str, Callable[[Any, Any], Any]] = {
+    "pointwise": lambda i, x: fw.tanh(x * 0.9 + 0.1),
+    "with the index": lambda i, x: x + i.astype("float32"),
+    "passed through": lambda i, x: x,
+    "of one op": lambda i, x: -x,
+    "with an upload": lambda i, x: x + x._recorder.owner.array(START),
+    "with a window": lambda i, x: x + x[0:1],
+    "with a row that the index chooses": lambda i, x: x + fw.take(x, i % 2, axis=0),
+    "that assigns": lambda i, x: assigned(x),
+}
+
+
+def assigned(x: fw.Array) -> fw.Array:
+    y = x * 1
+    y[0] = y[1] + 1
+    return y
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_a_body_gives_what_it_gives_in_a_python_loop(name: str, n: int) -> None:
+    with connect().session as session:
+        ours, plain = loops_of(session, BODIES[name], n)
+        np.testing.assert_array_equal(ours.numpy(timeout=10), plain.numpy(timeout=10))
+
+
+class State(NamedTuple):
+    value: Any
+    others: dict[str, Any]
+
+
+def test_a_carry_keeps_its_form() -> None:
+    with connect().session as session:
+        x = session.array(START)
+
+        def body(i: fw.Array, state: State) -> State:
+            return State(state.others["b"], {"a": state.value + 1, "b": state.others["a"] * 2})
+
+        ours = fw.fori_loop(3, body, State(x, {"a": x + 1, "b": 2 * x}))
+        assert isinstance(ours, State)
+        assert list(ours.others) == ["a", "b"]
+        plain = State(START, {"a": START + 1, "b": 2 * START})
+        for _ in range(3):
+            plain = State(plain.others["b"], {"a": plain.value + 1, "b": plain.others["a"] * 2})
+        np.testing.assert_array_equal(ours.value.numpy(timeout=10), plain.value)
+        np.testing.assert_array_equal(ours.others["b"].numpy(timeout=10), plain.others["b"])
+
+
+def test_a_number_may_be_carried() -> None:
+    with connect().session as session:
+        x, factor = fw.fori_loop(3, lambda i, each: (each[0] * 2, each[1] + 1.0), (session.array(START), 2.0))
+        np.testing.assert_array_equal(x.numpy(timeout=10), START * 8)
+        assert float(factor) == 5.0
+
+
+def test_the_same_array_may_be_carried_twice() -> None:
+    with connect().session as session:
+        x = session.array(START)
+        a, b = fw.fori_loop(2, lambda i, each: (each[0] + 1, each[1] * 2), (x, x))
+        np.testing.assert_array_equal(a.numpy(timeout=10), START + 2)
+        np.testing.assert_array_equal(b.numpy(timeout=10), START * 4)
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_no_iterations_return_the_carry(n: int) -> None:
+    with connect().session as session:
+        x = session.array(START)
+        assert fw.fori_loop(n, lambda i, each: each * 2, x) is x
+
+
+def test_a_loop_is_one_small_entry_however_many_iterations_it_has() -> None:
+    peer = connect(is_manual=True)
+    fw.fori_loop(MAX_ITERATIONS, lambda i, x: x * 2, peer.session.array(START))
+    assert peer.session.stats.segments == 1
+    assert peer.session.stats.sent_bytes < 1000
+
+
+def test_the_index_is_no_op_where_it_is_not_used() -> None:
+    peer = connect()
+    fw.fori_loop(3, lambda i, x: x * 2, peer.session.array(START)).numpy(timeout=10)
+    (loop,) = [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+    assert peer.server.programs[loop.program].op_count == 1
+    assert loop.scalars == ()
+
+
+REFUSED: list[tuple[Callable[[Any, Any], Any], type[Exception], str]] = [
+    (lambda i, x: x.sum(), fw.ShapeError, r"carry 0 is \(2, 3\) at first, and \(\) after"),
+    (lambda i, x: x.astype("float64"), fw.DtypeError, "carry 0 is float32 at first, and float64"),
+    (lambda i, x: (x, x), fw.ArgumentError, "another form"),
+    (lambda i, x: x if float(x.sum()) > 0 else -x, fw.RequestError, r"test_fori_loop\.py:\d+ asks for a value"),
+    (lambda i, x: x if bool(i == 0) else -x, fw.RequestError, "asks for a value"),
+    (lambda i, x: fw.fori_loop(2, lambda j, y: y, x), fw.RequestError, "within the body"),
+]
+
+
+@pytest.mark.parametrize(("body", "error", "text"), REFUSED)
+def test_a_body_that_cannot_be_a_loop_is_refused_and_the_session_goes_on(
+    body: Callable[[Any, Any], Any], error: type[Exception], text: str
+) -> None:
+    with connect().session as session:
+        x = session.array(START)
+        with pytest.raises(error, match=text):
+            fw.fori_loop(3, body, x)
+        np.testing.assert_array_equal((x + 1).numpy(timeout=10), START + 1)
+
+
+def test_more_iterations_than_a_loop_may_have_are_refused() -> None:
+    with connect().session as session, pytest.raises(fw.ArgumentError, match="the most is 4294967296"):
+        fw.fori_loop(MAX_ITERATIONS + 1, lambda i, x: x, session.array(START))
+
+
+def test_an_error_in_the_body_reaches_the_caller_and_nothing_of_the_body_is_sent() -> None:
+    peer = connect()
+    x = peer.session.array(START)
+    kept = []
+
+    def body(i: fw.Array, each: fw.Array) -> fw.Array:
+        kept.append(each * 2)
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        fw.fori_loop(3, body, x)
+    kept.clear()
+    np.testing.assert_array_equal((x * 3).numpy(timeout=10), START * 3)
+    assert not [entry for entry in peer.server.entries if isinstance(entry, Loop)]
+
+
+def test_values_that_the_body_leaves_behind_are_not_known() -> None:
+    with connect().session as session:
+        kept: list[fw.Array] = []
+
+        def body(i: fw.Array, x: fw.Array) -> fw.Array:
+            kept.append(x + 1)
+            return kept[-1] * 2
+
+        fw.fori_loop(3, body, session.array(START)).numpy(timeout=10)
+        with pytest.raises(fw.UnknownHandle):
+            kept[0].numpy(timeout=10)
+        kept.clear()
+        assert session.array(START).numpy(timeout=10).shape == START.shape
+
+
+def test_ops_before_and_behind_a_loop_keep_their_order() -> None:
+    with connect().session as session:
+        x = session.array(START) + 1
+        y = fw.fori_loop(4, lambda i, each: each + x, x * 2)
+        np.testing.assert_array_equal((y - x).numpy(timeout=10), (START + 1) * 5)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    ops=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.sampled_from("+-*")), min_size=1, max_size=8),
+    chosen=st.tuples(st.integers(0, 20), st.integers(0, 20)),
+    n=st.integers(1, 9),
+)
+def test_any_body_of_two_carried_values_gives_what_python_gives(
+    ops: list[tuple[int, int, str]], chosen: tuple[int, int], n: int
+) -> None:
+    def body(i: Any, carry: Any) -> Any:
+        values = [*carry]
+        for left, right, name in ops:
+            a, b = values[left % len(values)], values[right % len(values)]
+            values.append(
+                {"+": lambda a=a, b=b: a + b, "-": lambda a=a, b=b: a - b, "*": lambda a=a, b=b: a * b}[name]()
+            )
+        return values[chosen[0] % len(values)], values[chosen[1] % len(values)]
+
+    with np.errstate(all="ignore"), connect().session as session:
+        plain: Any = (np.array([3, -2]), np.array([5, 7]))
+        ours = fw.fori_loop(n, body, tuple(session.array(each) for each in plain))
+        for _ in range(n):
+            plain = body(None, plain)
+        for mine, theirs in zip(ours, plain, strict=True):
+            np.testing.assert_array_equal(mine.numpy(timeout=10), theirs)

@@ -1,0 +1,175 @@
+"""A function whose ops are recorded once gives what it gives when it is called."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from fusewire._api.recorded_function import MOST_RECORDINGS
+from tests.client.peer import connect
+
+START = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+
+
+def test_each_call_computes_anew_and_the_function_is_called_once() -> None:
+    calls: list[None] = []
+
+    @fw.function
+    def step(x: fw.Array, y: fw.Array) -> fw.Array:
+        calls.append(None)
+        return fw.tanh(x + y) * 2
+
+    with connect().session as session:
+        x, y = session.array(START), session.array(START[:1])
+        expected = START
+        for _ in range(20):
+            x, expected = step(x, y), np.tanh(expected + START[:1]) * 2
+        np.testing.assert_allclose(x.numpy(timeout=10), expected, rtol=1e-5)
+    assert len(calls) == 1
+
+
+def test_a_later_call_costs_few_bytes() -> None:
+    peer = connect()
+    step = fw.function(lambda x: fw.tanh(x * 2 + 1) - x)
+    x = step(peer.session.array(START))
+    x.numpy(timeout=10)
+    before = peer.session.stats
+    for _ in range(10):
+        x = step(x)
+    x.numpy(timeout=10)
+    after = peer.session.stats
+    assert after.programs == before.programs
+    assert after.sent_bytes - before.sent_bytes < 10 * 150
+
+
+def test_arguments_and_results_keep_their_form() -> None:
+    @fw.function
+    def work(pair: tuple[fw.Array, float], *, scale: fw.Array) -> dict[str, Any]:
+        return {"sum": pair[0] + scale, "same": pair[0], "static": pair[1], "list": [scale * pair[1]]}
+
+    with connect().session as session:
+        x, scale = session.array(START), session.array(START * 3)
+        for _ in range(2):
+            given = work((x, 2.5), scale=scale)
+            np.testing.assert_array_equal(given["sum"].numpy(timeout=10), START * 4)
+            np.testing.assert_array_equal(given["same"].numpy(timeout=10), START)
+            np.testing.assert_array_equal(given["list"][0].numpy(timeout=10), START * 3 * np.float32(2.5))
+            assert given["static"] == 2.5
+
+
+@pytest.mark.parametrize("value", [1, 1.0, True, -0.0, 0.0])
+def test_other_values_of_other_types_are_other_recordings(value: float) -> None:
+    seen: list[Any] = []
+
+    @fw.function
+    def work(x: fw.Array, value: float) -> fw.Array:
+        seen.append(value)
+        return x * value
+
+    with connect().session as session:
+        x = session.array(START)
+        for each in (2.0, value, 2.0, value):
+            work(x, each)
+    assert [repr(each) for each in seen] == ["2.0", repr(value)]
+
+
+def test_numpy_arguments_are_uploaded_at_each_call() -> None:
+    work = fw.function(lambda x, y: x + y)
+    with connect().session as session:
+        x = session.array(START)
+        for factor in (1, 2, 3):
+            np.testing.assert_array_equal(work(x, START * factor).numpy(timeout=10), START * (factor + 1))
+
+
+def test_arrays_of_the_surroundings_stay_alive_with_the_recording() -> None:
+    with connect().session as session:
+        held = [session.array(START * 5)]
+        work = fw.function(lambda x: x + held[0] + session.array(START))
+        x = session.array(START)
+        work(x)
+        held.clear()
+        gc.collect()
+        np.testing.assert_allclose(work(x).numpy(timeout=10), START * 7, rtol=1e-6)
+
+
+def test_another_session_and_another_shape_are_recorded_for_themselves() -> None:
+    calls = []
+
+    @fw.function
+    def work(x: fw.Array) -> fw.Array:
+        calls.append(x.shape)
+        return x * 2
+
+    for _ in range(2):
+        with connect().session as session:
+            for given in (START, START[:1], START):
+                np.testing.assert_array_equal(work(session.array(given)).numpy(timeout=10), given * 2)
+    assert len(calls) == 4
+
+
+def test_a_recording_serves_other_threads() -> None:
+    work = fw.function(lambda x: fw.tanh(x) * 2)
+    with connect().session as session:
+        x = session.array(START)
+        mine = work(x).numpy(timeout=10)
+        theirs: list[Any] = []
+        thread = threading.Thread(target=lambda: theirs.append(work(x).numpy(timeout=10)))
+        thread.start()
+        thread.join(20)
+        np.testing.assert_array_equal(theirs[0], mine)
+
+
+def test_no_more_recordings_are_kept_than_a_few() -> None:
+    calls = []
+
+    @fw.function
+    def work(x: fw.Array, number: int) -> fw.Array:
+        calls.append(number)
+        return x + number
+
+    with connect().session as session:
+        x = session.array(START)
+        for number in [*range(MOST_RECORDINGS + 1), MOST_RECORDINGS, 0]:
+            work(x, number)
+    assert calls == [*range(MOST_RECORDINGS + 1), 0]
+
+
+def test_within_a_body_a_recorded_function_is_called_as_it_is() -> None:
+    inner = fw.function(lambda x: x * 2)
+    outer = fw.function(lambda x: inner(x) + 1)
+    with connect().session as session:
+        x = session.array(START)
+        np.testing.assert_array_equal(outer(x).numpy(timeout=10), START * 2 + 1)
+        np.testing.assert_array_equal(fw.fori_loop(3, lambda i, y: inner(y), x).numpy(timeout=10), START * 8)
+
+
+def test_a_function_without_arrays_in_its_result_is_refused() -> None:
+    with connect().session as session, pytest.raises(fw.ArgumentError, match="returns no array"):
+        fw.function(lambda x: 3)(session.array(START))
+
+
+def test_an_argument_that_cannot_be_compared_is_refused() -> None:
+    with connect().session as session, pytest.raises(fw.ArgumentError, match="neither an array nor hashable"):
+        fw.function(lambda x, y: x)(session.array(START), {1, 2})
+
+
+def test_a_value_cannot_be_read_in_the_function() -> None:
+    with connect().session as session, pytest.raises(fw.RequestError, match="asks for a value"):
+        fw.function(lambda x: x if float(x.sum()) > 0 else -x)(session.array(START))
+
+
+def test_results_of_calls_die_as_others_do() -> None:
+    peer = connect()
+    work = fw.function(lambda x: x * 2)
+    x = peer.session.array(START)
+    for _ in range(30):
+        x = work(x)
+    x.numpy(timeout=10)
+    x = work(x)
+    x.numpy(timeout=10)
+    assert len(peer.server.values) < 40
