@@ -63,7 +63,7 @@ def pack(parts: Parts) -> bytes:
 
 def parts_of(items: Any) -> Parts:
     """The parts in a value that `unpack` returned. Raises CaseError if it has another form."""
-    if type(items) is not tuple or tuple(map(type, items)) not in {_FORM, (*_FORM, bytes)}:
+    if type(items) is not tuple or tuple(map(type, items)) not in {_FORM, (*_FORM, bytes)} or items[7:] == (b"",):
         raise CaseError(
             "undecodable_frame", "a program is not a list of two arrays, two lists and three or four arrays"
         )

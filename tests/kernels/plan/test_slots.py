@@ -79,3 +79,40 @@ def test_a_value_too_large_for_float32_is_infinite_and_nothing_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert _row(_plan(ScalarColumn(0, dtypes.float32)), (1e300,))[1] == bits_of(math.inf, dtypes.float32)
+
+
+@given(
+    iterations=st.integers(1, 6),
+    scalars=st.lists(st.floats(width=32), min_size=6, max_size=6),
+    starts=st.lists(st.integers(0, 50), min_size=6, max_size=6),
+    changes=st.tuples(st.booleans(), st.booleans(), st.booleans(), st.booleans()),
+)
+def test_the_rows_of_a_loop_are_those_of_its_iterations_one_by_one(
+    iterations: int, scalars: list[float], starts: list[int], changes: tuple[bool, bool, bool, bool]
+) -> None:
+    plan = _plan(
+        InputColumn(1),
+        OutputColumn(0),
+        ScalarColumn(0, dtypes.float32),
+        ConstantColumn(3, dtypes.int32),
+        ViewColumn(1, 64, (Term(0, 8), Term(1, -16))),
+        InputColumn(0),
+    )
+    numbers = np.arange(iterations)
+    inputs = [2000 + 10 * numbers, 3000 - numbers] if changes[0] else [2000, 3000]
+    outputs = [4000 + 100 * numbers] if changes[1] else [4000]
+    of_scalar = scalars[:iterations] if changes[2] else scalars[0]
+    of_starts = [np.array(starts[:iterations]), 5] if changes[3] else [starts[0], 5]
+    table = np.full((iterations, len(plan.columns)), 77, np.int64)
+    SlotLayout(plan).fill_iterations(table, 1000, inputs, outputs, [of_scalar], of_starts)
+    for number in range(iterations):
+        one = np.zeros(len(plan.columns), np.int64)
+        SlotLayout(plan).fill(
+            one,
+            1000,
+            [int(np.broadcast_to(each, iterations)[number]) for each in inputs],
+            [int(np.broadcast_to(each, iterations)[number]) for each in outputs],
+            [scalars[number] if changes[2] else scalars[0]],
+            [int(np.broadcast_to(each, iterations)[number]) for each in of_starts],
+        )
+        assert table[number].tolist() == one.tolist()
