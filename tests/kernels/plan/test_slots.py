@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -99,10 +100,10 @@ def test_the_rows_of_a_loop_are_those_of_its_iterations_one_by_one(
         InputColumn(0),
     )
     numbers = np.arange(iterations)
-    inputs = [2000 + 10 * numbers, 3000 - numbers] if changes[0] else [2000, 3000]
-    outputs = [4000 + 100 * numbers] if changes[1] else [4000]
+    inputs: list[Any] = [2000 + 10 * numbers, 3000 - numbers] if changes[0] else [2000, 3000]
+    outputs: list[Any] = [4000 + 100 * numbers] if changes[1] else [4000]
     of_scalar = scalars[:iterations] if changes[2] else scalars[0]
-    of_starts = [np.array(starts[:iterations]), 5] if changes[3] else [starts[0], 5]
+    of_starts: list[Any] = [np.array(starts[:iterations]), 5] if changes[3] else [starts[0], 5]
     table = np.full((iterations, len(plan.columns)), 77, np.int64)
     SlotLayout(plan).fill_iterations(table, 1000, inputs, outputs, [of_scalar], of_starts)
     for number in range(iterations):
