@@ -48,8 +48,8 @@ def test_a_build_without_a_target_makes_the_server() -> None:
 
 
 def test_the_image_copies_what_the_package_is_made_of() -> None:
-    expected = {"pyproject.toml", "README.md", "LICENSE", "protos", "kernels", "server", "client"}
-    assert set(STAGES["build"].copied) == expected
+    build = {"pyproject.toml", "hatch_build.py", "build_recorder.py", "README.md", "LICENSE"}
+    assert set(STAGES["build"].copied) == build | {"protos", "kernels", "server", "client"}
 
 
 def test_a_server_that_was_set_up_serves_a_client_that_trusts_it(tmp_path: Path) -> None:
