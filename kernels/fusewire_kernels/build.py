@@ -5,6 +5,7 @@ fusion     decides which values share a kernel                                  
 instances  turns each group into a kernel with its sizes                               (fusion.lowering)
 launches   joins equal independent instances to one launch                             (fusion.horizontal)
 arena      decides where intermediate buffers lie in the arena                         (memory)
+persistent decides whether one kernel can run all iterations of a loop                 (fusion.persistent)
 plan       writes kernels as text, and operands as columns of the slot table           (here, codegen)
 
 `after_pass` lets tests check the output of each pass before the next begins.
@@ -13,15 +14,18 @@ plan       writes kernels as text, and operands as columns of the slot table    
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
 from fusewire_kernels.codegen.generate import generate
-from fusewire_kernels.codegen.kernel import Kernel
+from fusewire_kernels.codegen.kernel import Kernel, PersistentProduct
+from fusewire_kernels.codegen.persistent import persistent_grid, persistent_source
 from fusewire_kernels.explain import explain
 from fusewire_kernels.fusion.fusion import Fusion
 from fusewire_kernels.fusion.horizontal import GroupedLaunch, schedule
 from fusewire_kernels.fusion.lowering import Instance, lower
+from fusewire_kernels.fusion.persistent import persistent_of
 from fusewire_kernels.fusion.slicing import division
 from fusewire_kernels.fusion.vertical import fuse
 from fusewire_kernels.graph.construction import build_graph
@@ -40,6 +44,7 @@ from fusewire_kernels.plan.plan import (
     Launch,
     OperandRef,
     OutputColumn,
+    PersistentLaunch,
     Plan,
     ScalarColumn,
     ViewColumn,
@@ -77,8 +82,9 @@ def build_plan(program: Program, dialect: str) -> Plan:
 
 
 def written_in(dialect: str, plan: Design) -> Plan:
-    """Returns the plan of a design, with kernels in the dialect "c" or "cuda"."""
-    return write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
+    """Returns the plan of a design, with kernels in the dialect "c" or "cuda". Only CUDA has persistent kernels."""
+    written = write(plan, tuple([generate(kernel, dialect) for kernel in plan.kernels.values()]))
+    return _with_persistent(plan, written) if dialect == "cuda" else written
 
 
 def design(program: Program) -> Design:
@@ -122,6 +128,35 @@ def write(plan: Design, sources: tuple[tuple[KernelSource, ...], ...]) -> Plan:
         donated,
         _cost(plan),
         explain(plan.program, plan.fusion, plan.launches, plan.lifetimes),
+    )
+
+
+def _with_persistent(plan: Design, written: Plan) -> Plan:
+    """Adds the persistent kernel of a loop to its plan, or the reason why there is none."""
+    found = persistent_of(plan.program, plan.graph, plan.instances, plan.launches)
+    if isinstance(found, str):
+        reason = (f"each iteration is launched: {found}",) if found else ()
+        return replace(written, explanation=written.explanation + reason)
+    kernel, group, carried = found
+    instance = plan.instances[group]
+    blocks, threads, shared_bytes = persistent_grid(kernel, instance.lowered.sizes)
+    launch = PersistentLaunch(
+        len(written.kernels),
+        instance.lowered.sizes,
+        written.launches[0].instances[0],
+        instance.outputs,
+        carried,
+        (1,) if isinstance(kernel, PersistentProduct) else (),
+        blocks,
+        threads,
+        shared_bytes,
+        isinstance(kernel, PersistentProduct),
+    )
+    return replace(
+        written,
+        kernels=(*written.kernels, persistent_source(kernel)),
+        explanation=(*written.explanation, "one launch runs many iterations"),
+        persistent=launch,
     )
 
 

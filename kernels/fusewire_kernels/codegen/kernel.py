@@ -171,6 +171,54 @@ class ProductKernel:
 Kernel = LoopKernel | ProductKernel
 
 
-def _key(kernel: Kernel) -> str:
+class CarriedInput(NamedTuple):
+    """An input that has, from the second iteration of a loop on, the value that the store `store` wrote before."""
+
+    input: int
+    store: int
+
+
+@dataclass(frozen=True)
+class PersistentPoints:
+    """Runs all iterations of a loop whose body is a pointwise kernel. `carried` are inputs of the body.
+
+    A carried input moves like its store, so each point of an iteration needs only its own value of the one before.
+    """
+
+    body: LoopKernel
+    carried: tuple[CarriedInput, ...]
+
+    @cached_property
+    def key(self) -> str:
+        return _key(self)
+
+
+@dataclass(frozen=True)
+class PersistentProduct:
+    """Runs all iterations of a loop whose body is a product of float32 with an epilogue.
+
+    The left operand, float32[rows, inner] in C order, has the values that the store `state` wrote in the iteration
+    before, so the product has `inner` columns. `right_strides` are the strides of the right operand along inner and
+    columns. `strides` are those of each argument of the epilogue but the product, along rows and columns; a scalar has
+    none. `carried` are inputs of the epilogue that move like their stores.
+    """
+
+    rows: int
+    inner: int
+    right_strides: tuple[int, int]
+    epilogue: LoopKernel
+    strides: tuple[tuple[int, ...], ...]
+    state: int
+    carried: tuple[CarriedInput, ...]
+
+    @cached_property
+    def key(self) -> str:
+        return _key(self)
+
+
+PersistentKernel = PersistentPoints | PersistentProduct
+
+
+def _key(kernel: Kernel | PersistentKernel) -> str:
     """Returns a name that is legal in C. Equal kernels have equal names."""
     return "fw_" + blake2b(repr(kernel).encode(), digest_size=10).hexdigest()

@@ -64,11 +64,11 @@ def instance_lines(arity: int) -> list[str]:
 
 
 def _write_pointwise(lines: Lines, body: LoopBody) -> None:
-    lines.add(f"const int64_t points = {_product(range(body.dims))};")
+    lines.add(f"const int64_t points = {product_of(range(body.dims))};")
     first = "blockIdx.x * (int64_t)blockDim.x + threadIdx.x"
     lines.add("#pragma unroll 1  /* an unrolled loop begins with a division, to count its trips */")
     with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * (int64_t)blockDim.x)"):
-        _write_positions(lines, range(body.dims), "point")
+        write_positions(lines, range(body.dims), "point")
         lines.add(*(body.declaration(value) for value in body.all_needed))
         lines.add(*(body.storing(output) for output in range(len(body.stored))))
 
@@ -175,10 +175,10 @@ class _Rows(_Reducing):
         lines.add("const int lane = threadIdx.x % FW_LANES, warp = threadIdx.x / FW_LANES % warps;")
         lines.add("const int own = warp * FW_LANES + lane;")
         lines.add("const int64_t groups = blockDim.x / (FW_LANES * warps);")
-        lines.add(f"const int64_t points = {_product(range(rank))};")
+        lines.add(f"const int64_t points = {product_of(range(rank))};")
         first = "blockIdx.x * groups + threadIdx.x / (FW_LANES * warps)"
         with lines.block(f"for (int64_t point = {first}; point < points; point += gridDim.x * groups)"):
-            _write_positions(lines, range(rank), "point")
+            write_positions(lines, range(rank), "point")
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:
@@ -309,14 +309,14 @@ class _Columns(_Reducing):
         lines.add("FW_SHARED(shared, FW_LANES * FW_LANES);")
         lines.add("const int warps = FW_LANES, lane = threadIdx.x / FW_LANES;")
         lines.add(f"const int64_t column_blocks = (n{column} + FW_LANES - 1) / FW_LANES;")
-        lines.add(f"const int64_t points = {_product(range(column))} * column_blocks;")
+        lines.add(f"const int64_t points = {product_of(range(column))} * column_blocks;")
         with lines.block("for (int64_t point = blockIdx.x; point < points; point += gridDim.x)"):
             lines.add("int64_t before = point;")
             block = "fw_split_index(&before, column_blocks)"
             lines.add(f"const int64_t wanted = {block} * FW_LANES + threadIdx.x % FW_LANES;")
             lines.add(f"const bool is_inside = wanted < n{column};")
             lines.add(f"const int64_t i{column} = fw_lesser(wanted, n{column} - 1);")
-            _write_positions(lines, range(column), "before")
+            write_positions(lines, range(column), "before")
             self._write_point()
 
     def _write_reduction(self, value: int) -> None:
@@ -340,11 +340,11 @@ class _Columns(_Reducing):
             super()._write_inner_stores()
 
 
-def _product(dims: Iterable[int]) -> str:
+def product_of(dims: Iterable[int]) -> str:
     return " * ".join([f"n{dim}" for dim in dims]) or "(int64_t)1"
 
 
-def _write_positions(lines: Lines, dims: range, point: str) -> None:
+def write_positions(lines: Lines, dims: range, point: str) -> None:
     """Writes the statements that turn the number of a point, in row-major order, into its positions along `dims`."""
     if not dims:
         return

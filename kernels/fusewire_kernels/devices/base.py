@@ -126,6 +126,37 @@ class PlansInSlices(Protocol):
         """
 
 
+class LoopTable(NamedTuple):
+    """The slots of several iterations of a loop, for a persistent kernel.
+
+    `slots` is int64[entries][rows][columns]. Row r runs `counts[r]` iterations. The first `first` entries are those of
+    the first iterations, and the others are those of the last iterations of each row. Iterations in between need no
+    slots, because they read nothing new and their results are not stored. A result is stored in the last `tail`
+    iterations, or in all iterations if its position among the live results is in `stored_in_all`. `moving` are the
+    columns that are not the same in all entries.
+    """
+
+    slots: npt.NDArray[np.int64]
+    counts: Sequence[int]
+    first: int
+    tail: int
+    stored_in_all: frozenset[int]
+    moving: frozenset[int]
+
+
+class PersistentKernels(Protocol):
+    """The way in which a device runs many iterations of a loop in one launch."""
+
+    def can_run(self, loaded: Any, table: LoopTable) -> bool:
+        """Returns whether the plan has a persistent kernel for such a table, and such a launch pays."""
+
+    def launch(self, loaded: Any, table: LoopTable) -> None:
+        """Runs the iterations of a table, after all earlier work.
+
+        The caller may reuse the table when this returns. Raises what `Device.launch` raises.
+        """
+
+
 class Device(Protocol):
     """A device that runs plans."""
 
@@ -138,6 +169,10 @@ class Device(Protocol):
 
         None if a launch only queues work for the device, because slices would not shorten the wait then.
         """
+
+    @property
+    def persistent_kernels(self) -> PersistentKernels | None:
+        """Runs many iterations of a loop in one launch. None if the device cannot."""
 
     @property
     def array_library(self) -> Any:

@@ -151,6 +151,10 @@ class CpuDevice:
         return self._in_slices
 
     @property
+    def persistent_kernels(self) -> None:
+        return None
+
+    @property
     def array_library(self) -> Any:
         return np
 

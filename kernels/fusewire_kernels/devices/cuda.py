@@ -34,6 +34,7 @@ from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda_graphs import LoopGraph, LoopGraphs, iterations_of_graph
+from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
 from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
@@ -47,6 +48,7 @@ DEFAULT_ARENA_BYTES = 1 << 28
 _MOST_ROWS = 65535  # the limit of a grid's z dimension
 _MOST_INSTANCES = 65535  # the limit of a grid's y dimension
 _UNBOUNDED_ROWS = 1 << 31  # the rows that fit if a plan has no arena
+_LEAST_WITH_CLUSTERS = 90  # compute capability 9.0
 _OWN_SHARE = 1 / 32  # share of the free memory at start that is left for modules, tables and the driver
 
 
@@ -90,6 +92,7 @@ class CudaPlan:
     table_address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)
     rows: ctypes.c_uint = field(default_factory=ctypes.c_uint)
     calls: dict[int, list[Call]] = field(default_factory=dict)
+    persistent: PersistentCall | None = None
 
 
 class _Retired(NamedTuple):
@@ -131,6 +134,7 @@ class CudaDevice:
         self._pages = page_locked.page_ring()
         self._areas = page_locked.Areas()
         self._modules = LoadedFiles(_load_module)
+        self._persistent_kernels = CudaPersistentKernels(self._stream, self._copied_table)
         self._graphs = LoopGraphs(self._stream, self._take_own)
         self._retired: deque[_Retired] = deque()
         self._info = _describe(memory_bytes or _most_bytes(), compiler, why)
@@ -143,6 +147,10 @@ class CudaDevice:
     @property
     def in_slices(self) -> None:
         return None
+
+    @property
+    def persistent_kernels(self) -> CudaPersistentKernels:
+        return self._persistent_kernels
 
     @property
     def array_library(self) -> Any:
@@ -211,6 +219,7 @@ class CudaDevice:
             parts=list(_parts(plan, places, memory.ptr)),
             columns=ctypes.c_int64(len(plan.columns)),
         )
+        loaded.persistent = self._persistent(loaded)
         self._modules.hold(loaded, binaries)
         return loaded
 
@@ -265,6 +274,13 @@ class CudaDevice:
         self._thread = None
 
     # ---- launching ----
+
+    def _copied_table(self, table: npt.NDArray[np.int64]) -> int:
+        """Copies a table to the device, and returns its address."""
+        self._enter_thread()
+        self._copy_table(table)
+        address: int = self._table.ptr
+        return address
 
     def _copy_table(self, table: npt.NDArray[np.int64]) -> None:
         if table.nbytes > self._table.mem.size:
@@ -331,6 +347,19 @@ class CudaDevice:
         blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)
         threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
         return (function, *blocks_xyz, *threads_xyz, ctypes.c_uint(0), self._stream.pointer, pointers, None)
+
+    def _persistent(self, loaded: CudaPlan) -> PersistentCall | None:
+        """Returns the prepared launch of a plan's persistent kernel, if the plan has one that this device can run."""
+        launch = loaded.plan.persistent
+        if launch is None or (launch.is_cluster and not self._has_clusters):
+            return None
+        function = _function(loaded.modules[launch.kernel], loaded.plan.kernels[launch.kernel].key)
+        body = loaded.parts[0]
+        return persistent_call(launch, function, (body.sizes_address, body.operands_address), self._stream)
+
+    @property
+    def _has_clusters(self) -> bool:
+        return int(self._info.architecture.removeprefix("sm_")) >= _LEAST_WITH_CLUSTERS
 
     def _retire_unheld(self) -> None:
         """Unloads modules that no plan holds, once the device has done every launch that was queued before."""

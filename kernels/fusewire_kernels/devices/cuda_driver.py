@@ -27,6 +27,7 @@ OUT_OF_MEMORY = 2  # the status that the driver and the runtime report
 _LIBRARY = "libcuda.so.1"
 _SUCCESS = 0
 _NOT_READY = 600
+_DYNAMIC_SHARED_BYTES = 8  # the number of a function's attribute
 _UNTIMED = runtime.eventDisableTiming | runtime.eventBlockingSync
 _TIMED = runtime.eventBlockingSync
 # The driver queues about a thousand operations. A call that exceeds this number blocks its caller.
@@ -114,6 +115,7 @@ class Stream:
         self._copy_to_host = library.cuMemcpyDtoHAsync_v2
         self._record = library.cuEventRecord
         self._launch_executable = library.cuGraphLaunch
+        self._set_attribute = library.cuFuncSetAttribute
 
     def launch(self, calls: Sequence[Call]) -> None:
         """Launches any number of kernels."""
@@ -121,6 +123,10 @@ class Stream:
             part = calls[first : first + _OPERATIONS_A_MARK]
             self._launch(part)
             self._count(len(part))
+
+    def allow_shared_memory(self, function: ctypes.c_void_p, size_bytes: int) -> None:
+        """Lets blocks of a kernel use so much dynamic shared memory."""
+        _check(self._set_attribute(function, ctypes.c_int(_DYNAMIC_SHARED_BYTES), ctypes.c_int(size_bytes)))
 
     def capture(self, calls: Sequence[Call], capturing: ctypes.c_void_p) -> None:
         """Adds launches to the graph that another stream captures."""

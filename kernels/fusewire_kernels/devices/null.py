@@ -89,6 +89,10 @@ class NullDevice:
         return None
 
     @property
+    def persistent_kernels(self) -> None:
+        return None
+
+    @property
     def array_library(self) -> Any:
         return np
 

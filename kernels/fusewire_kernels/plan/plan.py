@@ -118,6 +118,27 @@ class Launch(NamedTuple):
     division: Division | None = None
 
 
+class PersistentLaunch(NamedTuple):
+    """Runs all iterations of a loop in one launch of one kernel, for a program whose body is a single launch.
+
+    `kernel` is an index into `Plan.kernels`. The kernel has the operands of the body; the last `outputs` of them are
+    written, and those with the indices `carried` are read in the first iteration only. The operands `fixed` must be the
+    same in all iterations. A row takes `blocks` blocks of `threads` threads; if `is_cluster`, they need a device with
+    clusters.
+    """
+
+    kernel: int
+    sizes: tuple[int, ...]
+    operands: tuple[OperandRef, ...]
+    outputs: int
+    carried: tuple[int, ...]
+    fixed: tuple[int, ...]
+    blocks: int
+    threads: int
+    shared_bytes: int
+    is_cluster: bool
+
+
 class Donation(NamedTuple):
     """Says that live result `position` may be written over input `input`, if the input's value dies in this row."""
 
@@ -143,7 +164,10 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """A compiled program. `explanation` says in words which ops were fused, and why others were not."""
+    """A compiled program. `explanation` says in words which ops were fused, and why others were not.
+
+    `persistent` is another way to run iterations of a loop. It is None if there is none but launch by launch.
+    """
 
     kernels: tuple[KernelSource, ...]
     launches: tuple[Launch, ...]
@@ -152,3 +176,4 @@ class Plan:
     donations: tuple[Donation, ...]
     cost: Cost
     explanation: tuple[str, ...]
+    persistent: PersistentLaunch | None = None

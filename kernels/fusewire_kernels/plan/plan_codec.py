@@ -23,6 +23,7 @@ from fusewire_kernels.plan.plan import (
     Launch,
     OperandRef,
     OutputColumn,
+    PersistentLaunch,
     Plan,
     ScalarColumn,
     Term,
@@ -51,6 +52,7 @@ def encode_plan(plan: Plan) -> bytes:
             plan.donations,
             plan.cost,
             plan.explanation,
+            plan.persistent,
         ]
     )
     return raw
@@ -58,7 +60,9 @@ def encode_plan(plan: Plan) -> bytes:
 
 def decode_plan(raw: bytes) -> Plan:
     """Returns the plan that `encode_plan` encoded. The bytes are not checked, because the sender is trusted."""
-    kernels, launches, columns, arena_bytes, donations, cost, explanation = msgpack.unpackb(raw, use_list=False)
+    kernels, launches, columns, arena_bytes, donations, cost, explanation, persistent = msgpack.unpackb(
+        raw, use_list=False
+    )
     return Plan(
         tuple([KernelSource(*fields) for fields in kernels]),
         tuple([_launch(fields) for fields in launches]),
@@ -67,6 +71,7 @@ def decode_plan(raw: bytes) -> Plan:
         tuple([Donation(*fields) for fields in donations]),
         Cost(*cost),
         explanation,
+        None if persistent is None else _persistent(persistent),
     )
 
 
@@ -91,3 +96,8 @@ def _launch(fields: Sequence[Any]) -> Launch:
     kernel, sizes, instances, division = fields
     refs = tuple([tuple([OperandRef(*ref) for ref in instance]) for instance in instances])
     return Launch(kernel, sizes, refs, None if division is None else Division(*division))
+
+
+def _persistent(fields: Sequence[Any]) -> PersistentLaunch:
+    kernel, sizes, operands, *rest = fields
+    return PersistentLaunch(kernel, sizes, tuple([OperandRef(*ref) for ref in operands]), *rest)

@@ -45,6 +45,7 @@ class SlotLayout:
     """Fills rows of the slot table for one plan."""
 
     def __init__(self, plan: Plan) -> None:
+        self.columns = len(plan.columns)
         numbered = list(enumerate(plan.columns))
         self._template = [
             bits_of(column.value, column.dtype) if isinstance(column, ConstantColumn) else 0 for _, column in numbered

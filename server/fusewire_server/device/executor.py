@@ -5,18 +5,19 @@ Runs on the device thread. An outcome that has to wait for the device is reporte
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.devices.base import Block, Device, LoadedPlan, Readback, Staged
+from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.errors import FusewireError, OutOfMemory
 from fusewire_server.device.allocation import Allocation
 from fusewire_server.device.completion import Completion
 from fusewire_server.device.device_time import DeviceTime
-from fusewire_server.device.loop_slots import fill_iterations
+from fusewire_server.device.loop_slots import LoopRow, full_table, loop_table
 from fusewire_server.device.memory import DeviceMemory
 from fusewire_server.device.orders import (
     Brought,
@@ -129,17 +130,30 @@ class Executor:
         """Launches the plan for the iterations of all rows. Returns the failed rows: all rows or no row."""
         slot_layout = submission.entry.slot_layout
         assert slot_layout is not None, "a loaded plan has its slot layout"
+        arena_bytes = loaded.plan.arena_bytes
         rows.sort(key=lambda row: len(submission.span(row)), reverse=True)
-        counts = [len(submission.span(row)) for row in rows]
-        table = np.empty((counts[0], len(rows), len(loaded.plan.columns)), np.int64)
-        for position, (row, count) in enumerate(zip(rows, counts, strict=True)):
-            arena_address = self._device.arena_address(loaded.plan.arena_bytes, position)
-            fill_iterations(table[:count, position], slot_layout, arena_address, row, submission.span(row))
+        loops = [
+            LoopRow(row, submission.span(row), self._device.arena_address(arena_bytes, position))
+            for position, row in enumerate(rows)
+        ]
         try:
-            self._device.launch_loop(loaded, table, counts)
+            if not self._launched_at_once(loaded, slot_layout, loops):
+                counts = [len(each.span) for each in loops]
+                self._device.launch_loop(loaded, full_table(slot_layout, loops), counts)
         except OutOfMemory as error:
             return [self._refuse(row, error) for row in rows]
         return []
+
+    def _launched_at_once(self, loaded: LoadedPlan, slot_layout: SlotLayout, loops: Sequence[LoopRow]) -> bool:
+        """Launches all iterations at once by a persistent kernel. Returns False if there is none for them."""
+        persistent_kernels = self._device.persistent_kernels
+        if persistent_kernels is None or loaded.plan.persistent is None:
+            return False
+        table = loop_table(slot_layout, loops)
+        if not persistent_kernels.can_run(loaded, table):
+            return False
+        persistent_kernels.launch(loaded, table)
+        return True
 
     def _refuse(self, row: Row, error: OutOfMemory) -> FailedRow:
         self._memory.release(tuple(row.outputs))

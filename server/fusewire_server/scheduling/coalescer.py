@@ -37,7 +37,7 @@ OpenLane = Callable[[Row], Hashable | None]
 
 UNMEASURED_ROW_NS = 50_000  # the least that a row is assumed to cost before its program has run once
 _OP_NS = 10_000  # assumed for an op that runs by itself
-MOST_ITERATIONS = 1024  # of a row in a submission, because each has its slots
+MOST_ITERATIONS = 8192  # of a row in a submission, because each may have its slots
 NO_SPANS: Mapping[Row, range] = {}
 
 

@@ -1,0 +1,66 @@
+"""Chooses how a cluster of blocks divides the product of a persistent kernel. Pure.
+
+A cluster is a few blocks that run at the same time and write to one another's shared memory. A block keeps some columns
+of the right operand in shared memory in all iterations, and multiplies some rows of the left operand by them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+THREADS = 128  # of a block. All of them bring in the operands; then each column has one thread.
+MOST_SHARED_BYTES = 227 << 10  # of a block, on devices of compute capability 9.0
+_MOST_BLOCKS = 8  # of a cluster that every device with clusters can run
+_LEAST_WIDTH = 32
+_MOST_ROWS = 1024  # beyond, a launch for each iteration uses the device as well
+_MOST_HEIGHT = 8  # each thread has a sum for each row, in registers
+_CLUSTERS = 15  # of 8 blocks that run at once, if each block has a multiprocessor of its own
+_DEPTH_STEP = 32  # elements of k that a thread adds in two turns
+_GAP = 4  # elements between columns in shared memory, so that neighbouring threads use different banks
+
+
+class ClusterShape(NamedTuple):
+    """A cluster of `blocks` blocks computes `height` rows, and a block `width` columns, over `depth` steps of k.
+
+    `clusters` compute all rows. The operands are padded to `depth` steps. In shared memory columns are `pitch` elements
+    apart.
+    """
+
+    clusters: int
+    blocks: int
+    height: int
+    width: int
+    depth: int
+
+    @property
+    def pitch(self) -> int:
+        return self.depth + _GAP
+
+    @property
+    def columns_bytes(self) -> int:
+        """The bytes of the right operand's columns."""
+        return self.width * self.pitch * 4
+
+    @property
+    def state_bytes(self) -> int:
+        """The bytes of the left operand's rows."""
+        return self.height * self.pitch * 4
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory of a block: its columns, its rows twice, and two barriers."""
+        return self.columns_bytes + 2 * self.state_bytes + 2 * 8
+
+
+def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
+    """Returns the shape for a product of (rows, inner) and (inner, inner). None if it is too large for a cluster.
+
+    Few rows have a cluster each. More rows share clusters, so that each block has a multiprocessor of its own.
+    """
+    blocks = min(-(-inner // _LEAST_WIDTH), _MOST_BLOCKS)
+    width = -(-inner // blocks)
+    height = min(-(-rows // _CLUSTERS), _MOST_HEIGHT)
+    depth = -(-inner // _DEPTH_STEP) * _DEPTH_STEP
+    shape = ClusterShape(-(-rows // height), blocks, height, width, depth)
+    fits = rows <= _MOST_ROWS and width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
+    return shape if fits else None

@@ -1,0 +1,108 @@
+#ifndef FW_CLUSTER
+#define FW_CLUSTER
+
+/* A cluster is a few blocks that run at the same time and write to one another's shared memory. Each block keeps the
+ * columns of the right operand that it multiplies by, and the whole left operand, twice: it computes from one copy while
+ * the blocks send the elements of the next iteration to the other. A barrier in shared memory counts the bytes that have
+ * come. A block sends elements of an iteration only after it has got all elements of the iteration before, and no block
+ * sends its last element before it has read all it needs. So no copy is written while a thread still reads it. */
+
+FW_FN uint32_t fw_rank_in_cluster() {
+    uint32_t rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+FW_FN uint32_t fw_shared_address(const void *place) {
+    return (uint32_t)__cvta_generic_to_shared(place);
+}
+
+/* The address by which this block reaches a place in the shared memory of another block. */
+FW_FN uint32_t fw_address_in_block(uint32_t address, uint32_t rank) {
+    uint32_t mapped;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+/* Waits for all threads of the cluster that have not ended. */
+FW_FN void fw_meet_in_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* Makes a barrier that one thread and some bytes reach. */
+FW_FN void fw_make_barrier(uint32_t barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+FW_FN void fw_show_barriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* Lets a barrier wait for so many bytes. */
+FW_FN void fw_expect_bytes(uint32_t barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+FW_FN void fw_wait_for_bytes(uint32_t barrier, uint32_t parity) {
+    uint32_t is_done;
+    do {
+        asm volatile(
+            "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(is_done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+    } while (!is_done);
+}
+
+/* Writes a float to a block's shared memory, and counts its bytes at a barrier there. */
+FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(place), "f"(value),
+                 "r"(barrier)
+                 : "memory");
+}
+
+/* Computes `height` chains of fma over `depth` ascending steps: the elements of one column of a product. The rows of the
+ * left operand are `pitch` elements apart; `right` is the column. A thread reads `fours` packs of four ahead; the warp's
+ * barriers keep the compiler from moving the reads down to their uses. */
+template <int depth, int height, int pitch, int fours>
+FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height]) {
+    const int batches = depth / (4 * fours), pairs = depth * height <= 512 ? batches / 2 : 4 / fours;
+    static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
+    float4 of_left[2][fours][height], of_right[2][fours];
+    const auto fetch = [&](int batch, int turn) {
+#pragma unroll
+        for (int n = 0; n < fours; n++) {
+            of_right[turn][n] = *(const float4 *)(right + (batch * fours + n) * 4);
+#pragma unroll
+            for (int r = 0; r < height; r++)
+                of_left[turn][n][r] = *(const float4 *)(left + r * pitch + (batch * fours + n) * 4);
+        }
+    };
+    const auto take = [&](int turn) {
+#pragma unroll
+        for (int n = 0; n < fours; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int r = 0; r < height; r++)
+                    sums[r] = fw_fma_f32((&of_left[turn][n][r].x)[i], (&of_right[turn][n].x)[i], sums[r]);
+    };
+#pragma unroll
+    for (int r = 0; r < height; r++) sums[r] = 0;
+    fetch(0, 0);
+#pragma nounroll
+    for (int first = 0; first < batches; first += 2 * pairs) {
+#pragma unroll
+        for (int batch = first; batch < first + 2 * pairs; batch += 2) {
+            fetch(batch + 1, 1);
+            __syncwarp();
+            take(0);
+            if (batch + 2 < batches) fetch(batch + 2, 0);
+            __syncwarp();
+            take(1);
+        }
+    }
+}
+#endif

@@ -1,0 +1,106 @@
+"""Launches persistent kernels, each of which runs many iterations of a loop. Device thread.
+
+The blocks of a cluster wait for one another, and the device runs all of them at the same time. Clusters never wait for
+one another. So the launch may have more clusters than run at once; the others follow when these end.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.devices.base import LoopTable
+from fusewire_kernels.devices.cuda_driver import Call, Stream
+from fusewire_kernels.plan.plan import OutputColumn, PersistentLaunch
+
+_MOST_ROWS = 65535  # the limit of a grid's z dimension
+_LEAST_ITERATIONS = 3  # fewer take less time as launches of their own, because a cluster first brings in its operand
+
+
+class _Loop(ctypes.Structure):
+    """The struct `fw_loop` of generated kernels."""
+
+    _fields_ = (
+        ("slots", ctypes.c_int64),
+        ("counts", ctypes.c_int64),
+        ("rows", ctypes.c_int64),
+        ("columns", ctypes.c_int64),
+        ("first", ctypes.c_int64),
+        ("entries", ctypes.c_int64),
+        ("tail", ctypes.c_int64),
+        ("moving", ctypes.c_uint64),
+        ("each", ctypes.c_uint64),
+    )
+
+
+class PersistentCall(NamedTuple):
+    """A prepared launch. `loop` and `rows` differ between launches; `call` has pointers to them."""
+
+    launch: PersistentLaunch
+    loop: _Loop
+    rows: ctypes.c_uint
+    call: Call
+
+
+def persistent_call(
+    launch: PersistentLaunch, function: ctypes.c_void_p, integers: tuple[Any, Any], stream: Stream
+) -> PersistentCall:
+    """Prepares a launch. `integers` are the addresses of the sizes and of the operands in device memory."""
+    if launch.shared_bytes:
+        stream.allow_shared_memory(function, launch.shared_bytes)
+    loop, rows = _Loop(), ctypes.c_uint()
+    pointers = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (*integers, loop)))
+    blocks_xyz = (ctypes.c_uint(launch.blocks), ctypes.c_uint(1), rows)
+    threads_xyz = (ctypes.c_uint(launch.threads), ctypes.c_uint(1), ctypes.c_uint(1))
+    shared_bytes = ctypes.c_uint(launch.shared_bytes)
+    call = (function, *blocks_xyz, *threads_xyz, shared_bytes, stream.pointer, pointers, None)
+    return PersistentCall(launch, loop, rows, call)
+
+
+class CudaPersistentKernels:
+    """Implements `PersistentKernels`. `copied_table` copies a table to the device and returns its address there."""
+
+    def __init__(self, stream: Stream, copied_table: Callable[[npt.NDArray[np.int64]], int]) -> None:
+        self._stream = stream
+        self._copied_table = copied_table
+
+    def can_run(self, loaded: Any, table: LoopTable) -> bool:
+        call: PersistentCall | None = loaded.persistent
+        if call is None or table.counts[0] < _LEAST_ITERATIONS or len(table.counts) > _MOST_ROWS:
+            return False
+        operands = call.launch.operands
+        return all(operands[index].column not in table.moving for index in call.launch.fixed)
+
+    def launch(self, loaded: Any, table: LoopTable) -> None:
+        call: PersistentCall = loaded.persistent
+        entries, rows, columns = table.slots.shape
+        slots_address = self._copied_table(np.concatenate((table.slots.ravel(), table.counts)))
+        loop = call.loop
+        loop.slots, loop.counts = slots_address, slots_address + table.slots.nbytes
+        loop.rows, loop.columns = rows, columns
+        loop.first, loop.entries, loop.tail = table.first, entries, table.tail
+        loop.moving, loop.each = _moving(call.launch, table), _stored_in_all(call.launch, loaded.plan.columns, table)
+        call.rows.value = rows
+        self._stream.launch([call.call])
+
+
+def _moving(launch: PersistentLaunch, table: LoopTable) -> int:
+    """Returns a bit for each operand that is read again in each iteration."""
+    read = range(len(launch.operands) - launch.outputs)
+    again = [index for index in read if index not in launch.carried and launch.operands[index].column in table.moving]
+    return sum(1 << index for index in again)
+
+
+def _stored_in_all(launch: PersistentLaunch, columns: Any, table: LoopTable) -> int:
+    """Returns a bit for each store of the kernel that writes in all iterations."""
+    stored = enumerate(launch.operands[len(launch.operands) - launch.outputs :])
+    positions = ((store, columns[operand.column]) for store, operand in stored)
+    return sum(
+        1 << store
+        for store, column in positions
+        if isinstance(column, OutputColumn) and column.position in table.stored_in_all
+    )

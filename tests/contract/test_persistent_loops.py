@@ -1,0 +1,160 @@
+"""Through a real server: loops that one kernel can run give the bits of their iterations one by one.
+
+On a CUDA device these loops run as persistent kernels: pointwise bodies, and products whose result is carried to their
+left operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import fusewire as fw
+from tests.contract.service import Service, serving
+
+COUNTS = (1, 2, 3, 17, 1000)
+STEPS = 1000
+_WITHIN_S = 60.0
+
+State = tuple[fw.Array, ...]
+
+
+class Data(NamedTuple):
+    """Operands of a loop over states of (rows, width). `noise` has a matrix for each iteration."""
+
+    weights: fw.Array
+    shift: fw.Array
+    rest: fw.Array
+    noise: fw.Array
+    start: fw.Array
+
+
+def data_of(session: fw.Session, rows: int, width: int, seed: int) -> Data:
+    random = np.random.default_rng(seed)
+    shapes = ((width, width), (width,), (rows, width), (STEPS * rows, width), (rows, width))
+    return Data(*[session.array((random.standard_normal(shape) / width**0.5).astype(np.float32)) for shape in shapes])
+
+
+def recurrent(data: Data, _: int, state: State) -> State:
+    (h,) = state
+    return (fw.sigmoid(-((h @ data.weights + data.shift) * 0.5)) + data.rest,)
+
+
+def transposed(data: Data, _: int, state: State) -> State:
+    (h,) = state
+    return (fw.tanh(h @ data.weights.T + h * 0.5),)
+
+
+def driven(data: Data, step: int, state: State) -> State:
+    (h,) = state
+    rows = data.start.shape[0]
+    return (fw.tanh(h @ data.weights + data.noise[step * rows : (step + 1) * rows] * 0.99 ** (step % 7)),)
+
+
+def with_a_cell(data: Data, _: int, state: State) -> State:
+    h, cell, positive = state
+    cell = cell * 0.9 + fw.tanh(h @ data.weights + data.shift)
+    return fw.tanh(cell) * 0.5, cell, (cell > 0.0) | positive
+
+
+def pointwise(data: Data, step: int, state: State) -> State:
+    h, count, half = state
+    h = fw.tanh(h * 0.9 + data.shift) + data.rest * step
+    return h, count + (h > 0.0).astype(fw.int32), half * 0.5 + h.astype(fw.float16)
+
+
+def start_of(body: Callable[..., State], data: Data) -> State:
+    if body is with_a_cell:
+        return data.start, data.rest, data.start > 1.0
+    if body is pointwise:
+        return data.start, (data.start > 1.0).astype(fw.int32), data.start.astype(fw.float16)
+    return (data.start,)
+
+
+BODIES = (recurrent, transposed, driven, with_a_cell, pointwise)
+SHAPES = ((1, 64), (5, 100), (33, 256), (2, 300))
+
+
+def bytes_of(state: State) -> list[bytes]:
+    return [each.numpy(timeout=_WITHIN_S).tobytes() for each in state]
+
+
+def one_by_one(body: Callable[..., State], data: Data, count: int) -> list[State]:
+    """The states of all iterations, none of which may run with another."""
+    state, states = start_of(body, data), []
+    for step in range(count):
+        state = body(data, step, state)
+        float(state[0][0, 0])
+        states.append(state)
+    return states
+
+
+def inline(body: Callable[..., State], data: Data, count: int, *, every: int = STEPS) -> list[State]:
+    """Every `every`th state, and the last."""
+    state, kept = start_of(body, data), []
+    for step in range(count):
+        state = body(data, step, state)
+        if step % every == 0:
+            kept.append(state)
+    return [*kept, state]
+
+
+@pytest.fixture(scope="module")
+def hasty(backend: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server that gives a submission so little time that it slices loops."""
+    environment = {"FUSEWIRE_DEVICE__SUBMISSION_S": "0.0003"}
+    with serving(backend, cache=tmp_path_factory.mktemp("cache"), environment=environment) as service:
+        yield service
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("body", BODIES)
+def test_a_loop_gives_the_bits_of_its_iterations_one_by_one(
+    service: Service, hasty: Service, body: Callable[..., State], shape: tuple[int, int]
+) -> None:
+    for server in (service, hasty):
+        with server.connect() as session:
+            data = data_of(session, *shape, seed=1)
+            expected = one_by_one(body, data, max(COUNTS))
+            for count in COUNTS:
+                for _ in range(2):  # op by op perhaps, and then by its plan
+                    assert bytes_of(inline(body, data, count)[-1]) == bytes_of(expected[count - 1])
+                    server.wait_until_planned()
+
+
+@pytest.mark.parametrize("every", [1, 3, 50])
+@pytest.mark.parametrize("body", BODIES)
+def test_states_that_are_kept_are_those_of_their_iterations(
+    hasty: Service, body: Callable[..., State], every: int
+) -> None:
+    with hasty.connect() as session:
+        data = data_of(session, 3, 100, seed=2)
+        expected = one_by_one(body, data, 120)
+        for _ in range(2):
+            kept = inline(body, data, 120, every=every)
+            assert [*map(bytes_of, kept)] == [*map(bytes_of, [*expected[::every], expected[-1]])]
+            hasty.wait_until_planned()
+
+
+@pytest.mark.parametrize("body", [recurrent, with_a_cell, driven])
+def test_rows_of_other_counts_and_data_give_in_company_what_they_give_alone(
+    hasty: Service, body: Callable[..., State]
+) -> None:
+    counts = (300, 7, 150, 1, 64, 300, 23)
+    together = Barrier(len(counts))
+
+    def run(seed: int, count: int) -> tuple[Any, Any]:
+        with hasty.connect() as session:
+            data = data_of(session, 4, 64, seed)
+            alone = bytes_of(one_by_one(body, data, count)[-1])
+            together.wait(_WITHIN_S)
+            return alone, bytes_of(inline(body, data, count)[-1])
+
+    with ThreadPoolExecutor(len(counts)) as pool:
+        results = list(pool.map(run, range(len(counts)), counts))
+    assert all(alone == in_company for alone, in_company in results)
