@@ -16,21 +16,32 @@ _MOST_ROWS = 1024  # beyond, a launch for each iteration uses the device as well
 _MOST_HEIGHT = 8  # each thread has a sum for each row, in registers
 _CLUSTERS = 15  # of 8 blocks that run at once, if each block has a multiprocessor of its own
 _DEPTH_STEP = 32  # elements of k that a thread adds in two turns
+_WARP = 32
 _GAP = 4  # elements between columns in shared memory, so that neighbouring threads use different banks
 
 
 class ClusterShape(NamedTuple):
-    """A cluster of `blocks` blocks computes `height` rows, and a block `width` columns, over `depth` steps of k.
+    """A cluster of `blocks` blocks computes some rows, and a block `width` columns, over `depth` steps of k.
 
-    `clusters` compute all rows. The operands are padded to `depth` steps. In shared memory columns are `pitch` elements
-    apart.
+    `clusters` compute all rows. A thread computes `rows_a_thread` rows of one column; `groups` groups of threads share
+    the rows of a cluster. The operands are padded to `depth` steps. In shared memory columns are `pitch` elements apart.
     """
 
     clusters: int
     blocks: int
-    height: int
+    groups: int
+    rows_a_thread: int
     width: int
     depth: int
+
+    @property
+    def height(self) -> int:
+        """The rows of a cluster."""
+        return self.groups * self.rows_a_thread
+
+    @property
+    def threads_a_group(self) -> int:
+        return -(-self.width // _WARP) * _WARP
 
     @property
     def pitch(self) -> int:
@@ -59,8 +70,10 @@ def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
     """
     blocks = min(-(-inner // _LEAST_WIDTH), _MOST_BLOCKS)
     width = -(-inner // blocks)
-    height = min(-(-rows // _CLUSTERS), _MOST_HEIGHT)
+    wanted = min(-(-rows // _CLUSTERS), _MOST_HEIGHT)
+    groups = 2 if wanted > 1 and width <= THREADS // 2 else 1
+    rows_a_thread = -(-wanted // groups)
     depth = -(-inner // _DEPTH_STEP) * _DEPTH_STEP
-    shape = ClusterShape(-(-rows // height), blocks, height, width, depth)
+    shape = ClusterShape(-(-rows // (groups * rows_a_thread)), blocks, groups, rows_a_thread, width, depth)
     fits = rows <= _MOST_ROWS and width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if fits else None

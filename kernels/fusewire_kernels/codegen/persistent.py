@@ -159,7 +159,7 @@ def _product_text(kernel: PersistentProduct) -> str:
 
 
 class _ProductWriter:
-    """Writes the kernel of a product. A thread has one column of the block, and all rows of the cluster.
+    """Writes the kernel of a product. A thread has one column of its block, and a few rows of its cluster.
 
     The arguments of the epilogue but the product have the operands from number 2 on: its inputs, then its stores.
     """
@@ -186,10 +186,20 @@ class _ProductWriter:
             self._write_bringing_in()
             self._write_epilogue_inputs()
             lines.add("__syncwarp();", "fw_meet_in_cluster();")
-            lines.add(f"if (threadIdx.x >= {-(-shape.width // 32) * 32}) return;")
+            self._write_exit()
             with lines.block("for (int t = 0; t < count; t++)"):
                 self._write_iteration()
             lines.add("/* No block ends while others may send to it. */", "__syncwarp();", "fw_meet_in_cluster();")
+
+    def _write_exit(self) -> None:
+        """Writes the end of the warps without elements.
+
+        Nobody waits for an element of such a warp, so it could fall behind by two turns, and would wait for ever.
+        """
+        shape, lines = self._shape, self._lines
+        lines.add("const int warp_place = place / 32 * 32;")
+        lines.add(f"if (threadIdx.x >= {shape.groups * shape.threads_a_group} || own_row >= rows) return;")
+        lines.add(f"if (warp_place >= {shape.width} || first_column + warp_place >= {self._kernel.inner}) return;")
 
     def _write_places(self) -> None:
         kernel, shape = self._kernel, self._shape
@@ -202,8 +212,10 @@ class _ProductWriter:
             f"const int first_column = rank * {shape.width};",
             f"const int64_t first_row = blockIdx.x / {shape.blocks} * {shape.height};",
             f"const int rows = (int)fw_lesser({kernel.rows} - first_row, {shape.height});",
-            f"const bool has_column = threadIdx.x < {shape.width} && first_column + threadIdx.x < {kernel.inner};",
-            "const int column = has_column ? threadIdx.x : 0;",
+            f"const int place = threadIdx.x % {shape.threads_a_group};",
+            f"const int own_row = threadIdx.x / {shape.threads_a_group} * {shape.rows_a_thread};",
+            f"const bool has_column = place < {shape.width} && first_column + place < {kernel.inner};",
+            "const int column = has_column ? place : 0;",
             "const int64_t i1 = has_column ? first_column + column : 0;",
             "const int count = (int)loop.counts[blockIdx.z];",
             "const int64_t *slots = fw_slots_of(loop, count, 0);",
@@ -246,7 +258,7 @@ class _ProductWriter:
         for number in self._inputs:
             stored = _stored_type(body, number)
             lines.add(f"const {stored} *a{number};", _pointer(body, number, number + 1))
-            lines.add(f"{stored} e{number}[{self._shape.height}] = {{}};")
+            lines.add(f"{stored} e{number}[{self._shape.rows_a_thread}] = {{}};")
             self._write_reading(number, f"e{number}")
         lines.add("const int64_t *next_slots = fw_slots_of(loop, count, 1 < count ? 1 : 0);")
         for number in self._read:
@@ -270,14 +282,14 @@ class _ProductWriter:
     @contextmanager
     def _rows(self) -> Iterator[None]:
         with self._all_rows():
-            self._lines.add("if (r >= rows) break;")
+            self._lines.add("if (own_row + r >= rows) break;")
             yield
 
     @contextmanager
     def _all_rows(self) -> Iterator[None]:
         self._lines.add("#pragma unroll")
-        with self._lines.block(f"for (int r = 0; r < {self._shape.height}; r++)"):
-            self._lines.add("const int64_t i0 = first_row + r;")
+        with self._lines.block(f"for (int r = 0; r < {self._shape.rows_a_thread}; r++)"):
+            self._lines.add("const int64_t i0 = first_row + own_row + r;")
             yield
 
     def _write_iteration(self) -> None:
@@ -288,9 +300,9 @@ class _ProductWriter:
             lines.add("fw_wait_for_bytes(barriers_at + turn * 8, (t - 1) / 2 & 1);")
             barrier = "barriers_at + turn * 8"
             lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, rows * {self._kernel.inner * 4});")
-        lines.add(f"float sums[{shape.height}];")
-        numbers = f"{shape.depth}, {shape.height}, {shape.pitch}, {_fours(shape.height)}"
-        left = f"state + turn * {shape.height * shape.pitch}"
+        lines.add(f"float sums[{shape.rows_a_thread}];")
+        numbers = f"{shape.depth}, {shape.rows_a_thread}, {shape.pitch}, {_fours(shape.rows_a_thread)}"
+        left = f"state + (turn * {shape.height} + own_row) * {shape.pitch}"
         lines.add(f"fw_chains<{numbers}>({left}, columns + column * {shape.pitch}, sums);")
         lines.add("slots = fw_slots_of(loop, count, t);")
         lines.add("const bool is_last = t + 1 == count, is_in_tail = t >= count - (int)loop.tail;")
@@ -305,7 +317,7 @@ class _ProductWriter:
         """Writes the values of all rows, also of those beyond the last, so that the rows are computed side by side."""
         lines, body = self._lines, self._body
         stored = [TYPES[store.argument.dtype].stored for store in body.kernel.stores]
-        lines.add(*(f"{each} c{output}[{self._shape.height}];" for output, each in enumerate(stored)))
+        lines.add(*(f"{each} c{output}[{self._shape.rows_a_thread}];" for output, each in enumerate(stored)))
         with self._all_rows():
             lines.add(f"const float v0 = {loaded(finished('sums[r]', dtypes.float32), dtypes.float32)};")
             lines.add(*(body.declaration(value, f"e{value}[r]") for value in body.all_needed if value != 0))
@@ -318,14 +330,14 @@ class _ProductWriter:
             return
         lines.add("next_slots = fw_slots_of(loop, count, t + 2 < count ? t + 2 : count - 1);")
         for number in self._read:
-            lines.add(f"{_stored_type(body, number)} n{number}[{self._shape.height}];")
+            lines.add(f"{_stored_type(body, number)} n{number}[{self._shape.rows_a_thread}];")
             with lines.block(f"if (loop.moving >> {number + 1} & 1)"):
                 self._write_reading(number, f"n{number}")
                 lines.add(_pointer(body, number, number + 1, "next_slots"))
 
     def _write_sending(self) -> None:
         shape = self._shape
-        place = f"((turn ^ 1) * {shape.height} + r) * {shape.pitch} + (int)i1"
+        place = f"((turn ^ 1) * {shape.height} + own_row + r) * {shape.pitch} + (int)i1"
         with self._lines.block("if (has_column && !is_last)"):
             self._lines.add("#pragma unroll")
             with self._lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
@@ -350,9 +362,9 @@ class _ProductWriter:
 _SHARED_BYTES_OF_FOUR = 56 << 10  # the shared memory of a block, of which a multiprocessor holds four
 
 
-def _fours(height: int) -> int:
-    """Returns how many packs of four elements a thread reads ahead, of each row and of its column."""
-    return 4 if height == 1 else 2 if height <= 3 else 1
+def _fours(rows: int) -> int:
+    """Returns how many packs of four elements a thread of some rows reads ahead, of each row and of its column."""
+    return 4 if rows == 1 else 2 if rows <= 3 else 1
 
 
 def _template(name: str) -> str:
