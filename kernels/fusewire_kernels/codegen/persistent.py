@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fusewire_kernels.codegen import templates
 from fusewire_kernels.codegen.bodies import TYPES, loaded, weight
-from fusewire_kernels.codegen.cluster_shape import THREADS, ClusterShape, cluster_shape
+from fusewire_kernels.codegen.cluster_shape import DEPTH_STEP, THREADS, ClusterShape, cluster_shape
 from fusewire_kernels.codegen.kernel import (
     ArgumentKind,
     CarriedInput,
@@ -39,6 +39,8 @@ _POINT_THREADS = 256
 _UNROLLED_WEIGHT = 200  # of the iterations that are written one after another. Much longer code runs slower.
 _MOST_UNROLLED = 16
 _MOST_POINT_BLOCKS = 1 << 16
+_MOST_WRITTEN_OUT = 512  # multiply-adds of a thread in an iteration that are written one after another
+_BLOCKS_AT_ONCE = 4  # on a multiprocessor. With more registers for each, the assembler's order takes a third longer.
 
 
 def persistent_source(kernel: PersistentKernel) -> KernelSource:
@@ -178,9 +180,7 @@ class _ProductWriter:
 
     def write(self) -> None:
         lines, shape = self._lines, self._shape
-        head = f"__cluster_dims__({shape.blocks}, 1, 1) __launch_bounds__({THREADS}, 4)"
-        if shape.shared_bytes > _SHARED_BYTES_OF_FOUR:
-            head = f"__cluster_dims__({shape.blocks}, 1, 1) __launch_bounds__({THREADS})"
+        head = f"__cluster_dims__({shape.blocks}, 1, 1) __launch_bounds__({THREADS}, {_BLOCKS_AT_ONCE})"
         with lines.block(f'extern "C" __global__ void {head} {self._kernel.key}({_PARAMETERS})'):
             self._write_places()
             self._write_bringing_in()
@@ -260,10 +260,14 @@ class _ProductWriter:
             lines.add(f"const {stored} *a{number};", _pointer(body, number, number + 1))
             lines.add(f"{stored} e{number}[{self._shape.rows_a_thread}] = {{}};")
             self._write_reading(number, f"e{number}")
-        lines.add("const int64_t *next_slots = fw_slots_of(loop, count, 1 < count ? 1 : 0);")
-        for number in self._read:
-            with lines.block(f"if (loop.moving >> {number + 1} & 1)"):
-                lines.add(_pointer(body, number, number + 1, "next_slots"))
+        lines.add("const bool is_moving = fw_in_register(loop.moving != 0), is_kept = fw_in_register(loop.each != 0);")
+        with lines.block("if (is_moving)"):
+            self._write_pointers("1 < count ? 1 : 0")
+
+    def _write_pointers(self, iteration: str) -> None:
+        """Writes the statements that let the inputs' pointers point to those of an iteration."""
+        self._lines.add(f"const int64_t *next_slots = fw_slots_of(loop, count, {iteration});")
+        self._lines.add(*(_pointer(self._body, number, number + 1, "next_slots") for number in self._read))
 
     def _strides(self) -> list[str]:
         """Returns the declarations of those strides that the places of arguments name."""
@@ -301,17 +305,21 @@ class _ProductWriter:
             barrier = "barriers_at + turn * 8"
             lines.add(f"if (threadIdx.x == 0) fw_expect_bytes({barrier}, rows * {self._kernel.inner * 4});")
         lines.add(f"float sums[{shape.rows_a_thread}];")
-        numbers = f"{shape.depth}, {shape.rows_a_thread}, {shape.pitch}, {_fours(shape.rows_a_thread)}"
+        fours = _fours(shape.rows_a_thread)
+        pairs = _unrolled_pairs(shape, fours)
+        numbers = f"{shape.depth}, {shape.rows_a_thread}, {shape.pitch}, {fours}, {pairs}"
         left = f"state + (turn * {shape.height} + own_row) * {shape.pitch}"
         lines.add(f"fw_chains<{numbers}>({left}, columns + column * {shape.pitch}, sums);")
-        lines.add("slots = fw_slots_of(loop, count, t);")
-        lines.add("const bool is_last = t + 1 == count, is_in_tail = t >= count - (int)loop.tail;")
         self._write_values()
-        with self._rows():
+        with lines.block("if (has_column && t + 1 < count)"), self._rows():
             self._write_sending()
+        with lines.block("if (has_column && (is_kept || t >= count - (int)loop.tail))"):
             self._write_storing()
-            lines.add(*(f"e{number}[r] = c{store}[r];" for number, store in self._kernel.carried))
-        self._write_turn()
+        if self._kernel.carried:
+            with self._all_rows():
+                lines.add(*(f"e{number}[r] = c{store}[r];" for number, store in self._kernel.carried))
+        with lines.block("if (is_moving)"), self._all_rows():
+            lines.add(*(f"e{number}[r] = n{number}[r];" for number in self._read))
 
     def _write_values(self) -> None:
         """Writes the values of all rows, also of those beyond the last, so that the rows are computed side by side."""
@@ -324,47 +332,42 @@ class _ProductWriter:
             lines.add(*(body.storing(output, f"c{output}[r]") for output in range(len(stored))))
 
     def _write_prefetch(self) -> None:
-        """Writes the reads of the next iteration's inputs, and of the slots of the one after it, where they move."""
-        lines, body = self._lines, self._body
-        if not self._read:
-            return
-        lines.add("next_slots = fw_slots_of(loop, count, t + 2 < count ? t + 2 : count - 1);")
-        for number in self._read:
-            lines.add(f"{_stored_type(body, number)} n{number}[{self._shape.rows_a_thread}];")
-            with lines.block(f"if (loop.moving >> {number + 1} & 1)"):
+        """Writes the reads of the next iteration's inputs, and of the slots of the one after it."""
+        lines, shape = self._lines, self._shape
+        lines.add(*(f"{_stored_type(self._body, number)} n{number}[{shape.rows_a_thread}];" for number in self._read))
+        with lines.block("if (is_moving)"):
+            for number in self._read:
                 self._write_reading(number, f"n{number}")
-                lines.add(_pointer(body, number, number + 1, "next_slots"))
+            self._write_pointers("t + 2 < count ? t + 2 : count - 1")
 
     def _write_sending(self) -> None:
         shape = self._shape
         place = f"((turn ^ 1) * {shape.height} + own_row + r) * {shape.pitch} + (int)i1"
-        with self._lines.block("if (has_column && !is_last)"):
-            self._lines.add("#pragma unroll")
-            with self._lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
-                barrier = f"state_in_block[b] + {2 * shape.state_bytes} + (turn ^ 1) * 8"
-                self._lines.add(f"fw_send(state_in_block[b] + ({place}) * 4, c{self._kernel.state}[r], {barrier});")
+        self._lines.add("#pragma unroll")
+        with self._lines.block(f"for (int b = 0; b < {shape.blocks}; b++)"):
+            barrier = f"state_in_block[b] + {2 * shape.state_bytes} + (turn ^ 1) * 8"
+            self._lines.add(f"fw_send(state_in_block[b] + ({place}) * 4, c{self._kernel.state}[r], {barrier});")
 
     def _write_storing(self) -> None:
         lines, body, first = self._lines, self._body, len(self._inputs) + 2
+        lines.add("const int64_t *slots = fw_slots_of(loop, count, t);")
         for output in range(len(body.stored)):
             stored = TYPES[body.kernel.stores[output].argument.dtype].stored
-            with lines.block(f"if (has_column && (is_in_tail || loop.each >> {output} & 1))"):
+            with lines.block(f"if (loop.each >> {output} & 1 || t >= count - (int)loop.tail)"):
                 lines.add(f"{stored} *o{output};", _output_pointer(body, output, first + output))
-                lines.add(f"{body.output_place(output)} = c{output}[r];")
-
-    def _write_turn(self) -> None:
-        lines = self._lines
-        for number in self._read:
-            with lines.block(f"if (loop.moving >> {number + 1} & 1)"), self._rows():
-                lines.add(f"e{number}[r] = n{number}[r];")
-
-
-_SHARED_BYTES_OF_FOUR = 56 << 10  # the shared memory of a block, of which a multiprocessor holds four
+                with self._rows():
+                    lines.add(f"{body.output_place(output)} = c{output}[r];")
 
 
 def _fours(rows: int) -> int:
     """Returns how many packs of four elements a thread of some rows reads ahead, of each row and of its column."""
-    return 4 if rows == 1 else 2 if rows <= 3 else 1
+    return 4 if rows == 1 else 2
+
+
+def _unrolled_pairs(shape: ClusterShape, fours: int) -> int:
+    """Returns how many pairs of batches of a chain are written one after another: all of them, if they are short."""
+    all_pairs = shape.depth // (8 * fours)
+    return all_pairs if shape.depth * shape.rows_a_thread <= _MOST_WRITTEN_OUT else max(DEPTH_STEP // (8 * fours), 1)
 
 
 def _template(name: str) -> str:

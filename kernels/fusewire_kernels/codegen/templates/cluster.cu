@@ -65,10 +65,10 @@ FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
 
 /* Computes `height` chains of fma over `depth` ascending steps: the elements of one column of a product. The rows of the
  * left operand are `pitch` elements apart; `right` is the column. A thread reads `fours` packs of four ahead; the warp's
- * barriers keep the compiler from moving the reads down to their uses. */
-template <int depth, int height, int pitch, int fours>
+ * barriers keep the compiler from moving the reads down to their uses. `pairs` of batches are written out. */
+template <int depth, int height, int pitch, int fours, int pairs>
 FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height]) {
-    const int batches = depth / (4 * fours), pairs = depth * height <= 512 ? batches / 2 : 4 / fours;
+    const int batches = depth / (4 * fours);
     static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
     float4 of_left[2][fours][height], of_right[2][fours];
     const auto fetch = [&](int batch, int turn) {

@@ -17,4 +17,11 @@ FW_FN const int64_t *fw_slots_of(const fw_loop &loop, int64_t count, int64_t ite
     const int64_t entry = iteration < loop.first ? iteration : iteration - count + loop.entries;
     return loop.slots + (entry * loop.rows + blockIdx.z) * loop.columns;
 }
+
+/* Keeps a value in a register. The compiler would read a parameter again in each iteration. */
+FW_FN bool fw_in_register(bool value) {
+    uint32_t kept = value;
+    asm volatile("" : "+r"(kept));
+    return kept != 0;
+}
 #endif
