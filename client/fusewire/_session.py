@@ -191,8 +191,8 @@ class Session:
     # ---- recording threads ----
 
     @property
-    def is_credit_free(self) -> bool:
-        return self._state.credit.is_free
+    def segments_in_flight(self) -> int:
+        return self._state.credit.segments_in_flight
 
     @property
     def credit_ops(self) -> int:

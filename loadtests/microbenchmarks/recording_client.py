@@ -14,7 +14,7 @@ from loadtests.measuring.workers import answer_commands
 from loadtests.system.context import FUSEWIRE, upload
 from loadtests.workloads.loops import NUMPY, RNN_OPS, check_close, draw_rnn, run_rnn
 
-_STEPS = 1_600  # in a turn; they make several segments, and their ops are fewer than the credit of 16,384 ops
+_STEPS = 1_600  # in a turn; they make several segments, and their ops are fewer than the credit of 65,536 ops
 _STEPS_BETWEEN_TIMES = 10
 _CHECKED_STEPS = 200
 

@@ -34,7 +34,7 @@ from fusewire._recording.tape import Integers, Record
 
 LEAST_SEGMENT_OPS = 64
 LARGEST_SEGMENT_OPS = 1024  # of ops outside loops, and of a body
-LARGEST_LOOP_OPS = 8192  # of all bodies of a piece
+LARGEST_LOOP_OPS = 16384  # of all bodies of a piece
 FRAGMENT_OPS = 256  # ops outside a loop are cut into fragments of this length
 HISTORY_OPS = 4096
 KNOWN_BODIES = 32

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from fusewire._errors import QuotaExceeded, RequestError
 from fusewire._recording.cutter import (
     HISTORY_OPS,
+    LARGEST_LOOP_OPS,
     LARGEST_SEGMENT_OPS,
     LEAST_SEGMENT_OPS,
     Cutter,
@@ -50,7 +51,8 @@ from fusewire_protos.v1 import fusewire_pb2 as wire
 _NO_RECORDS: Integers = np.empty(0, np.int64)
 _KNOWN_PATTERNS = 256  # and loops
 _TRIMMED_AT_RECORDS = 4 * HISTORY_OPS
-_BUSY_LOOP_OPS = 4096
+# The fewest ops of a loop's segment, by the number of segments in flight: where they queue, the next ones are longer.
+_LOOP_OPS = (LEAST_SEGMENT_OPS, 4096, 8192, LARGEST_LOOP_OPS)
 _SEGMENTS_IN_FLIGHT = 4
 _AGE_NS = 1_000_000
 _AGE_WITHIN_BODY_NS = 25_000_000  # longer than a descheduled thread mostly takes to go on with the body
@@ -60,8 +62,8 @@ class Owner(Protocol):
     """The methods of a session that recording calls, from the threads that record."""
 
     @property
-    def is_credit_free(self) -> bool:
-        """Returns whether nothing of the session is in flight."""
+    def segments_in_flight(self) -> int:
+        """Returns how many segments are in flight; at least one if anything is."""
 
     @property
     def credit_ops(self) -> int:
@@ -459,13 +461,15 @@ class Recorder(ThreadTape):
 
     @property
     def _least_ops(self) -> int:
-        """Returns the fewest ops that are worth sending while a loop runs: few if the device idles, else many.
+        """Returns the fewest ops that are worth sending while a loop runs.
 
-        A segment of a loop costs the same however long it is. But several segments are to be in flight at a time.
+        A segment of a loop costs the server the same however long it is. But the device should not idle, and several
+        segments are to be in flight at a time.
         """
-        if self.owner.is_credit_free:
+        segments = min(self.owner.segments_in_flight, len(_LOOP_OPS) - 1)
+        if segments == 0:
             return LEAST_SEGMENT_OPS
-        return max(min(_BUSY_LOOP_OPS, self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), LARGEST_SEGMENT_OPS)
+        return max(min(_LOOP_OPS[segments], self.owner.credit_ops // _SEGMENTS_IN_FLIGHT), LARGEST_SEGMENT_OPS)
 
     def _refuse_in_body(self, reach: Reach) -> None:
         """Raises RequestError if a value is asked for that is known only when the body runs."""

@@ -21,6 +21,11 @@ class Credit:
         return self.sent.minus(self._completed)
 
     @property
+    def segments_in_flight(self) -> int:
+        """The number of segments in flight; at least one if anything is, such as an upload."""
+        return 0 if self.is_free else max(self.in_flight.segments, 1)
+
+    @property
     def is_free(self) -> bool:
         """Whether nothing is in flight."""
         return self.sent == self._completed

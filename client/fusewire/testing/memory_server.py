@@ -23,7 +23,7 @@ from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
-CREDIT = Amount(ops=16384, bytes=256 << 20, segments=64)
+CREDIT = Amount(ops=1 << 16, bytes=256 << 20, segments=64)
 _NOTHING = np.empty(0)  # stands for an input that was not made, because the segment that makes it failed
 LIMITS = wire.Limits(
     message_bytes=4 << 20,

@@ -26,7 +26,8 @@ class ClusterShape(NamedTuple):
     """A cluster of `blocks` blocks computes some rows, and a block `width` columns, over `depth` steps of k.
 
     `clusters` compute all rows. A thread computes `rows_a_thread` rows of one column; `groups` groups of threads share
-    the rows of a cluster. The operands are padded to `depth` steps. In shared memory columns are `pitch` elements apart.
+    the rows of a cluster. The operands are padded to `depth` steps. In shared memory, columns are `pitch` elements
+    apart.
     """
 
     clusters: int
@@ -43,7 +44,7 @@ class ClusterShape(NamedTuple):
 
     @property
     def threads_a_group(self) -> int:
-        return -(-self.width // _WARP) * _WARP
+        return _in_warps(self.width)
 
     @property
     def pitch(self) -> int:
@@ -75,9 +76,12 @@ def cluster_shape(rows: int, inner: int) -> ClusterShape | None:
     width = -(-inner // blocks)
     wanted = -(-rows // _CLUSTERS)
     rows_a_thread = 1 if wanted == 1 else _ROWS_A_THREAD
-    most_groups = min(_MOST_GROUPS, THREADS // (-(-width // _WARP) * _WARP))
-    groups = max(min(-(-wanted // rows_a_thread), most_groups), 1)
+    groups = max(min(-(-wanted // rows_a_thread), _MOST_GROUPS, THREADS // _in_warps(width)), 1)
     depth = -(-inner // DEPTH_STEP) * DEPTH_STEP
     shape = ClusterShape(-(-rows // (groups * rows_a_thread)), blocks, groups, rows_a_thread, width, depth)
     fits = rows <= _MOST_ROWS and width <= THREADS and shape.shared_bytes <= MOST_SHARED_BYTES
     return shape if fits else None
+
+
+def _in_warps(threads: int) -> int:
+    return -(-threads // _WARP) * _WARP

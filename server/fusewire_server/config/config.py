@@ -95,7 +95,7 @@ class Limits:
     program_ops: Annotated[Count, "ops of a program"] = 8192
     program_operands: Annotated[Count, "operands of all ops of a program, and its inputs and scalars"] = 32768
     program_bytes: Annotated[Bytes, "encoded length of a program"] = 256 * KIB
-    credit_ops: Annotated[Count, "ops of a session in flight"] = 16384
+    credit_ops: Annotated[Count, "ops of a session in flight"] = 1 << 16
     credit_bytes: Annotated[Bytes, "results and inline uploads of a session in flight"] = 256 * MIB
     credit_segments: Annotated[Count, "segments of a session in flight"] = 64
     unread_bytes: Annotated[Bytes, "results of a session that wait to be read"] = 64 * MIB
