@@ -30,13 +30,18 @@ from fusewire_kernels.codegen.statements import (
     LoopBody,
     analyse,
     argument_lines,
+    count_sizes,
     is_positional,
     reduction_name,
     result_of_reduction,
 )
 from fusewire_kernels.codegen.text import Lines
 
-PARAMETERS = "const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns"
+PARAMETERS = (
+    "const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, "
+    "const int64_t *slots, int64_t columns"
+)
+MOST_SIZES, MOST_OPERANDS = 48, 12  # of a launch, passed as parameters: the numbers in the prelude
 _MOST_THREADS = 1024
 
 
@@ -46,7 +51,7 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
     lines = Lines()
     bounds = f"{_MOST_THREADS}" if rows is None else f"{MOST_THREADS}, {rows.blocks}"
     with lines.block(f'extern "C" __global__ void __launch_bounds__({bounds}) {name}({PARAMETERS})'):
-        lines.add(*instance_lines(len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
+        lines.add(*instance_lines(count_sizes(body), len(kernel.inputs) + len(kernel.stores)), *argument_lines(body))
         if not kernel.has_inner:
             _write_pointwise(lines, body)
         elif kernel.runs_along_columns:
@@ -58,9 +63,25 @@ def cuda_loop_text(kernel: LoopKernel, name: str, rows: RegisterRows | None = No
     return lines.text()
 
 
-def instance_lines(arity: int) -> list[str]:
+def instance_lines(sizes: int, arity: int) -> list[str]:
     """Returns the statements that turn the parameters of a launch into the parameters of one instance of one row."""
-    return [f"operands += blockIdx.y * (int64_t){arity};", "slots += blockIdx.z * columns;"]
+    of_instance = f"blockIdx.y * (int64_t){arity}"
+    lines = [
+        f"const int64_t *sizes = {'values.sizes' if sizes <= MOST_SIZES else 'all_sizes'};",
+        "slots += blockIdx.z * columns;",
+    ]
+    if arity > MOST_OPERANDS:
+        return [*lines, f"const fw_operand *operands = all_operands + {of_instance};"]
+    return [
+        *lines,
+        f"fw_operand operands[{arity}];",
+        "#pragma unroll",
+        f"for (int n = 0; n < {arity}; n++) operands[n] = values.operands[n];",
+        "if (blockIdx.y > 0) {",
+        "#pragma unroll",
+        f"for (int n = 0; n < {arity}; n++) operands[n] = all_operands[{of_instance} + n];",
+        "}",
+    ]
 
 
 def _write_pointwise(lines: Lines, body: LoopBody) -> None:

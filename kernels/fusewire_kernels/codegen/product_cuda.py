@@ -40,7 +40,8 @@ def cuda_product_text(kernel: ProductKernel, tile: Tile) -> str:
     # Several tiles of a kernel may be compiled together.
     lines.add(f"#ifndef {kernel.key}_defined", f"#define {kernel.key}_defined")
     lines.add(f"template <{', '.join(f'int {name}' for name in _TILE_PARAMETERS)}>")
-    with lines.block(f"FW_FN void {kernel.key}_any({PARAMETERS})"):
+    parameters = PARAMETERS.replace("const __grid_constant__ fw_values values", "const fw_values &values")
+    with lines.block(f"FW_FN void {kernel.key}_any({parameters})"):
         _write_tiles(lines, kernel)
     lines.add("#endif")
     _write_entry(lines, kernel, tile)
@@ -52,7 +53,7 @@ def _write_entry(lines: Lines, kernel: ProductKernel, tile: Tile) -> None:
     with lines.block(f'extern "C" __global__ void {bounds} {kernel.key}_{tile.entry}({PARAMETERS})'):
         fitting = _fitting(kernel.dtype, tile)
         numbers = ", ".join(str(getattr(fitting, name)) for name in _TILE_PARAMETERS)
-        lines.add(f"{kernel.key}_any<{numbers}>(sizes, operands, slots, columns);")
+        lines.add(f"{kernel.key}_any<{numbers}>(values, all_sizes, all_operands, slots, columns);")
 
 
 def _fitting(dtype: DType, tile: Tile) -> Tile:
@@ -67,9 +68,9 @@ def _fitting(dtype: DType, tile: Tile) -> Tile:
 
 def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
     """Writes the loop over the tiles of a block. Block x computes the tiles x, x + n, …, where n is the grid's size."""
-    lines.add(*instance_lines(arity=len(kernel.argument_dtypes)))
+    lines.add(*instance_lines(_count_sizes(kernel), len(kernel.argument_dtypes)))
     names = ["result_columns" if name == "columns" else name for name in product_size_names(kernel)]
-    lines.add(*(f"const int64_t {name} = fw_read_now(sizes + {position});" for position, name in enumerate(names)))
+    lines.add(*(f"const int64_t {name} = sizes[{position}];" for position, name in enumerate(names)))
     _write_addresses(lines, kernel)
     lines.add(f"const int height = {THREADS_DOWN} * side, width = {THREADS_ACROSS} * side;")
     lines.add("const int64_t tiles_down = (rows + height - 1) / height;")
@@ -85,6 +86,13 @@ def _write_tiles(lines: Lines, kernel: ProductKernel) -> None:
         _write_tile(lines, kernel)
 
 
+def _count_sizes(kernel: ProductKernel) -> int:
+    """Returns how many entries of `sizes` the kernel reads."""
+    arrays = epilogue_arrays(kernel)
+    entries = sum(argument.strides.count(Stride.ANY) for _, argument in arrays)
+    return len(product_size_names(kernel)) + len(arrays) * (kernel.batch_rank + 2) + entries
+
+
 def _write_addresses(lines: Lines, kernel: ProductKernel) -> None:
     """Writes the addresses of all operands. Those of an epilogue's arrays are of the first matrix of the batch."""
     named = [(0, "a", kernel.dtype), (1, "b", kernel.dtype)]
@@ -93,8 +101,7 @@ def _write_addresses(lines: Lines, kernel: ProductKernel) -> None:
     else:
         named += [(number, f"{name}_first", dtype) for number, name, dtype in _named_arrays(kernel)]
     for number, name, _ in named:
-        fields = ", ".join(f"fw_read_now(&operands[{number}].{field})" for field in ("column", "byte_offset"))
-        lines.add(f"const fw_operand {name}_at = {{{fields}}};")
+        lines.add(f"const fw_operand {name}_at = operands[{number}];")
     for _, name, dtype in named:
         stored = TYPES[dtype].stored
         address = f"fw_read_now(slots + {name}_at.column) + {name}_at.byte_offset"

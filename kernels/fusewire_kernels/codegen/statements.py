@@ -195,12 +195,21 @@ def argument_lines(body: LoopBody) -> list[str]:
     position = body.dims
     for number, (name, argument) in enumerate(_named_arguments(kernel)):
         lines.append(_operand_line(name, argument, number))
-        names = [f"{name}s{dim}" for dim, stride in enumerate(argument.strides) if stride is Stride.ANY]
-        if argument.kind is ArgumentKind.GATHERED:
-            names += [f"{name}n", f"{name}g"]
+        names = _size_names(name, argument)
         lines += [f"const int64_t {stride} = sizes[{position + offset}];" for offset, stride in enumerate(names)]
         position += len(names)
     return lines
+
+
+def count_sizes(body: LoopBody) -> int:
+    """Returns how many entries of `sizes` the statements of `argument_lines` read."""
+    return body.dims + sum(len(_size_names(name, argument)) for name, argument in _named_arguments(body.kernel))
+
+
+def _size_names(name: str, argument: Argument) -> list[str]:
+    """Returns the names of an argument's entries in `sizes`, in order."""
+    names = [f"{name}s{dim}" for dim, stride in enumerate(argument.strides) if stride is Stride.ANY]
+    return [*names, f"{name}n", f"{name}g"] if argument.kind is ArgumentKind.GATHERED else names
 
 
 def reduction_name(node: Node) -> str:

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from cupy.cuda import driver, runtime
 
 from fusewire_kernels.codegen.geometry import grid, layout_of
+from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
 from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
@@ -37,7 +38,7 @@ from fusewire_kernels.devices.cuda_graphs import LoopGraph, LoopGraphs, iteratio
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
-from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, Plan
+from fusewire_kernels.plan.plan import ARENA_ALIGNMENT_BYTES, OperandRef, Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos import dtypes
 from fusewire_protos.errors import ConfigurationError, OutOfMemory, ServerFault
@@ -62,14 +63,21 @@ class CudaReadback:
         return self.view
 
 
+class _Values(ctypes.Structure):
+    """The struct `fw_values` of generated kernels."""
+
+    _fields_ = (("sizes", ctypes.c_int64 * MOST_SIZES), ("operands", ctypes.c_int64 * (2 * MOST_OPERANDS)))
+
+
 class _Part(NamedTuple):
     """A launch, or a part of a launch: as many of its instances as fit in one grid.
 
-    `sizes_address` and `operands_address` are addresses in device memory.
+    `sizes_address` and `operands_address` are addresses in device memory. `values` holds the same as far as it fits.
     """
 
     kernel: int
     sizes: tuple[int, ...]
+    values: _Values
     sizes_address: ctypes.c_void_p
     operands_address: ctypes.c_void_p
     instances: int
@@ -342,7 +350,7 @@ class CudaDevice:
         entry, blocks, threads = grid(layout_of(sources[part.kernel].text), part.sizes, part.instances * rows)
         chosen = next(n for n in range(part.kernel, len(sources)) if sources[n].key.endswith(entry))
         function = _function(loaded.modules[chosen], sources[chosen].key)
-        arguments = (part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
+        arguments = (part.values, part.sizes_address, part.operands_address, loaded.table_address, loaded.columns)
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         blocks_xyz = (ctypes.c_uint(blocks), ctypes.c_uint(part.instances), loaded.rows)
         threads_xyz = (ctypes.c_uint(threads), ctypes.c_uint(1), ctypes.c_uint(1))
@@ -481,10 +489,21 @@ def _parts(plan: Plan, places: Sequence[int], address: int) -> Iterator[_Part]:
             yield _Part(
                 kernel=launch.kernel,
                 sizes=launch.sizes,
+                values=_values(launch.sizes, launch.instances[first]),
                 sizes_address=ctypes.c_void_p(sizes_address),
                 operands_address=ctypes.c_void_p(operands_address + first_operand * 16),
                 instances=count,
             )
+
+
+def _values(sizes: Sequence[int], operands: Sequence[OperandRef]) -> _Values:
+    """Returns what a kernel gets as parameters: nothing of sizes or operands that do not fit."""
+    values = _Values()
+    if len(sizes) <= MOST_SIZES:
+        values.sizes[: len(sizes)] = sizes
+    if len(operands) <= MOST_OPERANDS:
+        values.operands[: 2 * len(operands)] = [number for operand in operands for number in operand]
+    return values
 
 
 def _load_module(path: str) -> Any:

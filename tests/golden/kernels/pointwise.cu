@@ -1,7 +1,14 @@
 // schedule: points 2
-extern "C" __global__ void __launch_bounds__(1024) fw_25181ec2d78343a5447a(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    operands += blockIdx.y * (int64_t)5;
+extern "C" __global__ void __launch_bounds__(1024) fw_25181ec2d78343a5447a(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;
+    fw_operand operands[5];
+    #pragma unroll
+    for (int n = 0; n < 5; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 5; n++) operands[n] = all_operands[blockIdx.y * (int64_t)5 + n];
+    }
     const int64_t n0 = sizes[0];
     const int64_t n1 = sizes[1];
     const float *a0 = (const float *)(slots[operands[0].column] + operands[0].byte_offset);

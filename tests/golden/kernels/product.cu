@@ -329,22 +329,29 @@ FW_FN void fw_tile_f32(fw_matrix_f32 a, fw_matrix_f32 b, int64_t rows, int64_t c
 #ifndef fw_97fd589a710e51ef5c2a_defined
 #define fw_97fd589a710e51ef5c2a_defined
 template <int side, int depth, int steps>
-FW_FN void fw_97fd589a710e51ef5c2a_any(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    operands += blockIdx.y * (int64_t)3;
+FW_FN void fw_97fd589a710e51ef5c2a_any(const fw_values &values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;
-    const int64_t n0 = fw_read_now(sizes + 0);
-    const int64_t rows = fw_read_now(sizes + 1);
-    const int64_t result_columns = fw_read_now(sizes + 2);
-    const int64_t inner = fw_read_now(sizes + 3);
-    const int64_t as0 = fw_read_now(sizes + 4);
-    const int64_t a_row = fw_read_now(sizes + 5);
-    const int64_t a_inner = fw_read_now(sizes + 6);
-    const int64_t bs0 = fw_read_now(sizes + 7);
-    const int64_t b_inner = fw_read_now(sizes + 8);
-    const int64_t b_column = fw_read_now(sizes + 9);
-    const fw_operand a_at = {fw_read_now(&operands[0].column), fw_read_now(&operands[0].byte_offset)};
-    const fw_operand b_at = {fw_read_now(&operands[1].column), fw_read_now(&operands[1].byte_offset)};
-    const fw_operand out_at = {fw_read_now(&operands[2].column), fw_read_now(&operands[2].byte_offset)};
+    fw_operand operands[3];
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
+    }
+    const int64_t n0 = sizes[0];
+    const int64_t rows = sizes[1];
+    const int64_t result_columns = sizes[2];
+    const int64_t inner = sizes[3];
+    const int64_t as0 = sizes[4];
+    const int64_t a_row = sizes[5];
+    const int64_t a_inner = sizes[6];
+    const int64_t bs0 = sizes[7];
+    const int64_t b_inner = sizes[8];
+    const int64_t b_column = sizes[9];
+    const fw_operand a_at = operands[0];
+    const fw_operand b_at = operands[1];
+    const fw_operand out_at = operands[2];
     float *a = (float *)__cvta_global_to_generic(fw_read_now(slots + a_at.column) + a_at.byte_offset);
     float *b = (float *)__cvta_global_to_generic(fw_read_now(slots + b_at.column) + b_at.byte_offset);
     float *out = (float *)__cvta_global_to_generic(fw_read_now(slots + out_at.column) + out_at.byte_offset);
@@ -368,6 +375,6 @@ FW_FN void fw_97fd589a710e51ef5c2a_any(const int64_t *sizes, const fw_operand *o
     }
 }
 #endif
-extern "C" __global__ void __launch_bounds__(128, 2) fw_97fd589a710e51ef5c2a_8x16(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    fw_97fd589a710e51ef5c2a_any<1, 128, 16>(sizes, operands, slots, columns);
+extern "C" __global__ void __launch_bounds__(128, 2) fw_97fd589a710e51ef5c2a_8x16(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    fw_97fd589a710e51ef5c2a_any<1, 128, 16>(values, all_sizes, all_operands, slots, columns);
 }

@@ -1,7 +1,14 @@
 // schedule: register_rows 0
-extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d_long(const int64_t *sizes, const fw_operand *operands, const int64_t *slots, int64_t columns) {
-    operands += blockIdx.y * (int64_t)3;
+extern "C" __global__ void __launch_bounds__(1024) fw_3549e768ce47a9dfc09d_long(const __grid_constant__ fw_values values, const int64_t *all_sizes, const fw_operand *all_operands, const int64_t *slots, int64_t columns) {
+    const int64_t *sizes = values.sizes;
     slots += blockIdx.z * columns;
+    fw_operand operands[3];
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = values.operands[n];
+    if (blockIdx.y > 0) {
+    #pragma unroll
+    for (int n = 0; n < 3; n++) operands[n] = all_operands[blockIdx.y * (int64_t)3 + n];
+    }
     const int64_t n0 = sizes[0];
     const uint16_t *a0 = (const uint16_t *)(slots[operands[0].column] + operands[0].byte_offset);
     const uint16_t *a1 = (const uint16_t *)(slots + operands[1].column);

@@ -87,3 +87,12 @@ typedef struct {
     int64_t column;
     int64_t byte_offset;
 } fw_operand;
+
+/* The sizes of a launch, and the operands of its first instance, as far as they fit. As parameters of a kernel they are
+ * at hand at once, while reading them from memory takes half a microsecond. */
+#define FW_MOST_SIZES 48
+#define FW_MOST_OPERANDS 12
+typedef struct {
+    int64_t sizes[FW_MOST_SIZES];
+    fw_operand operands[FW_MOST_OPERANDS];
+} fw_values;
