@@ -52,9 +52,10 @@ class Writer:
     def slice(self, operand: int, axes: Shape, lengths: Shape, steps: Shape = (), dropped: Shape = ()) -> int:
         return self.op("slice", operand, attributes=(axes, lengths, steps or (1,) * len(axes), dropped))
 
-    def program(self, *live: int) -> Program:
+    def program(self, *live: int, carried: Sequence[tuple[int, int]] = ()) -> Program:
+        """Returns the program. Each pair of `carried` is an input, and the operand that it takes in a loop."""
         first = len(self._inputs) + len(self._scalars)
-        return program.build(self._inputs, self._scalars, self._ops, sorted(number - first for number in live))
+        return program.build(self._inputs, self._scalars, self._ops, sorted(number - first for number in live), carried)
 
 
 def meaning(

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.plan import Plan
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.shapes import Spec
@@ -124,24 +125,6 @@ class PlansInSlices(Protocol):
 
         `slots` is the row, int64[columns]. It must not change until the plan ends.
         """
-
-
-class LoopTable(NamedTuple):
-    """The slots of several iterations of a loop, for a persistent kernel.
-
-    `slots` is int64[entries][rows][columns]. Row r runs `counts[r]` iterations. The first `first` entries are those of
-    the first iterations, and the others are those of the last iterations of each row. Iterations in between need no
-    slots, because they read nothing new and their results are not stored. A result is stored in the last `tail`
-    iterations, or in all iterations if its position among the live results is in `stored_in_all`. `moving` are the
-    columns that are not the same in all entries.
-    """
-
-    slots: npt.NDArray[np.int64]
-    counts: Sequence[int]
-    first: int
-    tail: int
-    stored_in_all: frozenset[int]
-    moving: frozenset[int]
 
 
 class PersistentKernels(Protocol):

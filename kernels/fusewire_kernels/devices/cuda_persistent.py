@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import LoopTable
 from fusewire_kernels.devices.cuda_driver import Call, Stream
-from fusewire_kernels.plan.plan import OutputColumn, PersistentLaunch
+from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
+from fusewire_kernels.plan.plan import PersistentLaunch
 
 _MOST_ROWS = 65535  # the limit of a grid's z dimension
 _LEAST_ITERATIONS = 3  # fewer take less time as launches of their own, because a cluster first brings in its operand
@@ -72,8 +72,7 @@ class CudaPersistentKernels:
         call: PersistentCall | None = loaded.persistent
         if call is None or table.counts[0] < _LEAST_ITERATIONS or len(table.counts) > _MOST_ROWS:
             return False
-        operands = call.launch.operands
-        return all(operands[index].column not in table.moving for index in call.launch.fixed)
+        return table.keeps_still(call.launch)
 
     def launch(self, loaded: Any, table: LoopTable) -> None:
         call: PersistentCall = loaded.persistent
@@ -83,24 +82,6 @@ class CudaPersistentKernels:
         loop.slots, loop.counts = slots_address, slots_address + table.slots.nbytes
         loop.rows, loop.columns = rows, columns
         loop.first, loop.entries, loop.tail = table.first, entries, table.tail
-        loop.moving, loop.each = _moving(call.launch, table), _stored_in_all(call.launch, loaded.plan.columns, table)
+        loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
         self._stream.launch([call.call])
-
-
-def _moving(launch: PersistentLaunch, table: LoopTable) -> int:
-    """Returns a bit for each operand that is read again in each iteration."""
-    read = range(len(launch.operands) - launch.outputs)
-    again = [index for index in read if index not in launch.carried and launch.operands[index].column in table.moving]
-    return sum(1 << index for index in again)
-
-
-def _stored_in_all(launch: PersistentLaunch, columns: Any, table: LoopTable) -> int:
-    """Returns a bit for each store of the kernel that writes in all iterations."""
-    stored = enumerate(launch.operands[len(launch.operands) - launch.outputs :])
-    positions = ((store, columns[operand.column]) for store, operand in stored)
-    return sum(
-        1 << store
-        for store, column in positions
-        if isinstance(column, OutputColumn) and column.position in table.stored_in_all
-    )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fusewire_kernels.devices.base import LoopTable
+from fusewire_kernels.plan.loop_table import LoopTable
 from fusewire_kernels.plan.slots import SlotLayout
 from fusewire_protos.frames import Scalar, Steps
 from fusewire_server.sessions.iterations import Iterations

@@ -1,0 +1,48 @@
+"""The slots of a loop for a persistent kernel, and what the kernel reads and stores in which iteration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from fusewire_kernels.plan.plan import Column, OutputColumn, PersistentLaunch
+
+
+class LoopTable(NamedTuple):
+    """The slots of several iterations of a loop, for a persistent kernel.
+
+    `slots` is int64[entries][rows][columns]. Row r runs `counts[r]` iterations. The first `first` entries are those of
+    the first iterations, and the others are those of the last iterations of each row. Iterations in between need no
+    slots, because they read nothing new and their results are not stored. A result is stored in the last `tail`
+    iterations, or in all iterations if its position among the live results is in `stored_in_all`. `moving` are the
+    columns that are not the same in all entries.
+    """
+
+    slots: npt.NDArray[np.int64]
+    counts: Sequence[int]
+    first: int
+    tail: int
+    stored_in_all: frozenset[int]
+    moving: frozenset[int]
+
+    def keeps_still(self, launch: PersistentLaunch) -> bool:
+        """Returns whether the operands that a launch reads once are the same in all iterations."""
+        return all(launch.operands[index].column not in self.moving for index in launch.fixed)
+
+
+def moving_bits(launch: PersistentLaunch, table: LoopTable) -> int:
+    """Returns a bit for each operand that the kernel reads again in each iteration."""
+    read = range(len(launch.operands) - launch.outputs)
+    again = [index for index in read if index not in launch.carried and launch.operands[index].column in table.moving]
+    return sum(1 << index for index in again)
+
+
+def stored_bits(launch: PersistentLaunch, columns: Sequence[Column], table: LoopTable) -> int:
+    """Returns a bit for each store of the kernel that writes in all iterations. `columns` are those of the plan."""
+    written = launch.operands[len(launch.operands) - launch.outputs :]
+    held = [columns[operand.column] for operand in written]
+    in_all = [isinstance(column, OutputColumn) and column.position in table.stored_in_all for column in held]
+    return sum(1 << store for store, is_stored in enumerate(in_all) if is_stored)

@@ -1,0 +1,306 @@
+#ifndef FW_PERSISTENT
+#define FW_PERSISTENT
+
+/* The iterations of a loop that one launch runs. Row r runs `counts[r]` iterations. `slots` has the slots of the `first`
+ * first iterations, and then those of the last iterations of each row; nothing is read or written by the slots of the
+ * iterations in between. A result is stored in the last `tail` iterations, or in all of them if its bit of `each` is
+ * set. An operand is read again in each iteration if its bit of `moving` is set. */
+typedef struct {
+    const int64_t *slots; /* int64[entries][rows][columns] */
+    const int64_t *counts; /* int64[rows] */
+    int64_t rows, columns, first, entries, tail;
+    uint64_t moving, each;
+} fw_loop;
+
+/* The slots of an iteration of this block's row. */
+FW_FN const int64_t *fw_slots_of(const fw_loop &loop, int64_t count, int64_t iteration) {
+    const int64_t entry = iteration < loop.first ? iteration : iteration - count + loop.entries;
+    return loop.slots + (entry * loop.rows + blockIdx.z) * loop.columns;
+}
+
+/* Keeps a value in a register. The compiler would read a parameter again in each iteration. */
+FW_FN bool fw_in_register(bool value) {
+    uint32_t kept = value;
+    asm volatile("" : "+r"(kept));
+    return kept != 0;
+}
+#endif
+#if __CUDA_ARCH__ >= 900
+#ifndef FW_CLUSTER
+#define FW_CLUSTER
+
+/* A cluster is a few blocks that run at the same time and write to one another's shared memory. Each block keeps the
+ * columns of the right operand that it multiplies by, and the whole left operand, twice: it computes from one copy while
+ * the blocks send the elements of the next iteration to the other. A barrier in shared memory counts the bytes that have
+ * come. A block sends elements of an iteration only after it has got all elements of the iteration before, and no block
+ * sends its last element before it has read all it needs. So no copy is written while a thread still reads it. */
+
+FW_FN uint32_t fw_rank_in_cluster() {
+    uint32_t rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+FW_FN uint32_t fw_shared_address(const void *place) {
+    return (uint32_t)__cvta_generic_to_shared(place);
+}
+
+/* The address by which this block reaches a place in the shared memory of another block. */
+FW_FN uint32_t fw_address_in_block(uint32_t address, uint32_t rank) {
+    uint32_t mapped;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+    return mapped;
+}
+
+/* Waits for all threads of the cluster that have not ended. */
+FW_FN void fw_meet_in_cluster() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* Makes a barrier that one thread and some bytes reach. */
+FW_FN void fw_make_barrier(uint32_t barrier) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+}
+
+FW_FN void fw_show_barriers() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+/* Lets a barrier wait for so many bytes. */
+FW_FN void fw_expect_bytes(uint32_t barrier, uint32_t bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+FW_FN void fw_wait_for_bytes(uint32_t barrier, uint32_t parity) {
+    uint32_t is_done;
+    do {
+        asm volatile(
+            "{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+            "selp.u32 %0, 1, 0, p;\n}"
+            : "=r"(is_done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+    } while (!is_done);
+}
+
+/* Writes a float to a block's shared memory, and counts its bytes at a barrier there. */
+FW_FN void fw_send(uint32_t place, float value, uint32_t barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.f32 [%0], %1, [%2];" ::"r"(place), "f"(value),
+                 "r"(barrier)
+                 : "memory");
+}
+
+/* Computes `height` chains of fma over `depth` ascending steps: the elements of one column of a product. The rows of the
+ * left operand are `pitch` elements apart; `right` is the column. A thread reads `fours` packs of four ahead; the warp's
+ * barriers keep the compiler from moving the reads down to their uses. `pairs` of batches are written out. */
+template <int depth, int height, int pitch, int fours, int pairs>
+FW_FN void fw_chains(const float *left, const float *right, float (&sums)[height]) {
+    const int batches = depth / (4 * fours);
+    static_assert(batches % (2 * pairs) == 0 && batches * 4 * fours == depth, "two batches take turns");
+    float4 of_left[2][fours][height], of_right[2][fours];
+    const auto fetch = [&](int batch, int turn) {
+#pragma unroll
+        for (int n = 0; n < fours; n++) {
+            of_right[turn][n] = *(const float4 *)(right + (batch * fours + n) * 4);
+#pragma unroll
+            for (int r = 0; r < height; r++)
+                of_left[turn][n][r] = *(const float4 *)(left + r * pitch + (batch * fours + n) * 4);
+        }
+    };
+    const auto take = [&](int turn) {
+#pragma unroll
+        for (int n = 0; n < fours; n++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int r = 0; r < height; r++)
+                    sums[r] = fw_fma_f32((&of_left[turn][n][r].x)[i], (&of_right[turn][n].x)[i], sums[r]);
+    };
+#pragma unroll
+    for (int r = 0; r < height; r++) sums[r] = 0;
+    fetch(0, 0);
+#pragma nounroll
+    for (int first = 0; first < batches; first += 2 * pairs) {
+#pragma unroll
+        for (int batch = first; batch < first + 2 * pairs; batch += 2) {
+            fetch(batch + 1, 1);
+            __syncwarp();
+            take(0);
+            if (batch + 2 < batches) fetch(batch + 2, 0);
+            __syncwarp();
+            take(1);
+        }
+    }
+}
+#endif
+extern "C" __global__ void __cluster_dims__(4, 1, 1) __launch_bounds__(128, 4) fw_30262922d5e39296df58(const int64_t *sizes, const fw_operand *operands, const __grid_constant__ fw_loop loop) {
+    extern __shared__ float4 fw_shared_memory[];
+    float *columns = (float *)fw_shared_memory, *state = columns + 3300;
+    const uint32_t state_at = fw_shared_address(state);
+    const uint32_t barriers_at = state_at + 1056;
+    const uint32_t rank = fw_rank_in_cluster();
+    const int first_column = rank * 25;
+    const int64_t first_row = blockIdx.x / 4 * 1;
+    const int rows = (int)fw_lesser(1 - first_row, 1);
+    const int place = threadIdx.x % 32;
+    const int own_row = threadIdx.x / 32 * 1;
+    const bool has_column = place < 25 && first_column + place < 100;
+    const int column = has_column ? place : 0;
+    const int64_t i1 = has_column ? first_column + column : 0;
+    const int count = (int)loop.counts[blockIdx.z];
+    const int64_t *slots = fw_slots_of(loop, count, 0);
+    const float *left = (const float *)(slots[operands[0].column] + operands[0].byte_offset);
+    const float *right = (const float *)(slots[operands[1].column] + operands[1].byte_offset);
+    #pragma unroll 16
+    for (int i = threadIdx.x; i < 3200; i += 128) {
+        const int c = i % 25, k = i / 25;
+        const bool is_inside = k < 100 && first_column + c < 100;
+        columns[c * 132 + k] = is_inside ? right[k * (int64_t)100 + (first_column + c) * (int64_t)1] : 0.0f;
+    }
+    for (int i = threadIdx.x; i < 128; i += 128) {
+        const int r = i / 128, k = i % 128;
+        const bool is_inside = r < rows && k < 100;
+        const float element = is_inside ? left[(first_row + r) * 100 + k] : -0.0f;
+        state[r * 132 + k] = element;
+        state[(1 + r) * 132 + k] = element;
+    }
+    if (threadIdx.x == 0) {
+        fw_make_barrier(barriers_at);
+        fw_make_barrier(barriers_at + 8);
+        fw_show_barriers();
+        fw_expect_bytes(barriers_at, rows * 400);
+        fw_expect_bytes(barriers_at + 8, rows * 400);
+    }
+    uint32_t state_in_block[4];
+    #pragma unroll
+    for (int b = 0; b < 4; b++)
+        state_in_block[b] = fw_address_in_block(state_at, (rank + b) % 4);
+    const int64_t a1s0 = 0;
+    const int64_t a1s1 = 1;
+    const int64_t a2s0 = 0;
+    const int64_t a2s1 = 1;
+    const int64_t o0s0 = 0;
+    const int64_t o0s1 = 1;
+    const float *a1;
+    a1 = (const float *)(slots[operands[2].column] + operands[2].byte_offset);
+    float e1[1] = {};
+    #pragma unroll
+    for (int r = 0; r < 1; r++) {
+        const int64_t i0 = first_row + own_row + r;
+        if (own_row + r >= rows) break;
+        e1[r] = a1[i0 * a1s0 + i1];
+    }
+    const float *a2;
+    a2 = (const float *)(slots[operands[3].column] + operands[3].byte_offset);
+    float e2[1] = {};
+    #pragma unroll
+    for (int r = 0; r < 1; r++) {
+        const int64_t i0 = first_row + own_row + r;
+        if (own_row + r >= rows) break;
+        e2[r] = a2[i0 * a2s0 + i1];
+    }
+    const float *a3;
+    a3 = (const float *)(slots + operands[4].column);
+    float e3[1] = {};
+    #pragma unroll
+    for (int r = 0; r < 1; r++) {
+        const int64_t i0 = first_row + own_row + r;
+        if (own_row + r >= rows) break;
+        e3[r] = *a3;
+    }
+    const bool is_moving = fw_in_register(loop.moving != 0), is_kept = fw_in_register(loop.each != 0);
+    if (is_moving) {
+        const int64_t *next_slots = fw_slots_of(loop, count, 1 < count ? 1 : 0);
+        a1 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
+        a3 = (const float *)(next_slots + operands[4].column);
+    }
+    __syncwarp();
+    fw_meet_in_cluster();
+    const int warp_place = place / 32 * 32;
+    if (threadIdx.x >= 32 || own_row >= rows) return;
+    if (warp_place >= 25 || first_column + warp_place >= 100) return;
+    for (int t = 0; t < count; t++) {
+        const int turn = t & 1;
+        float n1[1];
+        float n3[1];
+        if (is_moving) {
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                const int64_t i0 = first_row + own_row + r;
+                if (own_row + r >= rows) break;
+                n1[r] = a1[i0 * a1s0 + i1];
+            }
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                const int64_t i0 = first_row + own_row + r;
+                if (own_row + r >= rows) break;
+                n3[r] = *a3;
+            }
+            const int64_t *next_slots = fw_slots_of(loop, count, t + 2 < count ? t + 2 : count - 1);
+            a1 = (const float *)(next_slots[operands[2].column] + operands[2].byte_offset);
+            a3 = (const float *)(next_slots + operands[4].column);
+        }
+        if (t > 0) {
+            fw_wait_for_bytes(barriers_at + turn * 8, (t - 1) / 2 & 1);
+            if (threadIdx.x == 0) fw_expect_bytes(barriers_at + turn * 8, rows * 400);
+        }
+        float sums[1];
+        fw_chains<128, 1, 132, 4, 4>(state + (turn * 1 + own_row) * 132, columns + column * 132, sums);
+        float c0[1];
+        #pragma unroll
+        for (int r = 0; r < 1; r++) {
+            const int64_t i0 = first_row + own_row + r;
+            const float v0 = fw_canonical_f32(sums[r]);
+            const float v1 = e1[r];
+            const float v2 = e2[r];
+            const float v3 = e3[r];
+            const float v4 = v0 + v1;
+            const float v5 = fw_tanh_f32(v4);
+            const float v6 = v2 * v3;
+            const float v7 = v5 + v6;
+            c0[r] = fw_canonical_f32(v7);
+        }
+        if (has_column && t + 1 < count) {
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                const int64_t i0 = first_row + own_row + r;
+                if (own_row + r >= rows) break;
+                #pragma unroll
+                for (int b = 0; b < 4; b++) {
+                    fw_send(state_in_block[b] + (((turn ^ 1) * 1 + own_row + r) * 132 + (int)i1) * 4, c0[r], state_in_block[b] + 1056 + (turn ^ 1) * 8);
+                }
+            }
+        }
+        if (has_column && (is_kept || t >= count - (int)loop.tail)) {
+            const int64_t *slots = fw_slots_of(loop, count, t);
+            if (loop.each >> 0 & 1 || t >= count - (int)loop.tail) {
+                float *o0;
+                o0 = (float *)(slots[operands[5].column] + operands[5].byte_offset);
+                #pragma unroll
+                for (int r = 0; r < 1; r++) {
+                    const int64_t i0 = first_row + own_row + r;
+                    if (own_row + r >= rows) break;
+                    o0[i0 * o0s0 + i1] = c0[r];
+                }
+            }
+        }
+        #pragma unroll
+        for (int r = 0; r < 1; r++) {
+            const int64_t i0 = first_row + own_row + r;
+            e2[r] = c0[r];
+        }
+        if (is_moving) {
+            #pragma unroll
+            for (int r = 0; r < 1; r++) {
+                const int64_t i0 = first_row + own_row + r;
+                e1[r] = n1[r];
+                e3[r] = n3[r];
+            }
+        }
+    }
+    /* No block ends while others may send to it. */
+    __syncwarp();
+    fw_meet_in_cluster();
+}
+#endif

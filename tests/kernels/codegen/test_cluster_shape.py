@@ -1,0 +1,36 @@
+"""Clusters: every row and column is computed once, and all that a block keeps fits its shared memory."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusewire_kernels.codegen.cluster_shape import MOST_SHARED_BYTES, THREADS, cluster_shape
+
+
+@given(st.integers(1, 1200), st.integers(1, 1200))
+def test_a_shape_covers_the_product_and_fits(rows: int, inner: int) -> None:
+    shape = cluster_shape(rows, inner)
+    if shape is None:
+        return
+    assert (shape.clusters - 1) * shape.height < rows <= shape.clusters * shape.height
+    # Every block has a column: the first thread of each expects the bytes of the next iteration.
+    assert (shape.blocks - 1) * shape.width < inner <= shape.blocks * shape.width
+    assert shape.blocks <= 8
+    assert shape.groups * shape.threads_a_group <= THREADS
+    assert inner <= shape.depth
+    assert shape.depth % 32 == 0
+    assert shape.shared_bytes <= MOST_SHARED_BYTES
+
+
+@pytest.mark.parametrize(("rows", "clusters"), [(1, 1), (15, 15), (16, 8), (64, 11), (256, 43)])
+def test_few_rows_have_a_cluster_each_and_more_rows_share_one(rows: int, clusters: int) -> None:
+    shape = cluster_shape(rows, 256)
+    assert shape is not None
+    assert shape.clusters == clusters
+
+
+@pytest.mark.parametrize(("rows", "inner"), [(1, 1024), (1025, 256)])
+def test_what_is_too_large_for_clusters_has_no_shape(rows: int, inner: int) -> None:
+    assert cluster_shape(rows, inner) is None

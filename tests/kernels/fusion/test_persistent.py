@@ -1,0 +1,115 @@
+"""Persistent kernels: which bodies of loops one kernel can run, and why others not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fusewire_kernels.build import build_plan
+from fusewire_kernels.plan.plan import Plan
+from fusewire_protos import dtypes
+from fusewire_protos.program import Program
+from tests.kernels.loops_of_note import pointwise, recurrent
+from tests.kernels.programs import Writer
+
+
+def in_cuda(program: Program) -> Plan:
+    return build_plan(program, "cuda")
+
+
+def not_whole() -> Program:
+    writer = Writer()
+    h = writer.input(8)
+    following = writer.concat(writer.tanh(writer.slice(h, (0,), (4,))), writer.exp(writer.slice(h, (0,), (4,))), axis=0)
+    return writer.program(following, carried=[(h, following)])
+
+
+def reducing() -> Program:
+    writer = Writer()
+    h = writer.input(8, 8)
+    following = writer.subtract(h, writer.max(h, axes=(1,), keepdims=True))
+    return writer.program(following, carried=[(h, following)])
+
+
+def of_two_products() -> Program:
+    writer = Writer()
+    h, w = writer.input(4, 8), writer.input(8, 8)
+    following = writer.tanh(writer.matmul(writer.tanh(writer.matmul(h, w)), w))
+    return writer.program(following, carried=[(h, following)])
+
+
+def of_doubles() -> Program:
+    writer = Writer()
+    h, w = (writer.input(*shape, dtype=dtypes.float64) for shape in ((4, 8), (8, 8)))
+    following = writer.tanh(writer.matmul(h, w))
+    return writer.program(following, carried=[(h, following)])
+
+
+def carried_on_the_right() -> Program:
+    writer = Writer()
+    h, w = writer.input(8, 8), writer.input(8, 8)
+    following = writer.tanh(writer.matmul(w, h))
+    return writer.program(following, carried=[(h, following)])
+
+
+def turned() -> Program:
+    writer = Writer()
+    h = writer.input(8, 8)
+    following = writer.tanh(writer.transpose(h, permutation=(1, 0)))
+    return writer.program(following, carried=[(h, following)])
+
+
+def over_two_iterations() -> Program:
+    writer = Writer()
+    a, b = writer.input(8), writer.input(8)
+    following = writer.add(a, writer.tanh(b))
+    return writer.program(following, carried=[(a, b), (b, following)])
+
+
+@pytest.mark.parametrize("program", [recurrent(1, 256), recurrent(64, 100), recurrent(2, 512), pointwise()])
+def test_a_body_of_one_launch_that_carries_in_place_has_a_persistent_kernel(program: Program) -> None:
+    plan = in_cuda(program)
+    assert plan.persistent is not None
+    assert plan.kernels[plan.persistent.kernel].text.count(plan.kernels[plan.persistent.kernel].key) == 1
+    assert plan.persistent.operands == plan.launches[0].instances[0]
+    assert plan.explanation[-1] == "one launch runs many iterations"
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (reducing(), "an iteration reduces"),
+        (of_two_products(), "an iteration takes several groups"),
+        (of_doubles(), "not of float32"),
+        (carried_on_the_right(), "left operand of the product is not carried"),
+        (turned(), "other points"),
+        (over_two_iterations(), "more than one iteration"),
+        (recurrent(64, 1024), "too large for the shared memory"),
+    ],
+)
+def test_other_bodies_are_launched_and_the_plan_says_why(program: Program, reason: str) -> None:
+    plan = in_cuda(program)
+    assert plan.persistent is None
+    assert reason in plan.explanation[-1]
+
+
+def test_a_part_of_a_carried_value_is_no_obstacle_to_a_plan() -> None:
+    assert in_cuda(not_whole()).persistent is None
+
+
+def test_a_program_that_is_no_loop_says_nothing_of_iterations() -> None:
+    writer = Writer()
+    plan = in_cuda(writer.program(writer.tanh(writer.input(8))))
+    assert plan.persistent is None
+    assert not any("iteration" in line for line in plan.explanation)
+
+
+def test_only_cuda_has_persistent_kernels() -> None:
+    assert build_plan(pointwise(), "c").persistent is None
+
+
+def test_what_is_carried_is_read_once_and_the_weights_must_keep_still() -> None:
+    persistent = in_cuda(recurrent(1, 256)).persistent
+    assert persistent is not None
+    columns = [operand.column for operand in persistent.operands]
+    assert [columns[index] for index in persistent.carried] == [1, 1]  # h, for the product and for the sum
+    assert [columns[index] for index in persistent.fixed] == [2]  # w

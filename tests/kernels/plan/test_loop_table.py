@@ -1,0 +1,41 @@
+"""The table of a persistent launch: what its kernel reads again, and what it stores in all iterations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fusewire_kernels.plan.loop_table import LoopTable, moving_bits, stored_bits
+from fusewire_kernels.plan.plan import ArenaColumn, InputColumn, OperandRef, OutputColumn, PersistentLaunch
+
+COLUMNS = (ArenaColumn(), InputColumn(0), InputColumn(1), InputColumn(2), OutputColumn(0), OutputColumn(1))
+LAUNCH = PersistentLaunch(
+    kernel=1,
+    sizes=(8,),
+    operands=tuple(OperandRef(column, 0) for column in (1, 2, 3, 5, 4)),
+    outputs=2,
+    carried=(0,),
+    fixed=(1,),
+    blocks=1,
+    threads=32,
+    shared_bytes=0,
+    is_cluster=True,
+)
+
+
+def table(*, moving: set[int], stored_in_all: set[int]) -> LoopTable:
+    slots = np.zeros((3, 1, len(COLUMNS)), np.int64)
+    return LoopTable(slots, [3], 3, 1, frozenset(stored_in_all), frozenset(moving))
+
+
+def test_an_operand_is_read_again_if_its_column_moves_and_it_is_not_carried() -> None:
+    assert moving_bits(LAUNCH, table(moving={1, 3, 4}, stored_in_all=set())) == 0b100
+
+
+def test_a_result_is_stored_in_all_iterations_by_its_position_among_the_live_results() -> None:
+    assert stored_bits(LAUNCH, COLUMNS, table(moving=set(), stored_in_all={1})) == 0b01
+    assert stored_bits(LAUNCH, COLUMNS, table(moving=set(), stored_in_all={0, 1})) == 0b11
+
+
+def test_operands_that_are_read_once_must_keep_still() -> None:
+    assert table(moving={3}, stored_in_all=set()).keeps_still(LAUNCH)
+    assert not table(moving={2}, stored_in_all=set()).keeps_still(LAUNCH)
