@@ -60,14 +60,6 @@ class EntryKind(IntEnum):
     LOOP = 7
 
 
-class Kept(IntEnum):
-    """Names the iterations of a loop of which the client keeps a live result."""
-
-    NONE = 0
-    LAST = 1
-    EACH = 2
-
-
 class Segment(NamedTuple):
     """One use of a program.
 
@@ -90,15 +82,16 @@ class Loop(NamedTuple):
     """A use of a program in several iterations, each of which takes what the one before carries to it.
 
     `first` holds the bindings of the first iteration, which are those of all iterations but for what is stepped.
-    `kept` has one element for each live result. The stepped bindings are given by their index. A stepped input has the
-    handles of its values; a stepped scalar or start may have a difference instead, if it is an integer. The indices in
-    `first.dying` count the inputs, and then the handles of all stepped inputs.
+    `kept` says for each live result of how many of the last iterations the client holds it. The stepped bindings are
+    given by their index. A stepped input has the handles of its values; a stepped scalar or start may have a difference
+    instead, if it is an integer. The indices in `first.dying` count the inputs, and then the handles of all stepped
+    inputs.
     """
 
     first: Segment
     iterations: int
     handle_stride: int  # from a result to the result of the next iteration; 0 if only last results are kept
-    kept: tuple[Kept, ...]
+    kept: tuple[int, ...]
     inputs: tuple[tuple[int, Steps], ...] = ()
     scalars: tuple[tuple[int, Steps], ...] = ()
     starts: tuple[tuple[int, Steps], ...] = ()
@@ -317,10 +310,10 @@ def _decode_loop(item: tuple[Any, ...]) -> Loop:
     first = _decode_segment((EntryKind.SEGMENT, program, base, inputs, scalars, starts, dying))
     if not 1 <= _number(iterations) <= MAX_ITERATIONS:
         raise CaseError("undecodable_frame", f"a loop of {iterations} iterations; the most is {MAX_ITERATIONS}")
-    if any(not 0 <= each < len(Kept) for each in _numbers(kept, "kept results")):
-        raise CaseError("undecodable_frame", f"the kept results {shortened(kept)} are not in 0..{len(Kept) - 1}")
+    if any(not 0 <= each <= iterations for each in _numbers(kept, "kept results")):
+        raise CaseError("undecodable_frame", f"{shortened(kept)}: a result is kept of 0 to {iterations} iterations")
     steps = [_steps(flat, what) for flat, what in zip(stepped, ("inputs", "scalars", "starts"), strict=True)]
-    return Loop(first, iterations, _number(handle_stride), tuple([Kept(each) for each in kept]), *steps)
+    return Loop(first, iterations, _number(handle_stride), kept, *steps)
 
 
 def _steps(flat: Any, what: str) -> tuple[tuple[int, Steps], ...]:

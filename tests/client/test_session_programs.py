@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 import fusewire as fw
 from fusewire.testing.memory_server import LIMITS
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import Kept, Loop, Segment
+from fusewire_protos.frames import Loop, Segment
 from fusewire_protos.program import Program
 from tests.client.loops import (
     STEPS,
     H,
+    W,
     cell,
     expected_loop,
     inline_loop,
@@ -70,6 +71,33 @@ def test_an_epoch_of_bodies_an_odd_tail_and_an_evaluation_settles_on_few_program
     assert len(peer.session.stats.fragment_programs) <= 6
 
 
+@pytest.mark.parametrize("lag", [1, 2, 3, 8])
+def test_a_loop_that_takes_older_results_is_few_programs(lag: int) -> None:
+    peer = connect(credit=UNBOUNDED, is_manual=True)
+    states = [peer.session.array(H * 0.1 * number) for number in range(1, lag + 1)]
+    for _ in range(2000):
+        states = [*states[1:], fw.tanh(states[-1] * 0.9 + states[0])]
+    peer.transport.run_once()
+    loops = [use for use in peer.server.entries if isinstance(use, Loop)]
+    assert sum(loop.iterations for loop in loops) > 1900
+    assert len(loops) <= 6
+    assert len({loop.program for loop in loops}) == 1
+    assert {max(loop.kept) for loop in loops} == {lag}
+
+
+def test_a_call_that_begins_as_a_loop_went_on_takes_its_own_value() -> None:
+    """The call's single body is an iteration of the loop's program. The bodies behind it are none of the loop."""
+    peer = connect()
+    first, w = peer.session.array(H), peer.session.array(W)
+    h = first
+    for _ in range(100):
+        h = fw.tanh(h @ w + 1.0)
+    h.numpy()
+    once = fw.tanh(first @ w + 1.0).numpy()
+    again = [fw.tanh(first @ w + 1.0) for _ in range(6)]
+    assert {array.numpy().tobytes() for array in again} == {once.tobytes()}
+
+
 class Called(NamedTuple):
     """What became of a loop that was called again and again, but for what was unsent in the end."""
 
@@ -105,7 +133,7 @@ def stored_by(use: Segment | Loop, program: Program) -> int:
     """How many results a segment or loop stores."""
     if isinstance(use, Segment):
         return len(program.live)
-    return sum({Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: use.iterations}[kept] for kept in use.kept)
+    return sum(use.kept)
 
 
 def decay(h: fw.Array, step: fw.Array) -> fw.Array:

@@ -46,6 +46,19 @@ def written_inline(data: Data, count: int) -> fw.Array:
     return fw.concat([state, momentum.reshape((1, 24))])
 
 
+def with_older_values(data: Data, count: int, *, reads: bool) -> list[bytes]:
+    """A loop that takes results of one, two and three iterations before, and keeps some of the last ones."""
+    oldest, older, state = data.start, data.start * 0.5, data.start * 0.25
+    kept = []
+    for step in range(count):
+        oldest, older, state = older, state, fw.tanh(state @ data.weights + oldest * 0.9) - older
+        if reads:
+            state.numpy()
+        if step in {count - 7, count - 5}:
+            kept.append(state)
+    return [each.numpy().tobytes() for each in (oldest, older, state, *kept)]
+
+
 def read_in_each_iteration(data: Data, count: int) -> fw.Array:
     state, momentum = data.start, data.shift
     for _ in range(count):
@@ -96,6 +109,19 @@ def test_however_a_loop_is_written_it_gives_the_bits_of_its_iterations_one_by_on
             expected = read_in_each_iteration(data, count).numpy()
             for _ in range(2):  # op by op perhaps, and then by its plan
                 assert written(data, count).numpy().tobytes() == expected.tobytes()
+                server.wait_until_planned()
+
+
+@pytest.mark.parametrize("count", [*COUNTS, 2000])
+def test_values_of_several_iterations_before_are_those_of_these_iterations(
+    service: Service, hasty: Service, count: int
+) -> None:
+    for server in (service, hasty):
+        with server.connect() as session:
+            data = data_of(session, count)
+            expected = with_older_values(data, count, reads=True)
+            for _ in range(2):  # op by op perhaps, and then by its plan
+                assert with_older_values(data, count, reads=False) == expected
                 server.wait_until_planned()
 
 

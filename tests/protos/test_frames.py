@@ -20,7 +20,6 @@ from fusewire_protos.frames import (
     Fetch,
     Forget,
     Free,
-    Kept,
     Loop,
     NewProgram,
     Scalar,
@@ -47,18 +46,16 @@ segments = st.builds(
 )
 steps = st.one_of(whole, st.lists(scalars, min_size=1, max_size=4).map(tuple))
 stepped = st.dictionaries(st.integers(0, 100), steps, max_size=3).map(lambda found: tuple(sorted(found.items())))
+
+
+def loops(iterations: int) -> st.SearchStrategy[Loop]:
+    kept = st.lists(st.integers(0, iterations), max_size=4).map(tuple)
+    return st.builds(Loop, segments, st.just(iterations), numbers, kept, stepped, stepped, stepped)
+
+
 entries = st.one_of(
     segments,
-    st.builds(
-        Loop,
-        segments,
-        st.integers(1, frames.MAX_ITERATIONS),
-        numbers,
-        st.lists(st.sampled_from(Kept), max_size=4).map(tuple),
-        stepped,
-        stepped,
-        stepped,
-    ),
+    st.integers(1, frames.MAX_ITERATIONS).flatmap(loops),
     st.builds(Upload, numbers, strategies.specs(), st.one_of(st.none(), numbers)),
     st.builds(Free, handles),
     st.builds(Fetch, numbers, numbers),
@@ -170,7 +167,9 @@ _MALFORMED_LOOPS: dict[str, Any] = {
     "too many iterations": (*_FIRST, frames.MAX_ITERATIONS + 1, 2, (), (), (), ()),
     "iterations are no integer": (*_FIRST, 2.0, 2, (), (), (), ()),
     "a negative stride": (*_FIRST, 2, -1, (), (), (), ()),
-    "kept in another way": (*_FIRST, 2, 2, (3,), (), (), ()),
+    "kept of more iterations than there are": (*_FIRST, 2, 2, (3,), (), (), ()),
+    "kept of fewer iterations than none": (*_FIRST, 2, 2, (-1,), (), (), ()),
+    "kept of a truth of iterations": (*_FIRST, 2, 2, (True,), (), (), ()),
     "kept is no list": (*_FIRST, 2, 2, 1, (), (), ()),
     "steps without values": (*_FIRST, 2, 2, (), (0, 2, 5), (), ()),
     "steps without a difference": (*_FIRST, 2, 2, (), (0, 0), (), ()),

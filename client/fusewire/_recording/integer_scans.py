@@ -15,18 +15,6 @@ import numpy.typing as npt
 from fusewire._recording.tape import Integers
 
 
-def shifts_of(body: Integers, first: int, ops: int) -> Integers:
-    """Returns the shift of each integer of `body`, int64[integers], whose `ops` ops are numbered from `first` on.
-
-    `body` is not the first of its loop: a result of the `ops` ops before it counts as one of the loop.
-    """
-    shifts = np.zeros(len(body), np.int64)
-    shifts[(body >= first - ops) & (body < first + ops)] = ops
-    is_value = body < 0
-    shifts[is_value] = -np.count_nonzero(is_value)
-    return shifts
-
-
 def count_repeats(body: Integers, shifts: Integers, following: Integers) -> int:
     """Returns how many whole bodies at the beginning of `following` repeat `body`.
 

@@ -40,12 +40,12 @@ from fusewire._recording.implementation import ThreadTape
 from fusewire._recording.kept_results import KeptResults, kept_results
 from fusewire._recording.pinned_handles import HandlePin, PinnedHandles
 from fusewire._recording.rolling import LastBody, RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
-from fusewire._recording.segments import Liveness, Pattern, Structure, liveness_of, structure_of
+from fusewire._recording.segments import INSIDE, Liveness, Pattern, Structure, liveness_of, structure_of
 from fusewire._recording.signature import signature_of
 from fusewire._recording.source_lines import SourceLines, user_source_line
 from fusewire._recording.stepped_values import steps_of
 from fusewire._recording.tape import Integers, places_of_signatures, split
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Kept, Scalar, Steps
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, Scalar, Steps
 from fusewire_protos.v1 import fusewire_pb2 as wire
 
 _NO_RECORDS: Integers = np.empty(0, np.int64)
@@ -110,16 +110,16 @@ class Owner(Protocol):
 class Rolled(NamedTuple):
     """What makes a segment a loop.
 
-    Each pair of `carried` is an input, and the op whose result it is in the next iteration. Results of consecutive
-    iterations have handles that are `handle_stride` apart. `kept` has one element for each live result. `inputs` holds
-    the stepped inputs with their handles. `values` holds the values that change, by their position among those of an
-    iteration.
+    Each pair of `carried` is an input, and the integer of a structure for what it takes in the next iteration. Results
+    of consecutive iterations have handles that are `handle_stride` apart. `kept` says of how many of the last
+    iterations each live result is kept. `inputs` holds the stepped inputs with their handles. `values` holds the values
+    that change, by their position among those of an iteration.
     """
 
     iterations: int
     carried: tuple[tuple[int, int], ...]
     handle_stride: int
-    kept: tuple[Kept, ...]
+    kept: tuple[int, ...]
     inputs: tuple[tuple[int, tuple[int, ...]], ...] = ()
     values: tuple[tuple[int, Steps], ...] = ()
 
@@ -152,7 +152,7 @@ class _Loop(NamedTuple):
     @classmethod
     def of(cls, known: _Loop | None, body: RolledBody, kept: Iterable[int], *, is_settled: bool) -> _Loop:
         """Returns the loop after some bodies of which the results `kept` are live."""
-        stored = frozenset((*kept, *[index for _, index in body.carried]))
+        stored = body.carried_ops.union(kept)
         if known is None or known.body is not body or (is_settled and not known.is_settled):
             return cls(body, stored, is_settled)
         if is_settled or not known.is_settled:
@@ -319,8 +319,8 @@ class Recorder(ThreadTape):
         """
         draft = self.draft_body([*carried.values()])
         place = {handle: position for position, handle in enumerate(draft.structure.inputs)}
-        pairs = [(place[each], result - draft.first) for each, result in carried.items() if each in place]
-        kept, values = (Kept.LAST,) * len(draft.liveness.live), ((0, 1),) if index_steps else ()
+        pairs = [(place[each], INSIDE + result - draft.first) for each, result in carried.items() if each in place]
+        kept, values = (1,) * len(draft.liveness.live), ((0, 1),) if index_steps else ()
         rolled = Rolled(iterations, tuple(sorted(pairs)), 0, kept, values=values)
         return draft._replace(structure=draft.structure.bound(bound), rolled=rolled)
 
@@ -509,7 +509,7 @@ class Recorder(ThreadTape):
         )
         is_settled = len(places) >= piece.ops + ops
         loop = _Loop.of(known, bodies.body, results.kept, is_settled=is_settled)
-        last = last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops)
+        last = last_body(cells[piece.bodies - 1], self.sent + piece.ops, ops, bodies.body)
         self._loops[name] = loop._replace(last=last)  # as the most recently used
         if len(self._loops) > _KNOWN_PATTERNS:
             self._loops.popitem(last=False)
@@ -522,7 +522,7 @@ class Recorder(ThreadTape):
             piece.bodies,
             bodies.body.carried,
             ops,
-            tuple([results.kept.get(place, Kept.NONE) for place in live]),
+            tuple([results.kept.get(place, 0) for place in live]),
             bodies.first(piece.bodies).stepped,
             steps_of(values, len(first_values)),
         )

@@ -40,7 +40,7 @@ def encode_program(
 ) -> EncodedProgram:
     """Encodes the program of a new structure. `live`: the indices of the ops with live results.
 
-    Each pair of `carried` is an input, and the index of the op whose result it is in the next iteration.
+    Each pair of `carried` is the index of an input, and the cell of what it takes in the next iteration.
 
     This function does not check shapes and dtypes, because recording has checked them.
     """
@@ -161,6 +161,9 @@ def _parts(
     scalars = (operands == VALUE).nonzero()[0]  # no slice start is found here, because a start is not an operand
     leaves = np.empty(inputs + len(scalars), np.int64)
     leaves[operands[outside] - OUTSIDE] = specs[outside]  # an input has the same spec in all ops that take it
+    for number, cell in carried:
+        if cell >= OUTSIDE:  # no op may take this input, through which a value passes to the input `number`
+            leaves[cell - OUTSIDE] = leaves[number]
     leaves[inputs:] = specs[scalars]
     numbers = operands + (len(leaves) - INSIDE)
     numbers[outside] = operands[outside] - OUTSIDE
@@ -178,8 +181,13 @@ def _parts(
         op_numbers,
         numbers,
         live,
-        [number for each, index in sorted(carried) for number in (each, len(leaves) + index)],
+        [number for each, cell in sorted(carried) for number in (each, _operand_number(cell, len(leaves)))],
     )
+
+
+def _operand_number(cell: int, leaves: int) -> int:
+    """Returns the operand number of a cell that holds an input or a result."""
+    return cell - OUTSIDE if cell >= OUTSIDE else leaves + cell - INSIDE
 
 
 def _operands(cells: Integers, ops: _Ops, table: _Table) -> tuple[Integers, Integers]:

@@ -21,7 +21,7 @@ from fusewire._stream.frames import Outgoing
 from fusewire._stream.numbered_programs import Numbered, ProgramKey, Programs
 from fusewire._stream.session_state import SessionState, finish
 from fusewire_protos.credit import Amount
-from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, Kept, Loop, NewProgram, Segment, shortest_period
+from fusewire_protos.frames import MAX_FREED, Cancel, Forget, Free, Loop, NewProgram, Segment, shortest_period
 
 
 class Trigger(Enum):
@@ -175,7 +175,7 @@ class Sender:
         if draft.is_body:
             ops *= rolled.iterations
         stored = zip(encoded.live_sizes, rolled.kept, strict=True)
-        stored_bytes = sum([size * _times(kept, rolled.iterations) for size, kept in stored])
+        stored_bytes = sum([size * kept for size, kept in stored])
         return Amount(min(ops, self._state.credit.limit.ops), stored_bytes, 1)
 
     def _send(
@@ -280,8 +280,3 @@ def _segment(draft: Draft, encoded: EncodedProgram) -> Segment | Loop:
         return segment
     steps = bind_stepped(encoded, rolled.values)
     return Loop(segment, rolled.iterations, rolled.handle_stride, rolled.kept, stepped, *steps)
-
-
-def _times(kept: Kept, iterations: int) -> int:
-    """Returns of how many iterations a result is kept."""
-    return {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: iterations}[kept]

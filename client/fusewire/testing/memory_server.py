@@ -17,7 +17,7 @@ from fusewire_protos import dtypes, frames
 from fusewire_protos import program_codec as programs
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import BY_NAME
-from fusewire_protos.frames import INLINE_BYTES, Entry, Kept, NewProgram, repeat_period
+from fusewire_protos.frames import INLINE_BYTES, Entry, NewProgram, repeat_period
 from fusewire_protos.program import Program
 from fusewire_protos.program_limits import ProgramLimits
 from fusewire_protos.shapes import Spec
@@ -187,9 +187,8 @@ class MemoryServer:
                 inputs[number] = self.values[handles[iteration % len(handles)]]
             own_scalars = _stepped(scalars, loop.scalars, iteration)
             results = self._execute(program, inputs, own_scalars, _stepped(starts, loop.starts, iteration))
-            is_last = iteration == loop.iterations - 1
             for index, kept in zip(program.live, loop.kept, strict=True):
-                if kept is Kept.EACH or (kept is Kept.LAST and is_last):
+                if iteration >= loop.iterations - kept:
                     self.values[first.base + iteration * loop.handle_stride + index] = results[index]
                     stored_bytes += program.result_spec(index).size_bytes
             values = [*inputs, *own_scalars, *results]

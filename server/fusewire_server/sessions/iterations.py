@@ -3,7 +3,7 @@
 A result is written in turn to the values of its *ring*. The first value of a ring gets the result of the last
 iteration, the second value that of the iteration before, and so on. So a result that nothing carries has a ring of one
 value, which each iteration writes over. A result that is carried over n iterations has a ring of n + 1 values. A result
-that the client keeps of each iteration has a value for each.
+that the client keeps of the last n iterations has a ring of at least n values.
 """
 
 from __future__ import annotations
@@ -24,16 +24,18 @@ ONCE = range(1)  # the iterations of a row that is no loop
 class Iterations:
     """The iterations of one row. The loop thread owns `begun`; nothing else changes.
 
-    `stepped` holds for each stepped input the indices of its values among the row's inputs.
+    `kept` says for each live result of how many of the last iterations the client holds it. `stepped` holds for each
+    stepped input the indices of its values among the row's inputs.
     """
 
-    __slots__ = ("begun", "count", "program", "rings", "scalars", "starts", "stepped")
+    __slots__ = ("begun", "count", "kept", "program", "rings", "scalars", "starts", "stepped")
 
     def __init__(
         self,
         program: Program,
         count: int,
         rings: Sequence[Sequence[Value]],
+        kept: Sequence[int],
         stepped: Mapping[int, Sequence[int]],
         scalars: Mapping[int, Steps],
         starts: Mapping[int, Steps],
@@ -41,6 +43,7 @@ class Iterations:
         self.program = program
         self.count = count
         self.rings = rings  # one for each live result, in order
+        self.kept = kept
         self.stepped = stepped
         self.scalars = scalars
         self.starts = starts
@@ -57,10 +60,9 @@ class Iterations:
         return [*(ring[0] for ring in self.rings), *chain.from_iterable([ring[1:] for ring in self.rings])]
 
     def results(self) -> Iterator[tuple[Value, int]]:
-        """Yields the values that the client may hold, each with its iteration."""
-        for ring in self.rings:
-            named = ring if len(ring) == self.count else ring[:1]
-            for age, value in enumerate(named):
+        """Yields the values that the client may hold, and the last of each other result, each with its iteration."""
+        for ring, kept in zip(self.rings, self.kept, strict=True):
+            for age, value in enumerate(ring[: max(kept, 1)]):
                 yield value, self.count - 1 - age
 
     def number_of(self, position: int) -> int:

@@ -8,7 +8,7 @@ from reprlib import repr as shortened
 
 from fusewire_protos.credit import Amount
 from fusewire_protos.errors import CaseError
-from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Kept, Loop, Scalar, Steps
+from fusewire_protos.frames import FIRST_UPLOAD, HANDLES_PER_RECORDER, MAX_STORED, Loop, Scalar, Steps
 from fusewire_protos.program import Program
 from fusewire_protos.shapes import Spec
 from fusewire_server.sessions.iterations import Iterations
@@ -31,8 +31,8 @@ def check_kept(loop: Loop, program: Program) -> None:
     if len(loop.kept) != len(program.live):
         text = f"{len(loop.kept)} results are kept or not; the program has {len(program.live)} live results"
         raise CaseError("bad_binding", text)
-    if Kept.EACH in loop.kept and loop.iterations > 1 and loop.handle_stride < program.op_count:
-        text = f"results of each iteration of {program.op_count} ops have handles that are {loop.handle_stride} apart"
+    if max(loop.kept, default=0) > 1 and loop.handle_stride < program.op_count:
+        text = f"results of iterations of {program.op_count} ops have handles that are {loop.handle_stride} apart"
         raise CaseError("bad_binding", text)
     if stored_results(loop) > MAX_STORED:
         raise CaseError("bad_binding", f"{stored_results(loop)} results are kept; the most of a loop is {MAX_STORED}")
@@ -56,12 +56,12 @@ def check_steps(loop: Loop, program: Program, scalars: Sequence[Scalar], starts:
 def stored_bytes(loop: Loop, program: Program) -> int:
     """Returns the bytes of all results that the client keeps."""
     sizes = [program.result_spec(index).size_bytes for index in program.live]
-    return sum([size * _times(kept, loop.iterations) for size, kept in zip(sizes, loop.kept, strict=True)])
+    return sum([size * kept for size, kept in zip(sizes, loop.kept, strict=True)])
 
 
 def stored_results(loop: Loop) -> int:
     """Returns how many results the client keeps."""
-    return sum([_times(kept, loop.iterations) for kept in loop.kept])
+    return sum(loop.kept)
 
 
 def amount_of(loop: Loop, program: Program, credit: Amount) -> Amount:
@@ -72,10 +72,8 @@ def amount_of(loop: Loop, program: Program, credit: Amount) -> Amount:
 def kept_results(loop: Loop, live: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yields handle and op index of each result that the client keeps."""
     for index, kept in zip(live, loop.kept, strict=False):
-        iterations = range(loop.iterations) if kept is Kept.EACH else range(loop.iterations - 1, loop.iterations)
-        if kept is not Kept.NONE:
-            for iteration in iterations:
-                yield loop.first.base + iteration * loop.handle_stride + index, index
+        for iteration in range(loop.iterations - kept, loop.iterations):
+            yield loop.first.base + iteration * loop.handle_stride + index, index
 
 
 def input_handles(loop: Loop) -> tuple[int, ...]:
@@ -98,17 +96,16 @@ def iterations_of(loop: Loop, row: Row, made_at_ns: int) -> Iterations:
     ]
     further = count(len(program.inputs))
     stepped = {number: (number, *[next(further) for _ in _values(steps)[1:]]) for number, steps in loop.inputs}
-    return Iterations(program, loop.iterations, rings, stepped, dict(loop.scalars), dict(loop.starts))
+    return Iterations(program, loop.iterations, rings, loop.kept, stepped, dict(loop.scalars), dict(loop.starts))
 
 
-def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: Kept, lag: int, made_at_ns: int) -> list[Value]:
-    """Makes the ring of a result that is carried over `lag` iterations."""
-    length = loop.iterations if kept is Kept.EACH else min(lag + 1, loop.iterations)
+def _ring(session: Session, loop: Loop, index: int, spec: Spec, kept: int, lag: int, made_at_ns: int) -> list[Value]:
+    """Makes the ring of a result that is carried over `lag` iterations and that is kept of the last `kept`."""
+    length = max(kept, min(lag + 1, loop.iterations))
     last = loop.first.base + (loop.iterations - 1) * loop.handle_stride + index
-    named = {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: length}[kept]
     ring = [
         mint(session, last - age * loop.handle_stride, spec, ValueState.AWAITED, made_at_ns, index)
-        for age in range(named)
+        for age in range(kept)
     ]
     while len(ring) < length:
         hidden = mint(session, session.next_hidden_handle(), spec, ValueState.AWAITED, made_at_ns, index)
@@ -167,7 +164,3 @@ def _ends(base: object, difference: Steps, count_: int, what: str) -> tuple[int,
 def _values(steps: Steps) -> tuple[int, ...]:
     assert type(steps) is tuple, "checked: a stepped input has its handles"
     return steps
-
-
-def _times(kept: Kept, iterations: int) -> int:
-    return {Kept.NONE: 0, Kept.LAST: 1, Kept.EACH: iterations}[kept]

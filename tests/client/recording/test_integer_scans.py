@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from fusewire._recording import integer_scans
 from fusewire._recording.implementation import RECORDER
-from fusewire._recording.integer_scans import shifts_of
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 
 FIRST = FIRST_HANDLE + 100
 OUTSIDE = FIRST_HANDLE + 7
 OPS, VALUES = 3, 1
 BODY = np.array([5, FIRST - 1, OUTSIDE, 6, FIRST, -4, 7, FIRST + 1], np.int64)
+SHIFTS = np.array([0, OPS, 0, 0, OPS, -VALUES, 0, OPS], np.int64)
 
 _compiled = pytest.mark.skipif(RECORDER != "compiled", reason="the compiled recorder is not in use")
 
@@ -43,17 +43,12 @@ both = pytest.mark.parametrize("count", [in_python, pytest.param(in_c, marks=_co
 
 def repeated(bodies: int) -> Integers:
     """The integers of the bodies behind the first."""
-    shifts = shifts_of(BODY, FIRST, OPS)
-    return np.concatenate([BODY + shifts * body for body in range(1, bodies + 1)])
-
-
-def test_results_of_the_loop_shift_by_its_ops_and_values_by_their_number() -> None:
-    assert shifts_of(BODY, FIRST, OPS).tolist() == [0, OPS, 0, 0, OPS, -VALUES, 0, OPS]
+    return np.concatenate([BODY + SHIFTS * body for body in range(1, bodies + 1)])
 
 
 @both
 def test_all_whole_bodies_are_counted_and_the_begun_one_is_not(count: Count) -> None:
-    assert count(BODY, shifts_of(BODY, FIRST, OPS), repeated(4)[:-1]) == 3
+    assert count(BODY, SHIFTS, repeated(4)[:-1]) == 3
 
 
 @both
@@ -61,13 +56,13 @@ def test_all_whole_bodies_are_counted_and_the_begun_one_is_not(count: Count) -> 
 def test_the_count_ends_at_the_body_with_another_integer(count: Count, place: int) -> None:
     following = repeated(4)
     following[2 * len(BODY) + place] += 1
-    assert count(BODY, shifts_of(BODY, FIRST, OPS), following) == 2
+    assert count(BODY, SHIFTS, following) == 2
 
 
 @both
 @pytest.mark.parametrize("integers", [0, 1, len(BODY) - 1])
 def test_less_than_a_body_is_no_repeat(count: Count, integers: int) -> None:
-    assert count(BODY, shifts_of(BODY, FIRST, OPS), repeated(1)[:integers]) == 0
+    assert count(BODY, SHIFTS, repeated(1)[:integers]) == 0
 
 
 @_compiled

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusewire._recording.kept_results import KeptResults, kept_results
-from fusewire_protos.frames import MAX_STORED, Kept
+from fusewire_protos.frames import MAX_STORED
 
 OPS = 6
 
@@ -17,7 +17,7 @@ def of(live: list[int], iterations: int, size_bytes: int = 64) -> KeptResults:
 
 
 def test_what_is_live_of_the_last_iteration_alone_is_kept_of_it() -> None:
-    assert of([9 * OPS + 2, 9 * OPS + 5], 10) == ({2: Kept.LAST, 5: Kept.LAST}, [], 10)
+    assert of([9 * OPS + 2, 9 * OPS + 5], 10) == ({2: 1, 5: 1}, [], 10)
 
 
 def test_nothing_live_is_nothing_kept() -> None:
@@ -26,12 +26,17 @@ def test_nothing_live_is_nothing_kept() -> None:
 
 def test_what_is_held_of_each_iteration_is_kept_of_each() -> None:
     held = [body * OPS + 3 for body in range(10)]
-    assert of(held, 10) == ({3: Kept.EACH}, [], 10)
+    assert of(held, 10) == ({3: 10}, [], 10)
 
 
 def test_of_what_is_held_of_most_iterations_the_others_are_dropped() -> None:
     held = [body * OPS + 3 for body in range(10) if body not in {2, 4}]
-    assert of(held, 10) == ({3: Kept.EACH}, [2 * OPS + 3, 4 * OPS + 3], 10)
+    assert of(held, 10) == ({3: 10}, [2 * OPS + 3, 4 * OPS + 3], 10)
+
+
+def test_what_is_held_of_the_last_iterations_is_kept_of_these() -> None:
+    assert of([8 * OPS + 3, 9 * OPS + 3, 9 * OPS + 5], 10) == ({3: 2, 5: 1}, [], 10)
+    assert of([7 * OPS + 3, 8 * OPS + 3], 10) == ({3: 3}, [9 * OPS + 3], 10)
 
 
 def test_a_loop_ends_behind_a_result_that_is_held_now_and_then() -> None:
@@ -40,7 +45,7 @@ def test_a_loop_ends_behind_a_result_that_is_held_now_and_then() -> None:
 
 def test_small_results_that_would_end_short_loops_are_kept_of_each() -> None:
     held = [body * OPS + 3 for body in range(0, 100, 3)]
-    assert of(held, 100).kept == {3: Kept.EACH}
+    assert of(held, 100).kept == {3: 100}
 
 
 def test_large_results_are_never_kept_for_nobody() -> None:
@@ -67,5 +72,5 @@ def test_every_live_result_of_the_loop_is_kept(live: set[int], size_bytes: int) 
             break
     for index in live:
         body, place = divmod(index, OPS)
-        assert kept.kept[place] is Kept.EACH or (kept.kept[place] is Kept.LAST and body == kept.ends_at - 1)
+        assert body >= kept.ends_at - kept.kept[place]
     assert not live.intersection(kept.dropped)

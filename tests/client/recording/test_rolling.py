@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, roll
+from fusewire._recording.rolling import RolledBodies, RolledBody, begins_within, last_body, roll, rolled_on
 from fusewire._recording.segments import INSIDE, OUTSIDE, VALUE
 from fusewire._recording.tape import FIRST_HANDLE, Integers
 from fusewire_protos.frames import FIRST_UPLOAD
+from fusewire_protos.program import MOST_LAG
 
 FIRST = FIRST_HANDLE + 1001
 W, B, START, OTHER = (FIRST_HANDLE + FIRST_UPLOAD + number for number in range(4))
@@ -42,7 +45,7 @@ def test_a_loop_is_one_body_with_a_carried_input() -> None:
     loop = rolled(bodies(carried(10)))
     assert loop.iterations == 10
     assert loop.inputs == [START, W, B]
-    assert loop.body.carried == ((0, 2),)
+    assert loop.body.carried == ((0, INSIDE + 2),)
     assert loop.stepped == ()
     cells = [MATMUL, OUTSIDE, OUTSIDE + 1, ADD, INSIDE, OUTSIDE + 2, SCALE, INSIDE + 1, VALUE]
     assert np.frombuffer(loop.body.key, np.int64).tolist() == cells
@@ -114,20 +117,120 @@ def test_a_loop_that_begins_within_a_body_begins_with_the_op_that_takes_the_othe
     assert begins_within(bodies([FIRST - 1]), FIRST, OPS, known) == 0
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=40))
-def test_iterations_follow_each_other_and_leave_out_no_body(choices: list[int]) -> None:
-    """Whatever the states are, each body is in one loop, and each iteration but the first takes what is carried."""
-    states = []
-    for body, choice in enumerate(choices):
-        own = FIRST + body * OPS
-        states.append({0: START, 1: OTHER}.get(choice, own - 1))
-    rows, begun, known = bodies(states), 0, None
+def lagging(count: int, start: tuple[int, int] = (START, OTHER)) -> list[int]:
+    """The states of a loop that takes what it has computed two iterations before, and begins with `start`."""
+    return [*start, *[FIRST + body * OPS + 2 for body in range(count - 2)]][:count]
+
+
+def test_a_result_of_two_iterations_before_passes_through_two_inputs() -> None:
+    loop = rolled(bodies(lagging(10)))
+    assert loop.iterations == 10
+    assert loop.inputs == [START, W, B, OTHER]
+    assert loop.body.carried == ((0, OUTSIDE + 3), (3, INSIDE + 2))
+    assert loop.stepped == ()
+
+
+@pytest.mark.parametrize(("lag", "iterations"), [(MOST_LAG, 40), (MOST_LAG + 1, MOST_LAG + 1)])
+def test_a_result_is_carried_over_so_many_iterations_at_most(lag: int, iterations: int) -> None:
+    states = [*[START] * lag, *[FIRST + body * OPS + 2 for body in range(40 - lag)]]
+    assert rolled(bodies(states)).iterations == iterations
+
+
+def test_the_result_of_the_iteration_before_is_one_input_with_that_of_two_before() -> None:
+    rows = bodies(lagging(10))
+    rows[:, 5] = carried(10, start=OTHER)  # the sum takes the last state, and the product the one before
+    loop = rolled(rows)
+    assert loop.inputs == [START, W, OTHER]
+    assert loop.body.carried == ((0, OUTSIDE + 2), (2, INSIDE + 2))
+
+
+def test_bodies_whose_first_values_differ_do_not_share_their_input() -> None:
+    rows = bodies(lagging(10))
+    rows[:, 5] = carried(10, start=OTHER)
+    known = rolled(rows).body
+    rows[0, 5] = B
+    loop = rolled(rows, known)
+    assert (loop.body is known, loop.iterations) == (True, 1)
+
+
+def test_a_single_body_binds_what_it_takes_to_all_inputs_of_its_cell() -> None:
+    known = rolled(bodies(lagging(4))).body
+    loop = rolled(bodies([OTHER]), known)
+    assert (loop.body is known, loop.inputs) == (True, [OTHER, W, B, OTHER])
+
+
+def test_what_two_bodies_did_not_show_to_be_carried_the_third_shows() -> None:
+    known = rolled(bodies(lagging(2))).body
+    assert not known.carried
+    loop = rolled(bodies(lagging(10)), known)
+    assert (len(loop.body.carried), loop.iterations) == (2, 10)
+
+
+def test_two_bodies_of_a_loop_that_runs_show_what_is_carried() -> None:
+    before = FIRST - 2 * OPS + 2
+    assert len(rolled(bodies(lagging(2, start=(before, before + OPS)))).body.carried) == 2
+
+
+def test_a_loop_goes_on_only_from_a_body_that_takes_what_it_carries() -> None:
+    body = rolled(bodies(carried(4))).body
+    rows = bodies(carried(4))
+    assert last_body(rows[0], FIRST + OPS, OPS, body) is None
+    last = last_body(rows[1], FIRST + 2 * OPS, OPS, body)
+    assert last is not None
+    assert last.goes_on(rows[2:], FIRST + 2 * OPS, OPS)
+    rows[3, 1] = START
+    assert not last.goes_on(rows[2:], FIRST + 2 * OPS, OPS)
+
+
+def taken(loop: RolledBodies, first: int) -> Integers:
+    """What the cells of `loop.body.taking` hold in each iteration, computed from the bindings of the loop."""
+    body, held, stepped = loop.body, [*loop.inputs], dict(loop.stepped)
+    slot_of = {int(cell): slot for slot, cell in enumerate(body.input_cells) if not body.input_iterations[slot]}
+    rows = []
+    for iteration in range(loop.iterations):
+        for slot, handles in stepped.items():
+            held[slot] = handles[iteration]
+        rows.append([held[slot_of[int(cell)]] for cell in body.first_cells])
+        results = first + iteration * OPS - INSIDE
+        following = {slot: held[cell - OUTSIDE] if cell >= OUTSIDE else results + cell for slot, cell in body.carried}
+        held = [following.get(slot, handle) for slot, handle in enumerate(held)]
+    return np.array(rows)
+
+
+outer = st.sampled_from([START, OTHER, W, *[FIRST - back for back in (1, 2, OPS + 1, 2 * OPS + 1, 30 * OPS + 1)]])
+runs = st.lists(st.tuples(st.integers(-1, 4), st.integers(1, 12), outer), min_size=1, max_size=5)
+
+
+def wired(found: list[tuple[int, int, int]], count: int) -> list[int]:
+    """What a cell holds in `count` bodies. Each of `found` says of how many bodies before a result is, or 0 for the
+    handle that it gives, or −1 for handles that step from there; for how many bodies that is so; and the handle.
+    """
+    states: list[int] = []
+    for lag, length, start in itertools.cycle(found):
+        for index in range(length):
+            before = FIRST + (len(states) - lag) * OPS + 2
+            is_result = 0 < lag <= len(states)
+            states.append(before if is_result else start + index * OPS if lag < 0 else start)
+        if len(states) >= count:
+            return states[:count]
+    raise AssertionError("there is no end to a cycle")
+
+
+@given(runs, runs, st.lists(st.integers(1, 12), min_size=1, max_size=8))
+def test_whatever_bodies_take_a_loop_of_them_takes(
+    states: list[tuple[int, int, int]], others: list[tuple[int, int, int]], pieces: list[int]
+) -> None:
+    """Each body is in one loop, however the bodies come in pieces, and each iteration takes what its body took."""
+    rows = bodies(wired(states, sum(pieces)))
+    rows[:, 5] = wired(others, len(rows))
+    begun, known, last = 0, None, None
     while begun < len(rows):
-        loop = roll(rows[begun:], FIRST + begun * OPS, OPS, known)
-        known = loop.body
+        first, piece = FIRST + begun * OPS, rows[begun : begun + pieces[begun % len(pieces)]]
+        if known is not None and last is not None and last.goes_on(piece, first, OPS):
+            loop = rolled_on(piece, known)
+        else:
+            loop = roll(piece, first, OPS, known)
         assert loop.iterations >= 1
-        if loop.body.carried:
-            assert states[begun + 1 : begun + loop.iterations] == [
-                FIRST + body * OPS - 1 for body in range(begun + 1, begun + loop.iterations)
-            ]
-        begun += loop.iterations
+        assert (taken(loop, first) == piece[: loop.iterations, loop.body.taking]).all()
+        known, begun = loop.body, begun + loop.iterations
+        last = last_body(rows[begun - 1], FIRST + begun * OPS, OPS, known)

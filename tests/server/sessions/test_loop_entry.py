@@ -15,7 +15,6 @@ from fusewire_protos.frames import (
     Cancel,
     Fetch,
     Free,
-    Kept,
     Loop,
     Segment,
     decode_entries,
@@ -29,7 +28,7 @@ from fusewire_server.sessions.session import Row, Session, Value, ValueState
 from tests.server.parts import CREDIT, SIZE_BYTES, VECTOR, new, op, upload_beside
 from tests.server.tables import World, answers
 
-DECAY, WINDOWS = 20, 21  # numbers of programs
+DECAY, WINDOWS, OLDER = 20, 21, 22  # numbers of programs
 X, STEP, ROWS = 10, 11, 12  # handles of inputs
 OPS = 2
 
@@ -47,10 +46,19 @@ def windows() -> Program:
     return build([VECTOR, Spec(dtypes.float32, (8, 4))], [dtypes.int32], ops, (1,), ())
 
 
+def older() -> Program:
+    """x = tanh(the x before the last)."""
+    return build([VECTOR, VECTOR], [], [op("tanh", 0)], (0,), [(0, 1), (1, 2)])
+
+
+def loop_of_older(iterations: int, kept: int) -> Loop:
+    return Loop(Segment(OLDER, 100, (X, STEP), (), (), ()), iterations, 1, (kept,))
+
+
 def loop(
     iterations: int = 10,
     *,
-    kept: tuple[Kept, ...] = (Kept.NONE, Kept.LAST),
+    kept: tuple[int, ...] = (0, 1),
     base: int = 100,
     handle_stride: int = OPS,
     dying: tuple[int, ...] = (),
@@ -97,13 +105,40 @@ def test_handles_without_a_stride_are_those_of_the_last_iteration() -> None:
 
 def test_results_that_are_kept_of_each_iteration_have_a_value_each() -> None:
     world, one = opened()
-    world.take(one, loop(4, kept=(Kept.EACH, Kept.LAST)))
+    world.take(one, loop(4, kept=(4, 1)))
     assert named(one) == {100, 102, 104, 106, 107}
+
+
+def test_results_that_are_kept_of_the_last_iterations_have_a_value_for_each_of_these() -> None:
+    world, one = opened()
+    world.take(one, loop(9, kept=(3, 2)))
+    assert named(one) == {100 + OPS * 6, 100 + OPS * 7, 100 + OPS * 8, 101 + OPS * 7, 101 + OPS * 8}
+    assert not hidden(one)  # the two values of the sum are a ring long enough for what is carried
+    assert one.in_flight == (9 * OPS, 5 * SIZE_BYTES, 1)
+    iterations = row_of(one).iterations
+    assert iterations is not None
+    assert {value.handle: iteration for value, iteration in iterations.results()} == {
+        handle: (handle - 100) // OPS for handle in named(one)
+    }
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 3, 5])
+def test_a_result_of_two_iterations_before_is_not_written_over(kept: int) -> None:
+    world, one = opened()
+    world.take(one, new(OLDER, older()), loop_of_older(5, kept))
+    assert len(one.values) == 2 + max(kept, 3)  # the inputs, and a ring
+    iterations = [row_of(one).at(number) for number in range(5)]
+    assert [each.inputs[0].handle for each in iterations[:2]] == [X, STEP]
+    for number in range(2, 5):
+        assert iterations[number].inputs[0] is iterations[number - 2].outputs[0]
+        assert iterations[number].outputs[0] not in {iterations[back].outputs[0] for back in (number - 1, number - 2)}
+    handles = [each.outputs[0].handle for each in iterations]
+    assert handles[5 - kept :] == [100 + number for number in range(5 - kept, 5)]
 
 
 def test_each_iteration_takes_what_the_one_before_wrote_and_writes_over_none_of_it() -> None:
     world, one = opened()
-    world.take(one, loop(5, kept=(Kept.EACH, Kept.LAST)))
+    world.take(one, loop(5, kept=(5, 1)))
     row = row_of(one)
     iterations = [row.at(number) for number in range(5)]
     assert iterations[0].inputs[0].handle == X
@@ -116,7 +151,7 @@ def test_each_iteration_takes_what_the_one_before_wrote_and_writes_over_none_of_
 
 def test_a_loop_takes_credit_for_all_its_ops_but_no_more_than_there_is() -> None:
     world, one = opened()
-    world.take(one, loop(10, kept=(Kept.EACH, Kept.LAST)))
+    world.take(one, loop(10, kept=(10, 1)))
     assert one.in_flight == (10 * OPS, 11 * SIZE_BYTES, 1)
     world, one = opened()
     world.take(one, loop(1 << 30))
@@ -138,7 +173,7 @@ def test_stepped_scalars_repeat_or_change_by_a_difference() -> None:
 
 def test_a_failed_initial_value_fails_what_depends_on_it_in_every_iteration() -> None:
     world, one = opened()
-    world.take(one, loop(3, inputs=(77, STEP), kept=(Kept.EACH, Kept.LAST)), *[Fetch(n, 100 + n) for n in (0, 2, 4, 5)])
+    world.take(one, loop(3, inputs=(77, STEP), kept=(3, 1)), *[Fetch(n, 100 + n) for n in (0, 2, 4, 5)])
     assert {case for case, _ in answers(one).values()} == {"unknown_handle"}
     assert len(answers(one)) == 4
 
@@ -147,7 +182,7 @@ def test_a_failed_stepped_value_fails_the_results_from_its_iteration_on() -> Non
     world, one = opened()
     world.take(
         one,
-        loop(4, kept=(Kept.EACH, Kept.EACH))._replace(inputs=((1, (STEP, STEP, 77, STEP)),)),
+        loop(4, kept=(4, 4))._replace(inputs=((1, (STEP, STEP, 77, STEP)),)),
         *[Fetch(number, 100 + number) for number in range(8)],
     )
     assert {fetch for fetch, (case, _) in answers(one).items() if case == "unknown_handle"} == {4, 5, 6, 7}
@@ -201,9 +236,11 @@ def test_dying_positions_count_the_stepped_inputs_last() -> None:
 
 
 REFUSED = [
-    (loop(kept=(Kept.LAST,)), "1 results are kept or not"),
-    (loop(kept=(Kept.EACH, Kept.LAST), handle_stride=1), "1 apart"),
-    (loop(MAX_STORED, kept=(Kept.EACH, Kept.LAST)), "results are kept; the most"),
+    (loop(kept=(1,)), "1 results are kept or not"),
+    (loop(kept=(10, 1), handle_stride=1), "1 apart"),
+    (loop(kept=(0, 2), handle_stride=1), "1 apart"),
+    (loop(MAX_STORED, kept=(1, MAX_STORED)), "results are kept; the most"),
+    (loop(MAX_STORED, kept=(MAX_STORED, 1)), "results are kept; the most"),
     (loop(inputs=(X,)), "1 inputs; the program has 2"),
     (loop()._replace(inputs=((0, (X, STEP)),)), "carried"),
     (loop()._replace(inputs=((2, (X, STEP)),)), "input 2 is stepped"),
@@ -237,7 +274,7 @@ def test_results_never_get_the_handles_of_uploads(base: int) -> None:
 
 def test_more_stored_bytes_than_a_session_may_have_are_refused() -> None:
     world, one = opened(Limits(live_bytes=10 * SIZE_BYTES, array_bytes=10 * SIZE_BYTES))
-    effects = world.take(one, loop(100, kept=(Kept.EACH, Kept.LAST)), Fetch(1, 100))
+    effects = world.take(one, loop(100, kept=(100, 1)), Fetch(1, 100))
     assert [failure.case.name for failure in effects.failures] == ["quota_live_bytes"]
 
 
@@ -245,6 +282,6 @@ def test_more_stored_bytes_than_a_session_may_have_are_refused() -> None:
 def test_windows_outside_their_axis_are_refused(steps: Any) -> None:
     world, one = opened()
     world.take(one, new(WINDOWS, windows()))
-    entry = Loop(Segment(WINDOWS, 100, (X, ROWS), (1,), (0, 0), ()), 9, OPS, (Kept.LAST,), starts=((0, steps),))
+    entry = Loop(Segment(WINDOWS, 100, (X, ROWS), (1,), (0, 0), ()), 9, OPS, (1,), starts=((0, steps),))
     effects = world.take(one, entry)
     assert "bad_binding" in {failure.case.name for failure in effects.failures}
