@@ -164,6 +164,7 @@ def _parts(
     for number, cell in carried:
         if cell >= OUTSIDE:  # no op may take this input, through which a value passes to the input `number`
             leaves[cell - OUTSIDE] = leaves[number]
+    fitting = [(number, cell) for number, cell in sorted(carried) if _fits(table.specs[leaves[number]], cell, ops)]
     leaves[inputs:] = specs[scalars]
     numbers = operands + (len(leaves) - INSIDE)
     numbers[outside] = operands[outside] - OUTSIDE
@@ -181,8 +182,16 @@ def _parts(
         op_numbers,
         numbers,
         live,
-        [number for each, cell in sorted(carried) for number in (each, _operand_number(cell, len(leaves)))],
+        [number for each, cell in fitting for number in (each, _operand_number(cell, len(leaves)))],
     )
+
+
+def _fits(spec: Spec, cell: int, ops: _Ops) -> bool:
+    """Returns whether an input of this spec can take what `cell` holds.
+
+    If not, the body has run once only: its input came from elsewhere, from as far back as in a loop.
+    """
+    return cell >= OUTSIDE or ops.signatures[int(ops.numbers[cell - INSIDE])].result.spec == spec
 
 
 def _operand_number(cell: int, leaves: int) -> int:

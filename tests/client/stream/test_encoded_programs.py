@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusewire._recording.segments import structure_of
+from fusewire._recording.segments import INSIDE, structure_of
 from fusewire._recording.signature import (
     ArraySpec,
     OperandSpec,
@@ -161,3 +161,15 @@ def test_operands_are_in_the_order_of_the_op_whichever_the_record_has() -> None:
     assert program.inputs == (VECTOR.spec, MATRIX.spec, VECTOR.spec)
     assert program.operands == ((3, 0), (1, 4), (7, 5, 2), (9, 6))
     assert bind(encoded, [0.5, 1.5, 6, 2.5, 3.5]).starts == (6,)
+
+
+def test_what_an_input_cannot_take_is_not_carried_to_it() -> None:
+    """As in a body that has run once, behind other ops: its input came from as far back as in a loop."""
+    records = [(TOTAL.number, UPLOAD), (SCALE.number, UPLOAD, -1)]
+    structure = structure_of(flatten(records), FIRST, len(records))
+    total, scaled = INSIDE, INSIDE + 1
+    carried = [
+        [*decode(encode_program(structure, (0, 1), ((0, cell),)).raw, ProgramLimits()).carried]
+        for cell in (total, scaled)
+    ]
+    assert carried == [[], [(0, 3)]]
