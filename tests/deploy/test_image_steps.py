@@ -50,14 +50,14 @@ def environment_of(stage: Stage, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def execute(stage: Stage, source: Path, writable: Mapping[str, Path]) -> None:
-    """Copies what the stage copies to `source`, and executes its commands."""
+    """Copies what the stage copies to `source`, and executes its commands but those that install Debian's packages."""
     for name in stage.copied:
         copy = shutil.copytree if (PROJECT / name).is_dir() else shutil.copy
         copy(PROJECT / name, source / name)
     python = Path(sys.executable).resolve().parent
     environment = {**os.environ, "EXTRA": "server", "PATH": f"{python}{os.pathsep}{os.environ['PATH']}"}
     environment.pop("PYTHONPATH", None)
-    for command in stage.commands:
+    for command in (each for each in stage.commands if not each.startswith("apt-get ")):
         within = within_root(writable={SOURCE: source, **writable}, folder=SOURCE)
         subprocess.run((*within, "/bin/sh", "-c", command), env=environment, check=True, timeout=600)
 

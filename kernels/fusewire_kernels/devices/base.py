@@ -66,6 +66,18 @@ class BlockCount(NamedTuple):
     live: int
 
 
+class LoopCounts(NamedTuple):
+    """How a device has run loops: the launches of persistent kernels, and the graphs of launches.
+
+    `graphs` are kept now; `captured` and `evicted` count since the start.
+    """
+
+    persistent_launches: int = 0
+    graphs: int = 0
+    captured: int = 0
+    evicted: int = 0
+
+
 class Fence(Protocol):
     """A point in the device's order of work."""
 
@@ -239,6 +251,9 @@ class Device(Protocol):
 
     def block_counts(self) -> list[BlockCount]:
         """Returns the number of blocks by size, ascending. Empty if the device's pool does not tell. Any thread."""
+
+    def loop_counts(self) -> LoopCounts:
+        """Returns how the device has run loops. Any thread."""
 
     def close(self) -> None:
         """Ends the device. No other method may be called afterwards."""

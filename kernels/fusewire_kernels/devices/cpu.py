@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fusewire_kernels.compile.c_compiler import Toolchain, compile_library, find_compiler
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LoopCounts, Staged
 from fusewire_kernels.devices.cpu_slices import CpuSlices, Divisions, address_of, too_large
 from fusewire_kernels.devices.loaded_files import LoadedFiles
 from fusewire_kernels.devices.one_op import as_function
@@ -271,6 +271,9 @@ class CpuDevice:
 
     def block_counts(self) -> list[BlockCount]:
         return self._pool.counts()
+
+    def loop_counts(self) -> LoopCounts:
+        return LoopCounts()
 
     def close(self) -> None:
         self._pool.clear()

@@ -32,7 +32,7 @@ from fusewire_kernels.codegen.geometry import grid, layout_of
 from fusewire_kernels.codegen.loops_cuda import MOST_OPERANDS, MOST_SIZES
 from fusewire_kernels.compile.cuda_compiler import Nvrtc
 from fusewire_kernels.devices import page_locked
-from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, Staged
+from fusewire_kernels.devices.base import Block, BlockCount, DeviceInfo, LoopCounts, Staged
 from fusewire_kernels.devices.cuda_driver import OUT_OF_MEMORY, Call, CudaFence, Stream, TimedCudaFence
 from fusewire_kernels.devices.cuda_graphs import LoopGraph, LoopGraphs, iterations_of_graph
 from fusewire_kernels.devices.cuda_persistent import CudaPersistentKernels, PersistentCall, persistent_call
@@ -273,6 +273,10 @@ class CudaDevice:
 
     def block_counts(self) -> list[BlockCount]:
         return []  # CuPy's pool tells sums only
+
+    def loop_counts(self) -> LoopCounts:
+        graphs = self._graphs
+        return LoopCounts(self._persistent_kernels.launches, graphs.kept, graphs.captured, graphs.evicted)
 
     def close(self) -> None:
         self._enter_thread()

@@ -54,6 +54,11 @@ class LoopGraphs:
         self.captured = 0
         self.evicted = 0
 
+    @property
+    def kept(self) -> int:
+        """The number of graphs that are kept. Any thread."""
+        return self.captured - self.evicted
+
     def find(
         self, key: Hashable, iterations: int, table_bytes: int, calls_at: Callable[[int], Sequence[Call]]
     ) -> LoopGraph | None:

@@ -67,6 +67,7 @@ class CudaPersistentKernels:
     def __init__(self, stream: Stream, copied_table: Callable[[npt.NDArray[np.int64]], int]) -> None:
         self._stream = stream
         self._copied_table = copied_table
+        self.launches = 0
 
     def can_run(self, loaded: Any, table: LoopTable) -> bool:
         call: PersistentCall | None = loaded.persistent
@@ -85,3 +86,4 @@ class CudaPersistentKernels:
         loop.moving, loop.each = moving_bits(call.launch, table), stored_bits(call.launch, loaded.plan.columns, table)
         call.rows.value = rows
         self._stream.launch([call.call])
+        self.launches += 1

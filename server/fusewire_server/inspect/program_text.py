@@ -45,7 +45,7 @@ def _first_sources(sources: Sequence[SourceView]) -> Iterator[SourceView]:
 def _lines(detail: ProgramDetail) -> Iterator[str]:
     program = detail.program
     kind = "fragment" if program.is_fragment else "program"
-    yield f"{kind} {program.digest}: {program.ops} ops, tier {program.tier}, {program.state}"
+    yield f"{kind} {program.digest}: {program.ops} ops, tier {program.tier} ({program.form}), {program.state}"
     yield f"{program.hits} segments, {program.rows} rows in {program.submissions} submissions"
     yield f"a row takes about {program.row_ns / 1e3:.1f} µs on the device"
     yield f"planned in {program.planning_ns / 1e6:.1f} ms, compiled in {program.compiling_ns / 1e6:.1f} ms"

@@ -18,6 +18,7 @@ from fusewire_server.inspect.snapshot import (
     Coalescing,
     Compilation,
     Histogram,
+    Loops,
     Memory,
     Phases,
     PhaseTotal,
@@ -118,6 +119,7 @@ class Publisher:
             session_bytes=_session_bytes(sessions, views),
             totals=_totals(engine, self._inspection_refusals),
             phases=_phases(engine),
+            loops=Loops(*engine.device.loop_counts()),
             memory=Memory(
                 memory.live_bytes, memory.peak_bytes, memory.pool_bytes, memory.donations, memory.donated_bytes
             ),
@@ -235,7 +237,14 @@ def _program_view(entry: ProgramEntry) -> ProgramView:
         compiling_ns=entry.compiling_ns,
         refusal=entry.refusal,
         rows_per_launch=_histogram(entry.rows_per_submission, entry.rows),
+        form=_form(entry),
     )
+
+
+def _form(entry: ProgramEntry) -> str:
+    if entry.loaded is None:
+        return "ops"
+    return "launches" if entry.loaded.plan.persistent is None else "persistent"
 
 
 def _phase_total(phase: Phase) -> PhaseTotal:

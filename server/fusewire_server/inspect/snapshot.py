@@ -206,6 +206,20 @@ class Memory(Described):
 
 
 @dataclass(frozen=True)
+class Loops(Described):
+    """How the device has run the iterations of loops."""
+
+    persistent_launches: int = 0
+    """Number of launches that ran many iterations each."""
+    graphs: int = 0
+    """Number of captured graphs that are kept."""
+    captured: int = 0
+    """Number of graphs that were captured."""
+    evicted: int = 0
+    """Number of graphs dropped to make room."""
+
+
+@dataclass(frozen=True)
 class Queue(Described):
     """Rows that wait."""
 
@@ -281,6 +295,8 @@ class Stats(Described):
     """The server's work."""
     phases: Phases = Phases()
     """Time by phase."""
+    loops: Loops = Loops()
+    """How the device has run the iterations of loops."""
     memory: Memory = Memory()
     """Memory of the device."""
     process: Process = Process()
@@ -415,6 +431,10 @@ class ProgramView(Described):
     """Why the program has no plan. Empty if it was not refused."""
     rows_per_launch: Histogram = Histogram()
     """Rows of its submissions."""
+    form: str = "ops"
+    """How it runs: `ops` one by one, the `launches` of its plan, or a `persistent` kernel for all iterations of a loop.
+    The explanation of its plan says why a loop has no persistent kernel.
+    """
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,7 @@ def program(digest: str, *, tier: int) -> ProgramView:
         planning_ns=10_000,
         compiling_ns=20_000,
         refusal="",
+        form="launches" if tier else "ops",
     )
 
 

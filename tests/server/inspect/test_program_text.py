@@ -11,7 +11,7 @@ from tests.server.inspect.examples import PLANNED, UNPLANNED
 
 def test_a_planned_program_tells_its_launches_its_fusion_and_its_kernels() -> None:
     text = program_text(PLANNED)
-    assert text.startswith("program aa: 200 ops, tier 1, loaded\n")
+    assert text.startswith("program aa: 200 ops, tier 1 (launches), loaded\n")
     assert "k_add × 2, sizes [64]" in text
     assert "ops 0 to 4 run as one kernel" in text
     assert text.endswith("---- k_add ----\nvoid k_add(void) {}\n")

@@ -75,7 +75,12 @@ def test_a_program_is_shown_with_its_uses_and_then_with_its_plan() -> None:
             assert (before.program.tier, before.program.hits, before.compiled) == (0, 0, None)
             await load(here, client)
             after = shown(publisher, client)
-            assert (after.program.tier, after.program.hits, after.program.state) == (1, 1, "loaded")
+            assert (after.program.tier, after.program.form, after.program.hits, after.program.state) == (
+                1,
+                "launches",
+                1,
+                "loaded",
+            )
             assert after.compiled is not None
             assert after.compiled.groups[0].instances == 1
             assert after.compiled.sources[0].text
